@@ -59,9 +59,9 @@ describe("a decision", () => {
 
   it.each<readonly [string, StatusWrite, string]>([
     ["two at once", write({}, { accepted: true, denied: true }), "Approved and Denied at once"],
-    ["nobody", write({}, { accepted: true }, { user: "system:anonymous" }), "without a credential"],
-    ["the requester", write({ evidence: { requester: "ada" } }, { accepted: true }), "of their own"],
-    ["the requester, denying", write({ evidence: { requester: "ada" } }, { denied: true }), "of their own"],
+    ["nobody", write({}, { accepted: true }, { user: "system:anonymous" }), "needs an authenticated user"],
+    ["the requester", write({ evidence: { requester: "ada" } }, { accepted: true }), "on its own request"],
+    ["the requester, denying", write({ evidence: { requester: "ada" } }, { denied: true }), "on its own request"],
     ["no profile", write({}, { accepted: true }, { approvers: undefined }), "for no profile"],
     ["revoked before", write({ accepted: true, revoked: true }, { accepted: true, denied: true }), "it was revoked"],
     ["revoking what was not approved", write({}, { revoked: true }), "deny it instead"],

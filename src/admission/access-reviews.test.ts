@@ -221,7 +221,7 @@ describe("a request that is there", () => {
   it("is decided on by nobody who made it, and by nobody without the right", async () => {
     const own = request(undefined, { [annotation]: "ada" });
     const self = await ask("mutating", toStatus({ ...own, status: { accepted: true } }, own));
-    expect(self.status?.message).toContain("nobody decides on a request of their own");
+    expect(self.status?.message).toContain("a requester cannot decide on its own request");
     const eve = await ask("mutating", toStatus(request({ accepted: true }), request()), []);
     expect(eve.status?.message).toContain('verb "approve" on accessprofiles');
   });

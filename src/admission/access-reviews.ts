@@ -153,5 +153,5 @@ function checkStamped({ resource, name, user }: AdmissionRequest, next: AccessRe
   const added = after.slice(before.length);
   const isKept = JSON.stringify(after.slice(0, before.length)) === JSON.stringify(before);
   if (isKept && added.length <= 1 && added.every((decision) => decision.user === user.username)) return;
-  throw forbidden(resource, name, "decisions are stamped by the access webhook, and by nobody else");
+  throw forbidden(resource, name, "only the access webhook writes the user and time of decisions");
 }

@@ -70,12 +70,12 @@ function profileOf(
 ): AccessProfile {
   const { accepted, revoked, decisions = [] } = asked?.status ?? {};
   if (asked === undefined || accepted !== true || revoked === true || asked.metadata.deletionTimestamp !== undefined) {
-    throw refused(request, "its access request is over; the machine must ask anew");
+    throw refused(request, "its access request is over; the machine must create a new request");
   }
   const decided = decisions.findLast(({ verdict }) => verdict === "Approved")?.profile?.name;
   const profile = lookups.profileOf(decided ?? asked.spec.profile);
   if (profile === undefined)
-    throw refused(request, "the profile of its access request is gone; the machine must ask anew");
+    throw refused(request, "the profile of its access request is gone; the machine must create a new request");
   return profile;
 }
 

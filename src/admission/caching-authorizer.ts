@@ -9,7 +9,7 @@ import type {
 export type Authorize = (user: UserInfo, question: AuthorizationQuestion) => Promise<AuthorizationAnswer>;
 
 /** The authorizers as expressions see them, which cannot wait for an answer. */
-export interface AuthorizationBook {
+export interface CachingAuthorizer {
   readonly ask: AskAuthorizer;
   /** What `judge` comes to once all it asked has been answered. It is called again after each round of answers, and must be pure. */
   readonly settled: <T>(judge: () => Promise<T>) => Promise<T>;
@@ -19,7 +19,7 @@ export interface AuthorizationBook {
 const maxRounds = 32;
 
 /** A book without answers, for expressions about a request of `user`. */
-export function authorizationBook(authorize: Authorize, user: UserInfo): AuthorizationBook {
+export function cachingAuthorizer(authorize: Authorize, user: UserInfo): CachingAuthorizer {
   const answers = new Map<string, AuthorizationAnswer>();
   const open = new Map<string, AuthorizationQuestion>();
   return {

@@ -36,12 +36,12 @@ export function credentialRevocationAdmission(options: CredentialRevocationOptio
         throw forbidden(resource, name, why);
       };
       if (options.size() >= maxRevocations) {
-        refused(`there are ${maxRevocations} revocations already; delete those that nobody needs any more`);
+        refused(`there are ${maxRevocations} revocations already; delete those that are no longer needed`);
       }
       if (stringAt(object, "spec", "user") === options.operator) {
         const named = JSON.stringify(options.operator);
         refused(
-          `the hub makes a certificate for ${named} at each start, and nobody could ever use one again: revoke its certificate by the fingerprint, and restart the hub for another`,
+          `the hub makes a certificate for ${named} at each start, and no such certificate could be used again: revoke its certificate by the fingerprint, and restart the hub for another`,
         );
       }
       const isMeant = object.metadata.annotations?.[lockOutAnnotation] === "accepted";

@@ -28,7 +28,8 @@ export function returningMachines(options: ReturningMachinesOptions): AdmissionP
       const { user, operation, subresource, object, resource, name } = request;
       const node = nodeReturningAs(user);
       if (node === undefined || object === undefined) return;
-      if (operation !== "CREATE" || subresource !== "") throw forbidden(resource, name, "it may only be asked anew");
+      if (operation !== "CREATE" || subresource !== "")
+        throw forbidden(resource, name, "spec is immutable; create a new request");
       checkModest(request, object);
       const why = notOwn(object, node, options);
       if (why !== undefined) throw forbidden(resource, name, why);
@@ -62,7 +63,9 @@ function checkModest({ resource, name }: AdmissionRequest, object: ApiObject): v
       ? [invalid("", `${maxCharacters} characters`, "the request is larger than this; ask with less")]
       : []),
     ...(finalizers.length > 0 ? [forbiddenField("metadata.finalizers", "a request has none when it is made")] : []),
-    ...(ownerReferences.length > 0 ? [forbiddenField("metadata.ownerReferences", "a request belongs to nobody")] : []),
+    ...(ownerReferences.length > 0
+      ? [forbiddenField("metadata.ownerReferences", "ownerReferences are not allowed")]
+      : []),
     ...(Object.keys(labels).length > 0
       ? [forbiddenField("metadata.labels", "labels are put on by those who decide")]
       : []),

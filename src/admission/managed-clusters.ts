@@ -77,11 +77,11 @@ async function withoutHubRecords(
   const { finalizers = [], annotations = {} } = object.metadata;
   const isHeld = finalizers.includes(clusterFinalizer);
   const isClaimed = Object.hasOwn(annotations, agentsAnnotation) || Object.hasOwn(annotations, denialReasonAnnotation);
-  const isBelieved = !isClaimed || (await mayAccept(may, user, name));
+  const isAuthorized = !isClaimed || (await mayAccept(may, user, name));
   const { [agentsAnnotation]: _record, [denialReasonAnnotation]: _denial, ...others } = annotations;
   return withMetadata(object, {
     ...(isHeld ? { finalizers: finalizers.filter((one) => one !== clusterFinalizer) } : {}),
-    ...(isBelieved ? {} : { annotations: others }),
+    ...(isAuthorized ? {} : { annotations: others }),
   });
 }
 

@@ -61,7 +61,7 @@ export function tooMany(path: string, actual: number, max: number): FieldError {
 }
 
 /** How many errors one answer tells, and how long each may be, in characters: a refusal shall not be many times what was sent. */
-const [maxToldErrors, maxErrorCharacters] = [64, 2048];
+const [maxReportedErrors, maxErrorCharacters] = [64, 2048];
 
 /** The 422 for an object that breaks field rules, worded as Kubernetes words it; of more than 64 errors it tells the first, and how many more. */
 export function invalidObject(
@@ -69,9 +69,9 @@ export function invalidObject(
   name: string,
   errors: readonly FieldError[],
 ): StatusError {
-  const told = errors.slice(0, maxToldErrors);
-  const lines = told.map(({ path, message }) => shortened(path === "" ? message : `${path}: ${message}`));
-  if (errors.length > told.length) lines.push(`and ${errors.length - told.length} more errors`);
+  const reported = errors.slice(0, maxReportedErrors);
+  const lines = reported.map(({ path, message }) => shortened(path === "" ? message : `${path}: ${message}`));
+  if (errors.length > reported.length) lines.push(`and ${errors.length - reported.length} more errors`);
   const body = lines.length === 1 ? lines[0] : `[${lines.join(", ")}]`;
   const kind = subject.group === "" ? subject.kind : `${subject.kind}.${subject.group}`;
   return new StatusError("Invalid", `${kind} ${JSON.stringify(name)} is invalid: ${body}`, {
@@ -79,7 +79,7 @@ export function invalidObject(
       ...(name === "" ? {} : { name }),
       ...(subject.group === "" ? {} : { group: subject.group }),
       ...(subject.kind === "" ? {} : { kind: subject.kind }),
-      causes: told.map(({ type, path, message }) => ({
+      causes: reported.map(({ type, path, message }) => ({
         reason: type,
         message: shortened(message),
         field: shortened(path),

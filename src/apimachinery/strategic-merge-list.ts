@@ -120,24 +120,24 @@ function inOrder(lists: {
   const identity = (element: unknown): unknown =>
     mergeKey !== undefined && isJsonObject(element) ? keyOf(element, mergeKey) : element;
   const asked = indexByKey(first, mergeKey);
-  const stood = indexByKey(live, mergeKey);
+  const indexes = indexByKey(live, mergeKey);
   // Places are looked up once for each element and not for each comparison.
   const placed = list.map((element) => {
     const id = identity(element);
-    return { element, askedAt: asked.get(id) ?? -1, stoodAt: stood.get(id) ?? -1 };
+    return { element, askedAt: asked.get(id) ?? -1, liveIndex: indexes.get(id) ?? -1 };
   });
   const named = placed.filter(({ askedAt }) => askedAt >= 0).sort((one, other) => one.askedAt - other.askedAt);
-  const others = placed.filter(({ askedAt }) => askedAt < 0).sort((one, other) => one.stoodAt - other.stoodAt);
+  const others = placed.filter(({ askedAt }) => askedAt < 0).sort((one, other) => one.liveIndex - other.liveIndex);
   const result: unknown[] = [];
   let next = 0;
   const takeOthers = (position: number): void => {
-    for (let other = others[next]; other !== undefined && other.stoodAt < position; other = others[next]) {
+    for (let other = others[next]; other !== undefined && other.liveIndex < position; other = others[next]) {
       result.push(other.element);
       next += 1;
     }
   };
-  for (const { element, stoodAt } of named) {
-    takeOthers(stoodAt);
+  for (const { element, liveIndex } of named) {
+    takeOthers(liveIndex);
     result.push(element);
   }
   takeOthers(Infinity);

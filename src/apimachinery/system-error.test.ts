@@ -71,10 +71,10 @@ const table: readonly (readonly [SystemOperation, string, string])[] = [
 
 describe("an error of the system", () => {
   it.each(table)("while it does %s: %s is a sentence with the place and the next step", (operation, code, words) => {
-    const told = systemErrorWords(failed(code), { operation, at: at[operation] });
-    expect(told.what).toContain(words);
-    expect(told.what).toContain(at[operation]);
-    expect(told.next).not.toBe("");
+    const reported = systemErrorWords(failed(code), { operation, at: at[operation] });
+    expect(reported.what).toContain(words);
+    expect(reported.what).toContain(at[operation]);
+    expect(reported.next).not.toBe("");
     expect(systemErrorText(failed(code), { operation, at: at[operation] })).not.toContain(code);
   });
 

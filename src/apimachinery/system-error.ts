@@ -21,7 +21,7 @@ const brokeOff: Row = [
 const foreign: Row = ["$ does not speak HTTPS as a Kubernetes API does", otherServer];
 const untrusted: Row = [
   "the certificate of $ is not signed by the CA that is trusted",
-  "check the address and the certificate authority: another server answers there, or one stands between; nothing was sent",
+  "check the address and the certificate authority: another server answers there, or the connection is intercepted; nothing was sent",
 ];
 const noAccount = "use the account that owns it, or sudo";
 const tooManyFiles: Row = ["this process has too many files open for $", "raise its limit (ulimit -n)"];
@@ -94,7 +94,7 @@ const reading: Rows = {
   EMFILE: tooManyFiles,
   ENFILE: tooManyFiles,
   EIO: diskFails,
-  ESTALE: ["the file system of $ was mounted anew", "try again"],
+  ESTALE: ["the file system of $ was mounted again", "try again"],
   ENXIO: ["$ is no file that can be read", "give the path of a file"],
   ERR_INVALID_ARG_VALUE: ["$ is no path", "check it"],
   Z_BUF_ERROR: ["the compressed file $ is cut off", "take a copy that is whole"],

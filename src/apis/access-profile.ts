@@ -99,7 +99,7 @@ export const accessProfiles: Resource = {
     {
       name: "Approvers",
       type: "integer",
-      description: "How many people must approve.",
+      description: "How many different users must approve.",
       cell: (object) => numberAt(object, "spec", "approvers") ?? profileDefaults.approvers,
     },
     {

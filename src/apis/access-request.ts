@@ -59,7 +59,7 @@ export interface AccessEvidence {
   readonly requester?: string;
   readonly possession?: "Proven" | "Unproven";
   readonly earlierRequests?: number;
-  /** Of a machine whose key was let in before. */
+  /** Of a machine whose key was approved before. */
   readonly returning?: { readonly request: string; readonly since?: string; readonly times: number } | undefined;
 }
 

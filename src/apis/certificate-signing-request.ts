@@ -119,10 +119,10 @@ const approval: Subresource = {
     const conditions = withConditionTimes(fieldListAt(incoming, "status", "conditions"), stored, context.now);
     const unclaimed = withoutClaims(incoming, stored);
     const isFirst = csrDeciderOf(stored) === undefined && !isDecided(stored) && isDecided(incoming);
-    const told = isFirst
+    const reported = isFirst
       ? withStamps(unclaimed, { ...stampsOf(stored), [deciderAnnotation]: context.user.username })
       : unclaimed;
-    return withStatus(told, { ...fieldsAt(stored, "status"), conditions });
+    return withStatus(reported, { ...fieldsAt(stored, "status"), conditions });
   },
   validateUpdate: (next, stored) => [...validateCsrConditions(next), ...validateCsrConditionsKept(next, stored)],
   table: false,

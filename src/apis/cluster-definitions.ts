@@ -42,7 +42,7 @@ const clusterSpec: JsonObject = {
   type: "object",
   description: "What the hub wants of the cluster, and how the cluster is reached.",
   properties: {
-    hubAcceptsClient: { type: "boolean", description: "Whether the hub lets the agent of this cluster in." },
+    hubAcceptsClient: { type: "boolean", description: "Whether the hub accepts the agent of this cluster." },
     leaseDurationSeconds: {
       type: "integer",
       format: "int32",

@@ -65,8 +65,8 @@ function mainReason(pod: ApiObject): Summary {
     (status) => isTrueAt(status, "ready") && isFields(valueAt(status, "state", "running")),
   );
   // The first container that has something to say speaks for the pod.
-  const said = statuses.map(containerReason).find((reason) => reason !== "");
-  const reason = said ?? (stringAt(pod, "status", "reason") || stringAt(pod, "status", "phase"));
+  const text = statuses.map(containerReason).find((reason) => reason !== "");
+  const reason = text ?? (stringAt(pod, "status", "reason") || stringAt(pod, "status", "phase"));
   if (reason !== "Completed" || running.length === 0) return { reason, ready: running.length };
   return { reason: isReady(pod) ? "Running" : "NotReady", ready: running.length };
 }

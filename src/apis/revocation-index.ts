@@ -10,7 +10,7 @@ export interface Credential {
   /** As in user extra: `X509SHA256=<hex>`, `JTI=<id>`. */
   readonly ids: readonly string[];
   /** Of a certificate: the id that it has once somebody writes its signature in the other form. What revokes one revokes both. */
-  readonly twin?: string;
+  readonly malleated?: string;
   /** Of a certificate; lower-case hexadecimal. */
   readonly serialNumber?: string;
   /** The SHA-256 of the DER of the issuer's name, in lower-case hexadecimal. */
@@ -92,11 +92,11 @@ export function revocationIndex(): RevocationIndex {
     },
     remove,
     size: () => byName.size,
-    find: ({ username, ids, twin, serialNumber, issuer, secret }, now) => {
+    find: ({ username, ids, malleated, serialNumber, issuer, secret }, now) => {
       if (byName.size === 0) return undefined;
       let found = at(`user ${username}`, now);
       for (const id of ids) found ??= at(`id ${id}`, now);
-      if (twin !== undefined) found ??= at(`id ${twin}`, now);
+      if (malleated !== undefined) found ??= at(`id ${malleated}`, now);
       if (serialNumber !== undefined) found ??= at(`serial ${serialNumber}`, now, issuer);
       if (secret !== undefined) found ??= at(`secret ${secret}`, now);
       return found;

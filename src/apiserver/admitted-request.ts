@@ -2,7 +2,7 @@ import type { UserInfo } from "../apimachinery/user.ts";
 import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
 import type { Credential } from "../apis/revocation-index.ts";
 import type { Incoming, Outgoing, Query, Reply } from "./http-types.ts";
-import type { HeardBody } from "./progress.ts";
+import type { ReceivedBody } from "./progress.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { RequestLimits } from "./body/request-limits.ts";
 import type { CommonHeaders } from "./respond.ts";
@@ -32,7 +32,7 @@ export interface Admitted {
   /** Reads the whole body, within its limits; no place is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; Crowded. */
   readonly body: () => Promise<Buffer>;
   /** Tells the audit event what was sent. */
-  readonly heard: (body: HeardBody) => void;
+  readonly receivedBody: (body: ReceivedBody) => void;
   /** The share of this answer in what waits for clients. */
   readonly buffer: () => SendBuffer;
   /** Asks whether the user may also do `verb` to the same thing. @throws StatusError Forbidden. */

@@ -21,7 +21,7 @@ import type { RequestActivity } from "./request-activity.ts";
 import { flowOf, isPrivileged, type FlowControl } from "./flow-control/flow-control.ts";
 import { newProgress, type Progress } from "./progress.ts";
 import { requestLimits } from "./body/request-limits.ts";
-import { Crowded, type Place, type RequestPlaces } from "./flow-control/inflight-limiter.ts";
+import { TooManyRequests, type Seat, type InflightLimiter } from "./flow-control/inflight-limiter.ts";
 import { requestAttributes, requestInfoOf } from "./request-attributes.ts";
 import { isLongRunning, type RequestInfo } from "./request-info.ts";
 import { UndecidedRequest } from "./authorization-error.ts";
@@ -50,7 +50,7 @@ export interface PipelineOptions {
   /** Called with each request that comes with a credential that is good. */
   readonly authenticated: (request: Incoming) => void;
   readonly peer: PeerCertificates;
-  readonly places: RequestPlaces;
+  readonly places: InflightLimiter;
   /** What the objects that steer requests say now. */
   readonly flowControl: () => FlowControl;
   readonly largeBodies: LargeBodies;
@@ -180,7 +180,7 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
 }
 
 function failed(options: PipelineOptions, progress: Progress, error: unknown): Reply {
-  if (error instanceof Crowded) return tooMany;
+  if (error instanceof TooManyRequests) return tooMany;
   if (error instanceof UndecidedRequest) {
     return { status: 500, contentType: "text/plain; charset=utf-8", body: `${error.message}\n` };
   }
@@ -234,10 +234,10 @@ function senderOf(request: Incoming): Pick<RequestFacts, "address" | "userAgent"
 
 /** A wait is counted however it ends. */
 async function waited(
-  place: Promise<Place>,
+  place: Promise<Seat>,
   progress: Progress,
   { clock }: Pick<PipelineOptions, "clock">,
-): Promise<Place> {
+): Promise<Seat> {
   const begun = clock.now();
   try {
     return await place;
@@ -251,7 +251,7 @@ function enter(
   { places, flowControl }: Pick<PipelineOptions, "places" | "flowControl">,
   { request, response, progress }: Passage,
   user: UserInfo,
-): Place | Promise<Place> {
+): Seat | Promise<Seat> {
   const sender = flowIn(request, progress);
   const classified = flowControl().classify(progress.info, user, sender);
   progress.classified = classified;
@@ -276,7 +276,7 @@ interface Entered {
   readonly user: UserInfo;
   readonly requester: Requester;
   readonly query: Query;
-  readonly place: Place;
+  readonly place: Seat;
   readonly tracked: ReturnType<PipelineOptions["track"]>;
 }
 
@@ -325,7 +325,7 @@ async function admit(
       checkStillGood(options, requester);
       return body;
     },
-    heard: trail.hear,
+    receivedBody: trail.recordBody,
     buffer,
     alsoMay: async (verb) => {
       const also = { ...attributes, verb };
@@ -355,7 +355,7 @@ async function admitLarge(
     flow: flowIn(request, progress),
     whenGone: (gone) => onDisconnect(response, gone),
   });
-  if (release === "refused") throw new Crowded();
+  if (release === "refused") throw new TooManyRequests();
   progress.whenEnded = release;
 }
 

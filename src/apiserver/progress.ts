@@ -7,7 +7,7 @@ import type { Classification } from "./flow-control/flow-control.ts";
 import type { RequestInfo } from "./request-info.ts";
 
 /** A request's body, for the audit event: parsed already, or bytes of a patch or of DeleteOptions. */
-export type HeardBody =
+export type ReceivedBody =
   | { readonly value: unknown }
   | { readonly bytes: Buffer; readonly contentType: string | undefined };
 
@@ -21,7 +21,7 @@ export interface Progress {
   decision: ChainDecision | undefined;
   /** What the audit policy says; undefined until it was asked, and where nothing is recorded. */
   audited: AuditDecision | undefined;
-  heard: HeardBody | undefined;
+  receivedBody: ReceivedBody | undefined;
   names: ObjectNames | undefined;
   /** What flow schema and level it belongs to; undefined until its user is known. */
   classified: Classification | undefined;
@@ -62,7 +62,7 @@ export function newProgress(auditId: string, receivedAt: number): Progress {
     decision: undefined,
     classified: undefined,
     audited: undefined,
-    heard: undefined,
+    receivedBody: undefined,
     names: undefined,
     waitedMs: 0,
     code: 0,

@@ -15,7 +15,7 @@ export interface WriteOptions {
 }
 
 const validations: readonly string[] = ["Ignore", "Warn", "Strict"];
-const said = ["dryRun", "fieldManager", "fieldValidation"] as const;
+const answer = ["dryRun", "fieldManager", "fieldValidation"] as const;
 const longestManager = 128;
 const unprintableOne = /[^\x20-\x7e\u00a0-\uffff]/;
 const unprintableAll = /[^\x20-\x7e\u00a0-\uffff]/g;
@@ -26,7 +26,7 @@ export function writeOptions(
   query: Query,
   kind: "CreateOptions" | "UpdateOptions" | "PatchOptions",
 ): WriteOptions {
-  if (!said.some((name) => query.has(name))) return unasked(request);
+  if (!answer.some((name) => query.has(name))) return unasked(request);
   const manager = query.get("fieldManager") ?? "";
   const validation = query.get("fieldValidation") ?? "";
   const dryRun = query.getAll("dryRun").filter((value) => value !== "");

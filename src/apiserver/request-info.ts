@@ -86,13 +86,13 @@ function splitPath(path: string): readonly string[] | undefined {
   }
 }
 
-type Place = Pick<RequestInfo, "namespace" | "resource" | "name" | "subresource">;
+type Seat = Pick<RequestInfo, "namespace" | "resource" | "name" | "subresource">;
 
 /**
  * `[resource, name?, subresource?]`, or the same under `namespaces/<ns>`; undefined with more parts than any resource has. Only the
  * subresource `proxy` of Nodes goes on with a path of its own.
  */
-function placeOf(parts: readonly string[], hasOwnPath: boolean): Place | undefined {
+function placeOf(parts: readonly string[], hasOwnPath: boolean): Seat | undefined {
   const [first = "", namespace = "", third = ""] = parts;
   const below = first === "namespaces" && parts.length > 2 && !(parts.length === 3 && namespaceSubresources.has(third));
   const rest = below ? parts.slice(2) : parts;

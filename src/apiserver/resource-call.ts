@@ -56,7 +56,7 @@ export interface Call extends Admitted {
 /** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
 export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
   const { request, response, info, query, user, requester, now, warn, annotate } = admitted;
-  const { flow, yaml, limits, body, heard, buffer, alsoMay, common, streaming, releaseSeat, upgrade } = admitted;
+  const { flow, yaml, limits, body, receivedBody, buffer, alsoMay, common, streaming, releaseSeat, upgrade } = admitted;
   const { resource, kind, options } = of;
   return {
     request,
@@ -72,7 +72,7 @@ export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | 
     yaml,
     limits,
     body,
-    heard,
+    receivedBody,
     buffer,
     alsoMay,
     common,

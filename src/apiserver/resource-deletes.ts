@@ -44,7 +44,7 @@ async function deletionIn(call: Call): ReturnType<typeof deletionOf> {
     maxValues: limits.maxValues,
     yaml: call.yaml,
   };
-  call.heard(raw);
+  call.receivedBody(raw);
   return deletionOf(raw, call.query);
 }
 

@@ -32,7 +32,7 @@ async function objectIn(
   const turn = turnOf(call, bytes);
   const raw = { bytes, contentType, maxValues: call.limits.maxValues, turn, yaml: call.yaml };
   const parsed = await parseBody(raw, () => call.kind.schema, refuse);
-  call.heard(parsed);
+  call.receivedBody(parsed);
   const { warn, kind: resource, options } = call;
   if (turn !== undefined) await turn();
   const object = objectOfBody(parsed, { resource, fieldValidation, warn, refuse, kinds: options.registry.resources });
@@ -93,7 +93,7 @@ export async function patch(call: Call): Promise<Reply> {
     maxValues,
   });
   const bytes = await call.body();
-  call.heard({ bytes, contentType });
+  call.receivedBody({ bytes, contentType });
   const turn = turnOf(call, bytes);
   const patched = await desired(bytes, turn);
   const { entry } = await call.options.registry.update(resource, {
@@ -118,7 +118,7 @@ async function apply(call: Call): Promise<Reply> {
   const { warn, yaml } = call;
   const applier = applierOf({ write: owner, name, shownAs, query, fieldValidation, warn, maxValues, yaml });
   const bytes = await call.body();
-  call.heard({ bytes, contentType: header(call.request, "content-type") });
+  call.receivedBody({ bytes, contentType: header(call.request, "content-type") });
   const turn = turnOf(call, bytes);
   const applied = await applier(bytes, turn);
   const { entry, created } = await call.options.registry.update(resource, {

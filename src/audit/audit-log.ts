@@ -50,7 +50,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
   let waiting: string[] = [];
   let waitingSize = 0;
   let lost = 0;
-  let told = 0;
+  let reported = 0;
   let writing: Promise<void> | undefined;
   const gathering = pause(gatherMs);
 
@@ -75,10 +75,10 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
     try {
       await file.appendFile(text);
       size += text.length;
-      if (lost > told) trouble(`the audit log is written again; ${lost - told} events were lost`);
-      told = lost;
+      if (lost > reported) trouble(`the audit log is written again; ${lost - reported} events were lost`);
+      reported = lost;
     } catch (error) {
-      if (lost === told) trouble("the audit log cannot be written", error as Error);
+      if (lost === reported) trouble("the audit log cannot be written", error as Error);
       lost += lines.length;
       // A disk that became full in the middle has a part of them: what comes later shall begin a line of its own.
       if (opened.isFile()) await file.truncate(size).catch(() => undefined);
@@ -92,7 +92,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
   return {
     write: (line) => {
       if (waitingSize + line.length > maxWaitingCharacters) {
-        if (lost === told) trouble("the audit log is too slow; events are dropped");
+        if (lost === reported) trouble("the audit log is too slow; events are dropped");
         lost += 1;
         return;
       }

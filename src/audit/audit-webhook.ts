@@ -37,17 +37,17 @@ export function auditWebhook(options: AuditWebhookOptions): AuditBackend {
   let characters = 0;
   let lost = 0;
   /** Of those, the ones whose loss the log has told of. */
-  let told = 0;
+  let reported = 0;
   let full: (() => void) | undefined;
   let sending: Promise<void> | undefined;
 
   const lose = (count: number, why: string, error?: Error): void => {
-    if (lost === told) trouble(`audit events are lost: ${why}`, error);
+    if (lost === reported) trouble(`audit events are lost: ${why}`, error);
     lost += count;
   };
   const taken = (): void => {
-    if (lost > told) trouble(`the audit webhook takes events again; ${lost - told} were lost`);
-    told = lost;
+    if (lost > reported) trouble(`the audit webhook takes events again; ${lost - reported} were lost`);
+    reported = lost;
   };
   const gathered = async (): Promise<void> => {
     if (waiting.length >= batchMaxSize || closing.signal.aborted) return;

@@ -6,7 +6,7 @@ import { defaultAuditPolicy } from "./default-audit-policy.ts";
 const policy = defaultAuditPolicy();
 const node = { username: "system:node:n1", groups: ["system:nodes"] };
 const ada: UserInfo = { username: "ada", groups: [] };
-const keeper = { username: "system:serviceaccount:kube-system:credential-controller", groups: [] };
+const member = { username: "system:serviceaccount:kube-system:credential-controller", groups: [] };
 const machine = { username: "system:anonymous", groups: ["system:unauthenticated"] };
 
 function level(user: UserInfo, line: string): string {
@@ -31,7 +31,7 @@ describe("without a policy file", () => {
     [node, "POST /api/v1/namespaces/n/serviceaccounts/a/token"],
     [node, "PATCH /api/v1/nodes/n1"],
     [ada, `PUT ${access}/issuedcredentials/a/status`],
-    [keeper, `POST ${access}/issuedcredentials`],
+    [member, `POST ${access}/issuedcredentials`],
     [ada, `DELETE ${leases}/l`],
     [ada, "GET /revocations"],
     [machine, "POST /healthz"],
@@ -49,7 +49,7 @@ describe("without a policy file", () => {
     [node, `PUT ${leases}/n1`],
     [node, "GET /api/v1/pods?watch=true"],
     [node, "PATCH /api/v1/nodes/n1/status"],
-    [keeper, `PUT ${access}/issuedcredentials/a/status`],
+    [member, `PUT ${access}/issuedcredentials/a/status`],
     [machine, `GET ${access}/accessrequests/a`],
   ])("%o %s is not: it would fill the disk and hide the rest", (user, line) => {
     expect(level(user, line)).toBe("None");

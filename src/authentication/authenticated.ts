@@ -12,13 +12,13 @@ export interface Sender {
 /**
  * Rejects what `revocationOf` finds to be revoked, whoever else the request could be: it ends as 401. It is asked with each request,
  * as nothing of its answer may be remembered, and throws where it cannot know. The credential comes along in the result, and
- * `saw` is told of whoever may come in, `refused` of what keeps somebody out.
+ * `recordUse` is told of whoever may come in, `refused` of what keeps somebody out.
  */
 export function unlessRevoked(
   member: Authenticator,
   revocationOf: (credential: Credential) => FoundRevocation | undefined,
-  told: {
-    readonly saw: (credential: Credential) => void;
+  reported: {
+    readonly recordUse: (credential: Credential) => void;
     readonly refused: (found: FoundRevocation, by: Sender) => void;
   },
 ): Authenticator {
@@ -29,10 +29,10 @@ export function unlessRevoked(
     const found = revocationOf(credential);
     if (found === undefined) {
       // With an expired certificate nobody comes in as its holder.
-      if (credential.username === result.user.username) told.saw(credential);
+      if (credential.username === result.user.username) reported.recordUse(credential);
       return result.credential === undefined ? { ...result, credential } : result;
     }
-    told.refused(found, { user: credential.username, address: request.address, userAgent: request.userAgent });
+    reported.refused(found, { user: credential.username, address: request.address, userAgent: request.userAgent });
     return { kind: "rejected", reason: `the credential is revoked: ${found.name}` };
   };
 }

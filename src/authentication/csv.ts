@@ -74,7 +74,7 @@ function quotedField(text: string, at: number): Field | string {
     } else if (next === undefined || next === "," || next === "\n") {
       return { text: content, end: quote + 1 };
     } else {
-      return "something stands between the end of a quoted field and the next comma";
+      return "there is text between the end of a quoted field and the next comma";
     }
   }
 }

@@ -62,12 +62,12 @@ function boundVerdict(claims: Fields, lookup: ObjectLookup, now: number): TokenA
   const until = bound.expiresAt * 1000 + leewayMs;
   if (bound.secret === undefined) return { kind: "authenticated", user, audiences, until };
   const secret = lookup("Secret", namespace, bound.secret.name);
-  const credential = { ...credentialOf(user), ...standingOn(`${namespace}/${bound.secret.name}`, secret) };
+  const credential = { ...credentialOf(user), ...secretOf(`${namespace}/${bound.secret.name}`, secret) };
   return { kind: "authenticated", user, audiences, until, credential };
 }
 
 /** The Secret of a token, and in which version it was looked at. */
-function standingOn(secret: string, object: ApiObject | undefined): Pick<Credential, "secret" | "secretVersion"> {
+function secretOf(secret: string, object: ApiObject | undefined): Pick<Credential, "secret" | "secretVersion"> {
   const secretVersion = object?.metadata.resourceVersion;
   return secretVersion === undefined ? { secret } : { secret, secretVersion };
 }
@@ -151,7 +151,7 @@ function legacyVerdict(claims: Fields, token: string, lookup: ObjectLookup): Tok
     return rejected(`service account UID (${uid}) does not match claim (${serviceAccount.uid})`);
   }
   const user = accountUser(namespace, serviceAccount);
-  const credential = { ...credentialOf(user), ...standingOn(`${namespace}/${legacy.secret}`, secret) };
+  const credential = { ...credentialOf(user), ...secretOf(`${namespace}/${legacy.secret}`, secret) };
   return { kind: "authenticated", user, credential };
 }
 

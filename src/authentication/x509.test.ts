@@ -6,7 +6,7 @@ import { generatePrivateKey, spkiOf } from "../pki/keys.ts";
 import { buildName } from "../pki/names.ts";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
-import { twinCertificate } from "../pki/twin-certificate.ts";
+import { malleatedCertificate } from "../pki/malleated-certificate.ts";
 import { authenticate } from "./authenticated.ts";
 import { bearer } from "./bearer.ts";
 import { firstAuthenticated } from "./union.ts";
@@ -64,7 +64,7 @@ describe("x509", () => {
   it("gives CN, every O, and the fingerprint", async () => {
     const leaf = issue({});
     const hex = createHash("sha256").update(leaf).digest("hex");
-    const twin = twinCertificate(parseCertificate(leaf), "p256") ?? leaf;
+    const malleated = malleatedCertificate(parseCertificate(leaf), "p256") ?? leaf;
     await expect(ask(x509({ roots: () => roots, now: () => start }), leaf)).resolves.toEqual({
       kind: "authenticated",
       user: {
@@ -75,7 +75,7 @@ describe("x509", () => {
       credential: {
         username: "system:node:a",
         ids: [`X509SHA256=${hex}`],
-        twin: `X509SHA256=${createHash("sha256").update(twin).digest("hex")}`,
+        malleated: `X509SHA256=${createHash("sha256").update(malleated).digest("hex")}`,
         serialNumber: parseCertificate(leaf).serialNumber,
         issuer: createHash("sha256").update(parseCertificate(leaf).rawIssuer).digest("hex"),
         until: start + hour + 1000,

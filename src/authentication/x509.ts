@@ -103,9 +103,9 @@ function resultOf(verdict: Extract<ClientChainVerdict, { ok: true }>): Authentic
   const ids = [`X509SHA256=${verdict.fingerprint}`];
   const { serialNumber, rawIssuer } = verdict.leaf;
   const issuer = createHash("sha256").update(rawIssuer).digest("hex");
-  const { twinFingerprint } = verdict;
-  const twin = twinFingerprint === undefined ? {} : { twin: `X509SHA256=${twinFingerprint}` };
-  const credential = { username: commonName, ids, ...twin, serialNumber, issuer, until: endOf(verdict) };
+  const { malleatedFingerprint } = verdict;
+  const malleated = malleatedFingerprint === undefined ? {} : { malleated: `X509SHA256=${malleatedFingerprint}` };
+  const credential = { username: commonName, ids, ...malleated, serialNumber, issuer, until: endOf(verdict) };
   if (verdict.expired) {
     const [organization, another] = organizations;
     const isNode = commonName.startsWith(nodeUserPrefix) && commonName.length > nodeUserPrefix.length;

@@ -9,6 +9,6 @@ const maxMessages = 64;
 export function aggregateErrors(messages: readonly string[]): string {
   const distinct = [...new Set(messages)];
   const more = distinct.length - maxMessages;
-  const told = more > 0 ? [...distinct.slice(0, maxMessages), `and ${more} more`] : distinct;
-  return told.length > 1 ? `[${told.join(", ")}]` : (told[0] ?? "");
+  const reported = more > 0 ? [...distinct.slice(0, maxMessages), `and ${more} more`] : distinct;
+  return reported.length > 1 ? `[${reported.join(", ")}]` : (reported[0] ?? "");
 }

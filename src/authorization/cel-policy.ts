@@ -90,11 +90,11 @@ function ruleOf(rule: Fields): Rule {
   const [name, reason] = [stringAt(rule, "name"), stringAt(rule, "reason")];
   const allow = stringAt(rule, "decision") === "Allow";
   const named = name === "" ? {} : { rule: name };
-  const said = reason === "" ? {} : { reason };
+  const answer = reason === "" ? {} : { reason };
   return {
     name,
     program: compileMatchCondition(stringAt(rule, "expression")),
-    decided: { allow, deny: !allow, ...named, ...said },
+    decided: { allow, deny: !allow, ...named, ...answer },
   };
 }
 

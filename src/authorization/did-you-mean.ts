@@ -34,13 +34,13 @@ export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]
   }
   const absent = `the server has no resource ${quoted(group === "" ? resource : `${resource}.${group}`)}`;
   const same = kinds.filter(({ plural, singular, shortNames }) => [plural, singular, ...shortNames].includes(resource));
-  if (same.length > 0) return told(`${absent}${meant(same.slice(0, 3).map(named).join(" or "))}`);
+  if (same.length > 0) return suggestion(`${absent}${meant(same.slice(0, 3).map(named).join(" or "))}`);
   const near = nearest(
     resource,
     kinds.flatMap(({ plural, singular }) => [plural, singular]),
   );
   const found = kinds.find(({ plural, singular }) => plural === near || singular === near);
-  return told(`${absent}${meant(found === undefined ? undefined : named(found))}`);
+  return suggestion(`${absent}${meant(found === undefined ? undefined : named(found))}`);
 }
 
 /** Whether a miss says that a word is not what was meant, so that a right to it would be of no use. */
@@ -66,7 +66,7 @@ function csrDecision({ verb, resource, group }: Attributes): readonly NearMiss[]
 
 function bareSigners({ resource, group }: Attributes): readonly NearMiss[] {
   return resource === "signers" && group === ""
-    ? told(`the resource is in a group; was signers.${csrGroup} meant?`)
+    ? suggestion(`the resource is in a group; was signers.${csrGroup} meant?`)
     : [];
 }
 
@@ -78,7 +78,7 @@ function nearVerb(verb: string): readonly NearMiss[] {
     : [{ lacks: "verb", text: `no request for objects has the verb ${quoted(verb)}${meant(near)}` }];
 }
 
-function told(text: string): readonly NearMiss[] {
+function suggestion(text: string): readonly NearMiss[] {
   return [{ lacks: "resource", text }];
 }
 

@@ -15,7 +15,7 @@ const readablePaths: ReadonlySet<string> = new Set([
  */
 export function returningDecision(attributes: Attributes): Decision {
   return mayReturning(attributes)
-    ? { verdict: "allow", reason: "whoever comes back may ask for its next certificate" }
+    ? { verdict: "allow", reason: "a machine with an expired certificate may request its next one" }
     : {
         verdict: "deny",
         reason: "the certificate has expired: with it one can ask for the next one and do nothing else",

@@ -205,7 +205,7 @@ const components: readonly EssentialComponent[] = [
     source: "ClusterRole system:kube-controller-manager; leader election; --use-service-account-credentials",
   },
   {
-    component: "anybody with a credential",
+    component: "any authenticated user",
     user: user("somebody"),
     places: everywhere,
     asks: [

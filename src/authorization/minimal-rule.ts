@@ -19,7 +19,7 @@ export interface SmallestRight {
 const accountPrefix = "system:serviceaccount:";
 const maxNameCharacters = 120;
 const forEverything = "The request asks for everything of a kind at once; ask for what is really needed.";
-const forNobody = "There is neither a user nor a group to give a right to.";
+const noSubject = "There is neither a user nor a group to give a right to.";
 
 /**
  * The kubectl commands that give the subject exactly what the request asks for and nothing else: a role of one rule, and its binding.
@@ -33,7 +33,7 @@ export function smallestRight(attributes: Attributes): SmallestRight {
   if (words.some((word) => /[",\r\n]/.test(word)))
     return none("kubectl would take its commas or quotes for more than one of them: such a role is written by hand.");
   const subject = subjectFlag(attributes);
-  if (subject === undefined) return none(forNobody);
+  if (subject === undefined) return none(noSubject);
   const name = shellWord(nameOf(attributes));
   if (isAboutSigners(attributes))
     return signerRight(attributes, `${name} ${flag("clusterrole", nameOf(attributes))} ${subject}`);
@@ -85,7 +85,7 @@ function signerRight(attributes: Attributes, binding: string): SmallestRight {
  * reading, nor objects; none where a word of it would stand for everything.
  */
 export function smallestAbacPolicy({ user, verb, namespace, group, resource, path }: Attributes): SmallestRight {
-  if (user.username === "" && user.groups.length === 0) return none(forNobody);
+  if (user.username === "" && user.groups.length === 0) return none(noSubject);
   const who = user.username === "" ? { group: groupOf(user) } : { user: user.username };
   const words = [...Object.values(who), ...(path === undefined ? [namespace, group, resource] : [])];
   if (words.includes("*") || path?.endsWith("*") === true) return none(forEverything);

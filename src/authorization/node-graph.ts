@@ -20,11 +20,11 @@ interface Bound {
   readonly uid: string;
   /** Stays so for the life of the pod, whatever becomes of the annotation. */
   readonly isMirror: boolean;
-  readonly spoken: readonly Spoken[];
+  readonly vertices: readonly Vertex[];
 }
 
 /** An object that pods speak of. Nearly always those are pods of one node, so that only others need a table. */
-interface Spoken {
+interface Vertex {
   readonly key: string;
   node: string;
   /** How many pods of that node; 0 for nobody at all. */
@@ -38,17 +38,17 @@ interface Spoken {
  */
 export function nodeGraph(): NodeGraph {
   const pods = new Map<string, Bound>();
-  const all = new Map<string, Spoken>();
+  const all = new Map<string, Vertex>();
 
-  function spokenOf(key: string): Spoken {
+  function vertexOf(key: string): Vertex {
     const known = all.get(key);
     if (known !== undefined) return known;
-    const made: Spoken = { key, node: "", count: 0, others: undefined };
+    const made: Vertex = { key, node: "", count: 0, others: undefined };
     all.set(key, made);
     return made;
   }
-  function take({ node, spoken }: Bound): void {
-    for (const one of spoken) {
+  function take({ node, vertices }: Bound): void {
+    for (const one of vertices) {
       takeFrom(one, node);
       if (one.count === 0) all.delete(one.key);
     }
@@ -64,9 +64,9 @@ export function nodeGraph(): NodeGraph {
       const keys = isMirror ? [] : keysOf(pod);
       if (before !== undefined && isSame(before, { node, uid, isMirror, keys })) return;
       if (before !== undefined) take(before);
-      const spoken = keys.map(spokenOf);
-      for (const one of spoken) addTo(one, node);
-      pods.set(place, { node, uid, isMirror, spoken });
+      const vertices = keys.map(vertexOf);
+      for (const one of vertices) addTo(one, node);
+      pods.set(place, { node, uid, isMirror, vertices });
     },
     remove: (pod) => {
       const place = placeOf(pod);
@@ -80,8 +80,8 @@ export function nodeGraph(): NodeGraph {
       if (namespace.includes("/")) return false;
       const place = `${namespace}/${name}`;
       if (kind === "pods") return pods.get(place)?.node === node;
-      const spoken = all.get(`${kind}/${place}`);
-      return spoken !== undefined && (spoken.node === node || spoken.others?.has(node) === true);
+      const vertex = all.get(`${kind}/${place}`);
+      return vertex !== undefined && (vertex.node === node || vertex.others?.has(node) === true);
     },
   };
 }
@@ -97,33 +97,33 @@ function keysOf(pod: ApiObject): readonly string[] {
   );
 }
 
-function addTo(spoken: Spoken, node: string): void {
-  if (spoken.count === 0) spoken.node = node;
-  if (spoken.node === node) {
-    spoken.count += 1;
+function addTo(vertex: Vertex, node: string): void {
+  if (vertex.count === 0) vertex.node = node;
+  if (vertex.node === node) {
+    vertex.count += 1;
     return;
   }
-  spoken.others ??= new Map();
-  spoken.others.set(node, (spoken.others.get(node) ?? 0) + 1);
+  vertex.others ??= new Map();
+  vertex.others.set(node, (vertex.others.get(node) ?? 0) + 1);
 }
 
 /** Takes back one `addTo`. When the last pod of the node is gone, another node takes its place. */
-function takeFrom(spoken: Spoken, node: string): void {
-  const { others } = spoken;
-  if (spoken.node !== node) {
+function takeFrom(vertex: Vertex, node: string): void {
+  const { others } = vertex;
+  if (vertex.node !== node) {
     const left = (others?.get(node) ?? 0) - 1;
     if (left > 0) others?.set(node, left);
     else others?.delete(node);
   } else {
-    spoken.count -= 1;
-    if (spoken.count > 0 || others === undefined) return;
+    vertex.count -= 1;
+    if (vertex.count > 0 || others === undefined) return;
     for (const [other, count] of others) {
-      Object.assign(spoken, { node: other, count });
+      Object.assign(vertex, { node: other, count });
       others.delete(other);
       break;
     }
   }
-  if (others?.size === 0) spoken.others = undefined;
+  if (others?.size === 0) vertex.others = undefined;
 }
 
 function isSame(
@@ -134,7 +134,7 @@ function isSame(
     before.node === next.node &&
     before.uid === next.uid &&
     before.isMirror === next.isMirror &&
-    before.spoken.length === next.keys.length &&
-    before.spoken.every(({ key }, index) => key === next.keys[index])
+    before.vertices.length === next.keys.length &&
+    before.vertices.every(({ key }, index) => key === next.keys[index])
   );
 }

@@ -70,8 +70,8 @@ export function unboundRoles(index: RbacIndex, attributes: Attributes): readonly
     if (firstMatch(rules, query) !== undefined) fitting.push({ key, rules, rank: rankOf(rules) });
   }
   const small = fitting.filter(({ rules }) => !rules.rules.some(isEverything));
-  const forPeople = small.filter(({ key }) => !key.name.startsWith("system:"));
-  const advised = [forPeople, small, fitting].find((roles) => roles.length > 0) ?? [];
+  const ofUsers = small.filter(({ key }) => !key.name.startsWith("system:"));
+  const advised = [ofUsers, small, fitting].find((roles) => roles.length > 0) ?? [];
   advised.sort((one, other) => one.rank - other.rank || (one.key.name < other.key.name ? -1 : 1));
   return advised.slice(0, 3).map(({ key, rules }) => {
     const { kind, name } = key;

@@ -202,8 +202,8 @@ export function webhookAnswer(reply: unknown, version: WebhookAuthorizerOptions[
     );
   }
   const status = valueAt(reply, "status") ?? {};
-  const said = isFields(status) ? status : { allowed: status };
-  const [allowed, denied, reason] = [said["allowed"] ?? false, said["denied"] ?? false, said["reason"] ?? ""];
+  const detail = isFields(status) ? status : { allowed: status };
+  const [allowed, denied, reason] = [detail["allowed"] ?? false, detail["denied"] ?? false, detail["reason"] ?? ""];
   if (typeof allowed !== "boolean" || typeof denied !== "boolean" || typeof reason !== "string") {
     throw new WebhookAnswerError(
       "answer",

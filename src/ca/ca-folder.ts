@@ -8,7 +8,7 @@ import { exportPkcs8Pem, generatePrivateKey } from "../pki/keys.ts";
 import { lockDirectory, type DirectoryLock } from "../storage/directory-lock.ts";
 import { StorageError } from "../storage/store.ts";
 import {
-  believed,
+  trustedCas,
   firstState,
   parseState,
   stateText,
@@ -55,7 +55,7 @@ export async function openAuthorities(options: AuthorityOptions): Promise<Author
     );
   }
   if (certFile !== undefined && keyFile !== undefined) {
-    return standing(firstState, [await loaded({ certFile, keyFile, now, isGiven: true })], "");
+    return authoritiesOf(firstState, [await loaded({ certFile, keyFile, now, isGiven: true })], "");
   }
   const { state } = await readState(dir);
   if (state.signer === firstState.signer && !(await hasFirstCertificate(dir))) {
@@ -105,13 +105,13 @@ export async function readAuthorities(
 ): Promise<Authorities> {
   const { signer, previous } = state;
   const trusted = [await loaded({ ...filesOf(dir, signer), now })];
-  for (const stem of believed(state).slice(1)) {
+  for (const stem of trustedCas(state).slice(1)) {
     // One that is not valid yet stays: at a start the clock may be behind, and each use of it is judged by the time of that use.
     const other = await loaded({ ...filesOf(dir, stem), now: undefined });
     if (now === undefined || now <= other.notAfter) trusted.push(other);
   }
   const chainPem = previous === undefined ? "" : ((await textIfThere(crossFile(dir, signer, previous))) ?? "");
-  return standing(state, trusted, chainPem);
+  return authoritiesOf(state, trusted, chainPem);
 }
 
 /** The pins of all CAs that are believed, the signer's first. */
@@ -181,7 +181,7 @@ const writerMs = 60_000;
  */
 async function removeNeedless({ dir, files }: Folder, state: AuthorityState, now: number): Promise<void> {
   await files.removeUnfinished(dir, now - writerMs);
-  const needed = new Set(believed(state).map((stem) => `${stem}.key`));
+  const needed = new Set(trustedCas(state).map((stem) => `${stem}.key`));
   for (const name of await readdir(dir)) {
     if (/^ca(?:-\d{1,6})?\.key$/.test(name) && !needed.has(name)) await files.removeFile(join(dir, name));
   }
@@ -280,7 +280,7 @@ async function loaded(from: {
 const wrongTime = "correct the clock of this machine";
 const newCa = "make another CA with `pratique ca prepare`, then `pratique ca activate`, and start the hub again";
 
-function standing(state: AuthorityState, trusted: readonly CertificateAuthority[], chainPem: string): Authorities {
+function authoritiesOf(state: AuthorityState, trusted: readonly CertificateAuthority[], chainPem: string): Authorities {
   const [signer] = trusted;
   if (signer === undefined) throw new TypeError("a hub has at least one CA");
   return { state, signer, trusted, bundlePem: trusted.map(({ pem }) => pem).join(""), chainPem };

@@ -48,7 +48,7 @@ const refusals: Readonly<Record<AuthorityPhase, string>> = {
 };
 
 /** The stems of all CAs that are believed, the signer first. */
-export function believed({ signer, next, previous }: AuthorityState): readonly string[] {
+export function trustedCas({ signer, next, previous }: AuthorityState): readonly string[] {
   return [signer, next, previous].filter((stem) => stem !== undefined);
 }
 

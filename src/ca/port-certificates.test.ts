@@ -33,7 +33,7 @@ interface Shown {
 /** Each look finds the clock where `days` says; after the last the loop is stopped. */
 async function renewals(
   days: readonly number[],
-  authorities: Authorities = standing(caOf(10)),
+  authorities: Authorities = credentialStatus(caOf(10)),
 ): Promise<{
   readonly seen: readonly Shown[];
   readonly nextCa: readonly Shown[];
@@ -73,7 +73,9 @@ async function renewals(
   return { seen, nextCa, log };
 }
 
-function standing(...[signer, ...others]: readonly [CertificateAuthority, ...CertificateAuthority[]]): Authorities {
+function credentialStatus(
+  ...[signer, ...others]: readonly [CertificateAuthority, ...CertificateAuthority[]]
+): Authorities {
   const state = others.length === 0 ? { signer: "ca" } : { signer: "ca", next: "ca-2" };
   return { state, signer, trusted: [signer, ...others], bundlePem: "", chainPem: "" };
 }
@@ -106,16 +108,16 @@ test("replaces a certificate that has expired when the clock is set ahead, and o
 });
 
 test("does not make a certificate anew with each look that the end of the CA keeps short", async () => {
-  expect((await renewals([300, 340, 360], standing(caOf(1)))).seen.map((one) => one.day)).toEqual([300]);
+  expect((await renewals([300, 340, 360], credentialStatus(caOf(1)))).seen.map((one) => one.day)).toEqual([300]);
 });
 
 test("renews the certificate of the next CA beside it while a change of the CA goes on", async () => {
-  const { nextCa } = await renewals([1, 276, 277], standing(caOf(10), caOf(10)));
+  const { nextCa } = await renewals([1, 276, 277], credentialStatus(caOf(10), caOf(10)));
   expect(nextCa.map((one) => one.day)).toEqual([0, 276]);
 });
 
 test("says once that it cannot renew, and names the CA as the problem, when the CA has expired", async () => {
-  const authorities = standing(caOf(1));
+  const authorities = credentialStatus(caOf(1));
   const { log } = await renewals([400, 401, 402], authorities);
   expect(log).toEqual([
     {

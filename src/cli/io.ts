@@ -62,7 +62,7 @@ export interface Io {
   readonly startHub: (options: HubOptions) => Promise<Hub>;
   readonly join: (options: JoinOptions, report: JoinReport) => Promise<Joined>;
   /** Asks a hub whether it takes a credential. Never rejects for what a server does. */
-  readonly askAcceptance: (trust: Trust, options: AskOptions) => Promise<Acceptance>;
+  readonly probeCredential: (trust: Trust, options: AskOptions) => Promise<Acceptance>;
   readonly runAgent: (options: AgentOptions) => Promise<void>;
   readonly runKlusterlet: (options: KlusterletOptions) => Promise<KlusterletResult>;
   readonly leaveHub: (options: KlusterletOptions, force: boolean) => Promise<LeftHub>;

@@ -13,7 +13,7 @@ import { release } from "./release.ts";
 export function processIo(): Io {
   let interruption: AbortSignal | undefined;
   let isStdinRead = false;
-  const toldPaths = new Set<string>();
+  const reportedPaths = new Set<string>();
   return {
     program: basename(process.argv[1] ?? "").startsWith("kubectl-") ? "kubectl pratique" : "pratique",
     stdout: outputTo(process.stdout),
@@ -42,8 +42,8 @@ export function processIo(): Io {
     readFile: readFileOf,
     openPermissions: async (path, allowed) => {
       const file = resolve(process.cwd(), path);
-      if (toldPaths.has(file)) return undefined;
-      toldPaths.add(file);
+      if (reportedPaths.has(file)) return undefined;
+      reportedPaths.add(file);
       return (await import("../host/open-permissions.ts")).openPermissions(file, allowed);
     },
     listFolder: async (path) => {
@@ -70,8 +70,8 @@ export function processIo(): Io {
       lowerHelperThreads();
       return (await import("../server/hub.ts")).startHub(options);
     },
-    askAcceptance: async (trust, options) =>
-      (await import("../credentials/proof/credential-probe.ts")).askAcceptance(trust, options),
+    probeCredential: async (trust, options) =>
+      (await import("../credentials/proof/credential-probe.ts")).probeCredential(trust, options),
     runAgent: async (options) => (await import("../agent/node/agent.ts")).runAgent(options),
     runKlusterlet: async (options) => (await import("../agent/klusterlet/klusterlet.ts")).runKlusterlet(options),
     leaveHub: async (options, force) => (await import("../agent/klusterlet/leave-hub.ts")).leaveHub(options, force),

@@ -65,7 +65,7 @@ function requireVersion(apiVersion: string, where: string): string {
   const given = apiVersion === "" ? "is not set" : `${JSON.stringify(apiVersion)} is not supported`;
   throw new KubeconfigError(
     "unsupported",
-    `${where}.apiVersion ${given}: it must be ${versions.join(" or ")}; write the kubeconfig anew with a current version of the plugin`,
+    `${where}.apiVersion ${given}: it must be ${versions.join(" or ")}; write a new kubeconfig with a current version of the plugin`,
   );
 }
 

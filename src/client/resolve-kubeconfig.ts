@@ -98,7 +98,7 @@ function entryOf(config: Kubeconfig, list: "clusters" | "users" | "contexts", na
 
 const instead: Readonly<Record<string, string>> = {
   "auth-provider":
-    "client-go has removed it too: write the kubeconfig anew with a credential plugin (exec), for example kubelogin for OIDC and Azure, gke-gcloud-auth-plugin for GKE",
+    "client-go has removed it too: write a new kubeconfig with a credential plugin (exec), for example kubelogin for OIDC and Azure, gke-gcloud-auth-plugin for GKE",
 };
 
 /** The contexts to choose from, a few of them. */

@@ -4,7 +4,7 @@ import type { Reason } from "../apimachinery/reasons.ts";
 import type { ObjectReference } from "../apis/event.ts";
 
 /** What a controller reports of one object: one log line, one Event, one count. Texts may come from strangers; they are escaped and cut where they are written. */
-export interface Told {
+export interface Report {
   readonly reason: Reason;
   readonly about: ObjectReference;
   /** One sentence or clause for people. */

@@ -3,9 +3,9 @@ import { logEntry } from "../apimachinery/log-entry.ts";
 import type { Reason } from "../apimachinery/reasons.ts";
 import type { EventRecorder } from "./event-recorder.ts";
 import type { RunOptions } from "./runner.ts";
-import type { Told } from "./report.ts";
+import type { Report } from "./report.ts";
 
-export interface TellerOptions {
+export interface ReporterOptions {
   readonly controller: string;
   /** Writes the Events, under the controller's own account. */
   readonly client: Client;
@@ -15,14 +15,14 @@ export interface TellerOptions {
 }
 
 /** Reports; `goesWithObject` says that the Event ends with its object. */
-export type Telling = (told: Told, goesWithObject?: boolean) => Promise<void>;
+export type Reporter = (report: Report, goesWithObject?: boolean) => Promise<void>;
 
 /** One log line, one Event and one count for each report; nothing where it was reported before and is to be once. Never rejects. */
-export function teller({ controller, client, record, log, count }: TellerOptions): Telling {
+export function reporter({ controller, client, record, log, count }: ReporterOptions): Reporter {
   let hasFailed = false;
-  return async (told, goesWithObject = false) => {
-    const { reason, about, message, details = {} } = told;
-    const recorded = await record({ client, controller, goesWithObject }, told);
+  return async (report, goesWithObject = false) => {
+    const { reason, about, message, details = {} } = report;
+    const recorded = await record({ client, controller, goesWithObject }, report);
     if (recorded.kind === "known") return;
     count?.(controller, reason);
     const fields = Object.entries(details).map(([name, value]) => [name, shortened(value)] as const);
@@ -37,7 +37,7 @@ export function teller({ controller, client, record, log, count }: TellerOptions
   };
 }
 
-function objectText({ kind = "", namespace, name = "" }: Told["about"]): string {
+function objectText({ kind = "", namespace, name = "" }: Report["about"]): string {
   return namespace === undefined ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;
 }
 
@@ -52,7 +52,7 @@ const maxObstacles = 10_000;
 
 /** Why keys are blocked, so that each reason is reported when it begins and when it becomes another. */
 export interface ObstacleMemory {
-  readonly isNew: (key: string, because: Told) => boolean;
+  readonly isNew: (key: string, because: Report) => boolean;
   readonly forget: (key: string) => void;
 }
 

@@ -15,9 +15,9 @@ import { decodePem } from "../pki/pem.ts";
 import type { AgentEvent } from "./credential-event.ts";
 import { agentStatus } from "../agent/node/agent-status.ts";
 import { certificateFolder, type CertificateFolder } from "./storage/certificate-folder.ts";
-import type { Keeper } from "./run-managers.ts";
-import { certificateKeeper, type KeepCertificateOptions } from "./certificate-manager.ts";
-import { readKeptCertificate, type KeptCertificate } from "./storage/stored-certificate.ts";
+import type { Manager } from "./run-managers.ts";
+import { certificateManager, type CertificateManagerOptions } from "./certificate-manager.ts";
+import { readStoredCertificate, type StoredCertificate } from "./storage/stored-certificate.ts";
 import { nodeHub } from "./node-client.ts";
 import type { ServingNames } from "./request/certificate-request.ts";
 import { privateFiles } from "../host/private-files.ts";
@@ -31,7 +31,7 @@ let clock: FakeClock;
 let certDir: string;
 let folder: CertificateFolder;
 let events: AgentEvent[];
-let told: string[];
+let reported: string[];
 let end: number;
 const { signal } = new AbortController();
 
@@ -41,7 +41,7 @@ beforeEach(async () => {
   clock = fakeClock(Date.now());
   certDir = await mkdtemp(join(tmpdir(), "pratique-kept-"));
   folder = certificateFolder({ certDir, prefix: "kubelet-client" }, privateFiles, undefined);
-  [events, told] = [[], []];
+  [events, reported] = [[], []];
   const key = generatePrivateKey();
   const pem = clientCertificate(hub.ca, { rawSubject, spki: spkiOf(key) }, { fromMs: -9 * hour, toMs: hour });
   await folder.install(`${pem}${exportSec1Pem(key)}`, clock.now() - 9 * hour);
@@ -55,15 +55,15 @@ afterEach(async () => {
   await rm(certDir, { recursive: true, force: true });
 });
 
-async function current(): Promise<KeptCertificate> {
-  return readKeptCertificate(await readFile(folder.current, "utf8")) as KeptCertificate;
+async function current(): Promise<StoredCertificate> {
+  return readStoredCertificate(await readFile(folder.current, "utf8")) as StoredCertificate;
 }
 
-function keeper(options: Partial<KeepCertificateOptions> = {}): Keeper {
+function member(options: Partial<CertificateManagerOptions> = {}): Manager {
   const fraction = (): number => 0;
   const text = (path: string): Promise<string | undefined> => privateFiles.textIfThere(path);
   const kubeconfig = join(certDir, "kubelet.conf");
-  return certificateKeeper({
+  return certificateManager({
     kind: "client-certificate",
     folder,
     hub: nodeHub({ kubeconfig, current: folder.current, text, clock, fraction, userAgent: "test" }),
@@ -71,13 +71,13 @@ function keeper(options: Partial<KeepCertificateOptions> = {}): Keeper {
     clock,
     fraction,
     report: (event) => void events.push(event),
-    renewed: async ({ path }) => void told.push(path),
+    renewed: async ({ path }) => void reported.push(path),
     ...options,
   });
 }
 
 /** Acts until there is something to wait for, and gives for how long, in milliseconds. */
-async function pause(one: Keeper): Promise<number> {
+async function pause(one: Manager): Promise<number> {
   for (;;) {
     const turn = await one.act(signal);
     if (turn.kind === "wait") return turn.until - clock.now();
@@ -104,7 +104,7 @@ describe("a client certificate", () => {
     const young = generatePrivateKey();
     const pem = clientCertificate(hub.ca, { rawSubject, spki: spkiOf(young) }, { fromMs: -6 * hour, toMs: 4 * hour });
     await folder.install(`${pem}${exportSec1Pem(young)}`, clock.now());
-    const wait = await pause(keeper());
+    const wait = await pause(member());
     // Certificates are made by the wall's clock, which has gone on meanwhile.
     expect(Math.abs(wait - hour)).toBeLessThan(minute);
     expect([posts(), kinds()]).toEqual([0, ["RenewalScheduled"]]);
@@ -113,7 +113,7 @@ describe("a client certificate", () => {
   test("that has expired asks to come back with its key, says so once, and goes on when it is let in", async () => {
     await clock.advance(2 * hour);
     hub.auto = false;
-    const one = keeper();
+    const one = member();
     const acting = one.act(signal);
     while (hub.requests.size === 0) await new Promise((resolve) => setImmediate(resolve));
     const [name = ""] = hub.requests.keys();
@@ -148,7 +148,7 @@ describe("a client certificate", () => {
 
   test("is then replaced by one with a new key, asked for with the old one, and others are told once", async () => {
     const before = await current();
-    const one = keeper();
+    const one = member();
     await pause(one);
     const after = await current();
     expect(after.serial).not.toBe(before.serial);
@@ -158,32 +158,32 @@ describe("a client certificate", () => {
       { signerName: "kubernetes.io/kube-apiserver-client-kubelet", usages: ["digital signature", "client auth"] },
     ]);
     expect(kinds()).toEqual(["RenewalScheduled", "CertificateRequested", "CredentialRenewed", "RenewalScheduled"]);
-    expect(told).toEqual([folder.current]);
+    expect(reported).toEqual([folder.current]);
     expect((await readdir(certDir)).filter((name) => name.includes("key"))).toEqual([]);
     await pause(one);
-    expect([told.length, posts()]).toEqual([1, 1]);
+    expect([reported.length, posts()]).toEqual([1, 1]);
   });
 
   test("has the same deadline after a restart, however often", async () => {
     let drawn = 0;
     const fraction = (): number => (drawn += 1) / 10;
-    await pause(keeper());
-    const first = await pause(keeper({ fraction }));
-    expect(await pause(keeper({ fraction }))).toBe(first);
+    await pause(member());
+    const first = await pause(member({ fraction }));
+    expect(await pause(member({ fraction }))).toBe(first);
     expect(drawn).toBe(0);
   });
 
   test("of which others were not told before the agent was killed is told of by the next one", async () => {
-    const killed = keeper({ renewed: () => new Promise(() => undefined) });
+    const killed = member({ renewed: () => new Promise(() => undefined) });
     await killed.act(signal);
     void killed.act(signal);
     while (!kinds().includes("CredentialRenewed")) await new Promise((resolve) => setImmediate(resolve));
-    await pause(keeper());
-    expect(told).toEqual([folder.current]);
+    await pause(member());
+    expect(reported).toEqual([folder.current]);
   });
 
   test("that somebody else put there is planned for anew", async () => {
-    const one = keeper();
+    const one = member();
     await pause(one);
     const other = generatePrivateKey();
     const pem = clientCertificate(hub.ca, { rawSubject, spki: spkiOf(other) }, { fromMs: -hour, toMs: 9 * hour });
@@ -221,14 +221,14 @@ describe("a client certificate of a CA that signs no more", () => {
 
   test("is renewed within four hours, once, and at the same moment after a restart", async () => {
     const fraction = (): number => 0.5;
-    const first = keeper({ shown, fraction });
+    const first = member({ shown, fraction });
     expect(await pause(first)).toBe(2 * hour);
     expect(events.at(-1)).toMatchObject({
       reason: "EarlyRenewalScheduled",
       at: clock.now() + 2 * hour,
       details: { pin: next.pin },
     });
-    const restarted = keeper({ shown, fraction });
+    const restarted = member({ shown, fraction });
     const wait = await pause(restarted);
     expect(Math.abs(2 * hour - wait)).toBeLessThan(1000);
     await clock.advance(wait);
@@ -241,8 +241,8 @@ describe("a client certificate of a CA that signs no more", () => {
 
   test("is not the only one: a serving certificate of that CA is hastened too, one of another CA is not", async () => {
     const folders = certificateFolder({ certDir, prefix: "kubelet-server" }, privateFiles, undefined);
-    const serving = (): Keeper =>
-      keeper({ kind: "serving-certificate", folder: folders, servingNames: () => ({ dns: [], ip: [] }), shown });
+    const serving = (): Manager =>
+      member({ kind: "serving-certificate", folder: folders, servingNames: () => ({ dns: [], ip: [] }), shown });
     for (const [at, ca] of [testCa("of the cluster"), hub.ca].entries()) {
       const key = generatePrivateKey();
       const pem = signedBy(ca)({ rawSubject, spki: spkiOf(key) } as ParsedCsr);
@@ -265,30 +265,30 @@ describe("a client certificate of a CA that signs no more", () => {
       refuse(response, 503, "ServiceUnavailable", "not now");
       return true;
     };
-    expect(await keeper({ shown, once: true }).act(signal)).toMatchObject({ kind: "lost" });
+    expect(await member({ shown, once: true }).act(signal)).toMatchObject({ kind: "lost" });
     hub.intercept = undefined;
     await clock.advance(hour);
-    expect(await keeper({ shown, once: true }).act(signal)).toEqual({ kind: "again" });
+    expect(await member({ shown, once: true }).act(signal)).toEqual({ kind: "again" });
     expect(kinds().filter((kind) => kind === "EarlyRenewalScheduled")).toHaveLength(1);
   });
 
   test("is left alone while nothing is shown, or what is shown is of a CA that is not trusted", async () => {
     for (const leaf of [undefined, leafOf(testCa("next-ca")), leafOf(hub.ca), new Uint8Array([1, 2, 3])]) {
       seen = leaf;
-      expect(await pause(keeper({ shown }))).toBeGreaterThan(100 * day);
+      expect(await pause(member({ shown }))).toBeGreaterThan(100 * day);
     }
     await trusting(hub.ca);
     seen = leafOf(next);
-    expect(await pause(keeper({ shown }))).toBeGreaterThan(100 * day);
+    expect(await pause(member({ shown }))).toBeGreaterThan(100 * day);
     expect(kinds()).not.toContain("EarlyRenewalScheduled");
   });
 
   test("attack: a hub that shows the next CA and signs with the one before brings five renewals in three weeks", async () => {
     hub.sign = signedBy(hub.ca);
-    let one = keeper({ shown });
+    let one = member({ shown });
     for (let step = 0; step < 21 * 2; step += 1) {
       // Whoever is started anew remembers.
-      if (step % 5 === 0) one = keeper({ shown });
+      if (step % 5 === 0) one = member({ shown });
       await pause(one);
       await clock.advance(12 * hour);
     }
@@ -305,7 +305,7 @@ describe("a client certificate of a CA that signs no more", () => {
     });
     await trusting(hub.ca, next);
     await clock.advance(minute);
-    const one = keeper({ shown });
+    const one = member({ shown });
     for (let step = 0; step < 10 * 4; step += 1) {
       const either = step % 2 === 0 ? next : hub.ca;
       [seen, hub.sign] = [leafOf(either), signedBy(either)];
@@ -333,10 +333,10 @@ describe("connections", () => {
     const server = certificateFolder({ certDir, prefix: "kubelet-server" }, privateFiles, undefined);
     const servingNames = (): ServingNames => ({ dns: [], ip: ["10.0.0.7"] });
     hub.auto = false;
-    const waiting = keeper({ hub: shared, kind: "serving-certificate", folder: server, servingNames }).act(signal);
+    const waiting = member({ hub: shared, kind: "serving-certificate", folder: server, servingNames }).act(signal);
     while (!hub.seen.some(({ path }) => path.includes("watch=true"))) await clock.advance(0);
     hub.auto = true;
-    await pause(keeper({ hub: shared }));
+    await pause(member({ hub: shared }));
     const { serial } = await current();
     expect(serial).not.toBe(before.serial);
     const watches = (): readonly string[] =>
@@ -363,7 +363,7 @@ describe("a rotation that fails", () => {
       void response;
       return false;
     };
-    const one = keeper();
+    const one = member();
     const pauses: number[] = [];
     for (let round = 0; round < 7; round += 1) {
       pauses.push(await pause(one));
@@ -386,14 +386,14 @@ describe("a rotation that fails", () => {
       request.socket.destroy();
       return true;
     };
-    const one = keeper();
+    const one = member();
     const acting = one.act(signal);
     while (hub.requests.size === 0) await new Promise((resolve) => setImmediate(resolve));
     expect(await passing(acting, 5000)).toEqual({ kind: "again" });
     expect(events.at(-1)).toMatchObject({ reason: "RenewalFailed", message: expect.stringContaining("last trouble") });
     away = false;
     await clock.advance(minute);
-    await pause(keeper());
+    await pause(member());
     expect(hub.requests.size).toBe(1);
     expect(kinds().slice(-3)).toEqual(["CertificateRequested", "CredentialRenewed", "RenewalScheduled"]);
   });
@@ -405,20 +405,20 @@ describe("a rotation that fails", () => {
       refuse(response, 429, "TooManyRequests", "slow down");
       return true;
     };
-    expect(await pause(keeper())).toBe(1_234_000);
+    expect(await pause(member())).toBe(1_234_000);
     expect(posts()).toBe(1);
   });
 
   test.each([
     [0, "it was revoked, or its CA is trusted no longer"],
-    [2 * hour, "it has expired, and this API lets no machine come back"],
+    [2 * hour, "it has expired, and this API does not renew expired certificates"],
   ])("because the certificate is refused says why, after %i ms", async (passed, why) => {
     hub.intercept = (_request, response) => {
       refuse(response, 401, "Unauthorized", "Unauthorized");
       return true;
     };
     await clock.advance(passed);
-    expect(await pause(keeper())).toBeGreaterThanOrEqual(minute);
+    expect(await pause(member())).toBeGreaterThanOrEqual(minute);
     expect(events.at(-1)).toMatchObject({ reason: "RenewalFailed", message: expect.stringContaining(why) });
   });
 
@@ -429,7 +429,7 @@ describe("a rotation that fails", () => {
     const before = await current();
     const stranger = buildName({ commonName: "system:node:n2", organizations: ["system:nodes"] });
     hub.sign = (csr) => clientCertificate(hub.ca, other?.() ?? { spki: csr.spki, rawSubject: stranger });
-    await pause(keeper());
+    await pause(member());
     expect((await current()).serial).toBe(before.serial);
     expect(events.at(-1)).toMatchObject({
       reason: "RenewalFailed",
@@ -445,7 +445,7 @@ describe("a rotation that fails", () => {
       refuse(response, 401, "Unauthorized", "Unauthorized");
       return true;
     };
-    await pause(keeper());
+    await pause(member());
     expect((await current()).serial).toBe(before.serial);
     expect(events.at(-1)).toMatchObject({ message: expect.stringContaining("that it has just issued (401)") });
   });
@@ -455,14 +455,14 @@ describe("a rotation that fails", () => {
       refuse(response, 503, "ServiceUnavailable", "not now");
       return true;
     };
-    expect(await keeper({ once: true }).act(signal)).toMatchObject({ kind: "lost", error: { code: "refused" } });
+    expect(await member({ once: true }).act(signal)).toMatchObject({ kind: "lost", error: { code: "refused" } });
   });
 
   test("because another CA stands behind the address sends nothing", async () => {
     const other = testCa();
     const text = kubeletKubeconfig({ server: hub.url, ca: { pem: other.pem }, credentialFile: folder.current });
     await writeFile(join(certDir, "kubelet.conf"), text);
-    await pause(keeper());
+    await pause(member());
     expect(hub.seen).toEqual([]);
     expect(events.at(-1)).toMatchObject({
       reason: "RenewalFailed",
@@ -474,7 +474,7 @@ describe("a rotation that fails", () => {
 describe("a serving certificate", () => {
   let names: ServingNames | undefined;
   let server: CertificateFolder;
-  const serving = (): Keeper => keeper({ kind: "serving-certificate", folder: server, servingNames: () => names });
+  const serving = (): Manager => member({ kind: "serving-certificate", folder: server, servingNames: () => names });
 
   beforeEach(() => {
     names = undefined;

@@ -9,12 +9,12 @@ import { requireAccepted } from "./proof/credential-probe.ts";
 import { ownCertificate } from "./proof/issued-certificate.ts";
 import { certificateSchedule, type CertificateScheduleOptions } from "./renewal/certificate-schedule.ts";
 import { requestNodeCertificate, type NodeAnswer } from "./request/node-certificate.ts";
-import type { Keeper } from "./run-managers.ts";
+import type { Manager } from "./run-managers.ts";
 import type { CertificateFolder } from "./storage/certificate-folder.ts";
-import { readKeptCertificate, type KeptCertificate } from "./storage/stored-certificate.ts";
+import { readStoredCertificate, type StoredCertificate } from "./storage/stored-certificate.ts";
 
 /** How one certificate of a node is kept. */
-export interface KeepCertificateOptions extends CertificateScheduleOptions {
+export interface CertificateManagerOptions extends CertificateScheduleOptions {
   readonly hub: NodeHub;
 }
 
@@ -23,7 +23,7 @@ export interface KeepCertificateOptions extends CertificateScheduleOptions {
  * use until the new one is complete. Its keeper throws JoinError no-access where files of the node are missing.
  * @see client-go util/certificate certificate_manager
  */
-export function certificateKeeper(options: KeepCertificateOptions): Keeper {
+export function certificateManager(options: CertificateManagerOptions): Manager {
   const { kind, folder, hub, clock, servingNames } = options;
   const name: KeptName = { kind, path: folder.current };
   const schedule = certificateSchedule(options, name);
@@ -68,13 +68,13 @@ async function proven({ pem, key }: NodeAnswer, { session, serving }: HeldCertif
   return `${certificate.pem}${keyPem}`;
 }
 
-async function inUse(folder: CertificateFolder): Promise<KeptCertificate | undefined> {
+async function inUse(folder: CertificateFolder): Promise<StoredCertificate | undefined> {
   const text = await folder.text(folder.current);
-  return text === undefined ? undefined : readKeptCertificate(text);
+  return text === undefined ? undefined : readStoredCertificate(text);
 }
 
 /** An agent that was killed after its last step has left the key that is in use by now, and perhaps more. */
-async function finish(current: KeptCertificate | undefined, folder: CertificateFolder): Promise<void> {
+async function finish(current: StoredCertificate | undefined, folder: CertificateFolder): Promise<void> {
   const text = await folder.text(folder.nextKey);
   if (text === undefined || current === undefined) return;
   try {

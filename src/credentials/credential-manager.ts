@@ -1,5 +1,5 @@
 import type { KeptName } from "./credential-event.ts";
-import type { Keeper, Turn } from "./run-managers.ts";
+import type { Manager, Turn } from "./run-managers.ts";
 
 /** Where a credential is kept. */
 export interface CredentialStorage<Held, Issued> {
@@ -42,7 +42,7 @@ export interface CredentialParts<Held, Answer, Issued> {
  * Keeps one credential: what is in use stays until the next one is requested, proven and installed. Its parts decide where, what, how
  * and when; the order of the steps is the same for all.
  */
-export function credentialManager<Held, Answer, Issued>(parts: CredentialParts<Held, Answer, Issued>): Keeper {
+export function credentialManager<Held, Answer, Issued>(parts: CredentialParts<Held, Answer, Issued>): Manager {
   const { name, storage, request, proof, schedule } = parts;
 
   async function renewed(held: Held, signal: AbortSignal): Promise<Turn> {

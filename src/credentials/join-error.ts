@@ -62,7 +62,7 @@ export async function unlessUnusable<T>(step: Promise<T>): Promise<T | undefined
 /** Ends a join that is no longer wanted. @throws JoinError aborted */
 export function stopIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) {
-    throw new JoinError("aborted", "interrupted; the same command again goes on where this one stood");
+    throw new JoinError("aborted", "interrupted; run the same command again to resume");
   }
 }
 

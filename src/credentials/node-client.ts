@@ -2,7 +2,7 @@ import { KubeconfigError, parseKubeconfig, wayTo } from "../client/kubeconfig.ts
 import type { RemoteClient } from "../client/remote.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { JoinError } from "./join-error.ts";
-import { readKeptCertificate, type KeptCertificate } from "./storage/stored-certificate.ts";
+import { readStoredCertificate, type StoredCertificate } from "./storage/stored-certificate.ts";
 import type { ServingNames } from "./request/certificate-request.ts";
 import { nodeUser } from "./request/node-identity.ts";
 import { hubClient } from "../host/hub-client.ts";
@@ -32,7 +32,7 @@ export interface NodeSession {
   readonly server: string;
   readonly caPem: string;
   readonly nodeName: string;
-  readonly identity: KeptCertificate;
+  readonly identity: StoredCertificate;
   /** Speaks as the node, always with the certificate that is in use at the time. */
   readonly client: RemoteClient;
   /** Speaks with a certificate that is not in use yet. */
@@ -44,7 +44,7 @@ export interface NodeSession {
 export interface HeldCertificate {
   readonly session: NodeSession;
   /** Undefined while there is none yet. */
-  readonly current: KeptCertificate | undefined;
+  readonly current: StoredCertificate | undefined;
   /** For which names it must be good; absent: a client certificate. */
   readonly serving: ServingNames | undefined;
 }
@@ -95,7 +95,7 @@ export function nodeHub(options: NodeHubOptions): NodeHub {
   };
 }
 
-async function identityIn(options: NodeHubOptions): Promise<KeptCertificate> {
+async function identityIn(options: NodeHubOptions): Promise<StoredCertificate> {
   const identity = await nodeCertificate(options);
   if (identity.commonName.startsWith(userPrefix)) return identity;
   throw new JoinError("no-access", `${options.current} is not the certificate of a node`);
@@ -105,10 +105,10 @@ async function identityIn(options: NodeHubOptions): Promise<KeptCertificate> {
 export async function nodeCertificate({
   current,
   text,
-}: Pick<NodeHubOptions, "current" | "text">): Promise<KeptCertificate> {
-  const kept = readKeptCertificate((await text(current)) ?? "");
+}: Pick<NodeHubOptions, "current" | "text">): Promise<StoredCertificate> {
+  const kept = readStoredCertificate((await text(current)) ?? "");
   if (kept !== undefined) return kept;
-  throw new JoinError("no-access", `${current} holds no certificate with its key: join anew with pratique join`);
+  throw new JoinError("no-access", `${current} holds no certificate with its key: join again with pratique join`);
 }
 
 /** Where a hub is, and how it is known. */
@@ -128,7 +128,7 @@ export async function nodeHubAddress({
 }: Pick<NodeHubOptions, "kubeconfig" | "text">): Promise<NodeHubAddress> {
   const content = await text(kubeconfig);
   const fail = (why: string): JoinError =>
-    new JoinError("no-access", `${kubeconfig} ${why}: join anew with pratique join`);
+    new JoinError("no-access", `${kubeconfig} ${why}: join again with pratique join`);
   if (content === undefined) throw fail("is not there");
   try {
     const config = parseKubeconfig(content, kubeconfig);

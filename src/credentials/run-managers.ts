@@ -13,7 +13,7 @@ export type Turn =
   | { readonly kind: "lost"; readonly error: JoinError };
 
 /** One credential that is kept fresh. */
-export interface Keeper {
+export interface Manager {
   /** A check finds out whether the hub takes the credential of that path; it is not lost itself, and none is left with checks alone. */
   readonly name: KeptName | { readonly kind: "check"; readonly path: string };
   /** Does what is due. A JoinError that it throws means the same as `lost`. */
@@ -23,7 +23,7 @@ export interface Keeper {
 /** How credentials are kept. */
 export interface KeepOptions {
   /** All that there is to keep now; asked each minute, so that what is laid down later is kept as well. @throws JoinError where there is nothing */
-  readonly find: () => Promise<readonly Keeper[]>;
+  readonly find: () => Promise<readonly Manager[]>;
   /** Does what is due and ends. */
   readonly once: boolean;
   readonly clock: Clock;
@@ -53,7 +53,7 @@ export async function keepFresh(options: KeepOptions): Promise<void> {
     end: () => stop.abort(),
   };
   for (let known = await options.find(); ; known = await rediscovered(options, known)) {
-    for (const keeper of known) start(keeper, running);
+    for (const member of known) start(member, running);
     if (once) break;
     await clock.sleep(maxSleepMs, running.signal);
     if (running.signal.aborted) break;
@@ -73,7 +73,7 @@ interface Running {
 }
 
 /** A folder that cannot be read for a while takes nothing away. */
-async function rediscovered({ find }: KeepOptions, known: readonly Keeper[]): Promise<readonly Keeper[]> {
+async function rediscovered({ find }: KeepOptions, known: readonly Manager[]): Promise<readonly Manager[]> {
   try {
     return await find();
   } catch (error) {
@@ -82,25 +82,25 @@ async function rediscovered({ find }: KeepOptions, known: readonly Keeper[]): Pr
   }
 }
 
-function start(keeper: Keeper, running: Running): void {
-  const key = `${keeper.name.kind} ${keeper.name.path}`;
+function start(member: Manager, running: Running): void {
+  const key = `${member.name.kind} ${member.name.path}`;
   if (running.loops.has(key)) return;
-  const loop = keepOne(keeper, key, running);
+  const loop = keepOne(member, key, running);
   running.loops.set(key, loop);
   // Looked at when all have ended; until then an unexpected failure must not end the process by itself.
   loop.catch(running.end);
 }
 
-async function keepOne(keeper: Keeper, key: string, running: Running): Promise<void> {
+async function keepOne(member: Manager, key: string, running: Running): Promise<void> {
   const { clock, once } = running.options;
   const { signal } = running;
   while (!signal.aborted) {
-    const turn = await turnOf(keeper, signal);
-    if (turn.kind !== "lost") mend(keeper, key, running);
+    const turn = await turnOf(member, signal);
+    if (turn.kind !== "lost") recover(member, key, running);
     if (turn.kind === "again") continue;
     if (turn.kind === "lost") {
       if (signal.aborted) return;
-      lose(keeper, { key, running, error: turn.error });
+      lose(member, { key, running, error: turn.error });
     }
     if (once) return;
     const ms = turn.kind === "lost" ? maxSleepMs : Math.min(turn.until - clock.now(), maxSleepMs);
@@ -108,9 +108,9 @@ async function keepOne(keeper: Keeper, key: string, running: Running): Promise<v
   }
 }
 
-async function turnOf(keeper: Keeper, signal: AbortSignal): Promise<Turn> {
+async function turnOf(member: Manager, signal: AbortSignal): Promise<Turn> {
   try {
-    return await keeper.act(signal);
+    return await member.act(signal);
   } catch (error) {
     if (error instanceof JoinError) return { kind: "lost", error };
     throw error;
@@ -118,14 +118,14 @@ async function turnOf(keeper: Keeper, signal: AbortSignal): Promise<Turn> {
 }
 
 /** Whoever was told that it is lost is told that it is not, or would wait for the next renewal to believe it. */
-function mend({ name }: Keeper, key: string, { lost, options }: Running): void {
+function recover({ name }: Manager, key: string, { lost, options }: Running): void {
   if (lost.delete(key) && name.kind !== "check") {
     options.report({ ...name, reason: "RenewalRecovered", message: `renewal of ${nouns[name.kind]} recovered` });
   }
 }
 
 function lose(
-  { name }: Keeper,
+  { name }: Manager,
   { key, running, error }: { readonly key: string; readonly running: Running; readonly error: JoinError },
 ): void {
   const { lost, loops, options, end } = running;

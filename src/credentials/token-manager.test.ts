@@ -7,7 +7,7 @@ import { unsignedToken } from "../../test/kits/service-account-token.ts";
 import type { AgentEvent } from "./credential-event.ts";
 import type { JoinError } from "./join-error.ts";
 import { keepFresh } from "./run-managers.ts";
-import { tokenKeeper, type KeepTokenOptions } from "./token-manager.ts";
+import { tokenManager, type TokenManagerOptions } from "./token-manager.ts";
 import type { PrivateFiles } from "../host/private-files.ts";
 import type { Renewal } from "./request/renew-token.ts";
 import { tokenClaims, type TokenClaims } from "./proof/token-claims.ts";
@@ -32,7 +32,7 @@ interface World {
   readonly token: () => string;
   readonly stop: () => void;
   /** Starts an agent on the disk as it is. */
-  run(over?: Partial<KeepTokenOptions>): Promise<"ended" | JoinError>;
+  run(over?: Partial<TokenManagerOptions>): Promise<"ended" | JoinError>;
 }
 
 const folder = {
@@ -86,7 +86,7 @@ function world(answer: (count: number, now: number) => Renewal, over: Partial<Pr
     token: () => disk.get(folder.token) ?? "",
     stop: () => stop.abort(),
     run: (options = {}) => {
-      const keeper = tokenKeeper({
+      const member = tokenManager({
         dir,
         once: false,
         askAgain: false,
@@ -105,7 +105,7 @@ function world(answer: (count: number, now: number) => Renewal, over: Partial<Pr
         ...options,
       });
       const { once = false } = options;
-      return keepFresh({ find: async () => [keeper], once, clock, signal: stop.signal, report }).then(
+      return keepFresh({ find: async () => [member], once, clock, signal: stop.signal, report }).then(
         () => "ended" as const,
         (error: unknown) => error as JoinError,
       );
@@ -131,12 +131,12 @@ describe("an agent", () => {
     [false, ["RenewalScheduled"]],
   ])(
     "asks anew long before the end once it is known that the hub refuses the token, if it may: %s",
-    async (askAgain, told) => {
+    async (askAgain, reported) => {
       const here = world(() => failure({ code: "unauthorized", message: "401" }));
       const first = here.token();
       const running = here.run({ askAgain, isRefused: (token) => token === first });
       await here.clock.advance(10 * minute);
-      expect(kinds(here)).toEqual(told);
+      expect(kinds(here)).toEqual(reported);
       here.stop();
       expect(await running).toBe("ended");
     },

@@ -3,8 +3,8 @@ import { accessFolder, type AccessFolder } from "./storage/access-folder.ts";
 import type { AgentEvent, AgentReport, CredentialName } from "./credential-event.ts";
 import { readAgentState, writeAgentState, type AgentState } from "./storage/token-state.ts";
 import { JoinError, unlessUnusable, type JoinErrorCode } from "./join-error.ts";
-import type { Keeper } from "./run-managers.ts";
-import { keptAccess, type KeptAccess } from "./storage/stored-access.ts";
+import type { Manager } from "./run-managers.ts";
+import { storedAccess, type StoredAccess } from "./storage/stored-access.ts";
 import { privateFiles, type FileAccess, type PrivateFiles } from "../host/private-files.ts";
 import type { Renewal, renewToken } from "./request/renew-token.ts";
 import { pauseAfter, rotationPause } from "./renewal/rotation-plan.ts";
@@ -12,7 +12,7 @@ import { dueAt, renewalStep, type RenewalFailures, type RenewalStep } from "./re
 import { randomFraction } from "../host/random-fraction.ts";
 
 /** How the token of a folder is kept. */
-export interface KeepTokenOptions {
+export interface TokenManagerOptions {
   readonly dir: string;
   readonly keyFile?: string | undefined;
   /** Nobody comes back later: a failure is the end. */
@@ -39,7 +39,7 @@ export interface KeepTokenOptions {
 /** An access that the hub no longer accepts, and how long to wait for another one, in milliseconds; default a week. */
 export interface RefusedAccess {
   readonly folder: AccessFolder;
-  readonly refused: KeptAccess;
+  readonly refused: StoredAccess;
   readonly signal: AbortSignal;
   readonly waitMs?: number;
 }
@@ -47,7 +47,7 @@ export interface RefusedAccess {
 /** Requests access again and returns once another token is in the folder. @throws JoinError */
 export type AskAgain = (
   access: RefusedAccess,
-  report: (told: Pick<AgentEvent, "reason" | "message" | "details">) => void,
+  report: (reported: Pick<AgentEvent, "reason" | "message" | "details">) => void,
 ) => Promise<void>;
 
 /**
@@ -55,7 +55,7 @@ export type AskAgain = (
  * of the same account; being killed at any moment loses nothing but one unused token. Its keeper throws JoinError no-access,
  * write-failed, and what asking anew throws.
  */
-export function tokenKeeper(options: KeepTokenOptions): Keeper {
+export function tokenManager(options: TokenManagerOptions): Manager {
   const { clock } = options;
   const folder = accessFolder(options.dir, options.keyFile, options.files ?? privateFiles);
   const keeping = { folder, options };
@@ -65,7 +65,7 @@ export function tokenKeeper(options: KeepTokenOptions): Keeper {
     name: { kind: "token", path: folder.token },
     act: async (signal) => {
       if (memory === undefined) await tidy(folder, options);
-      const access = await keptAccess(folder);
+      const access = await storedAccess(folder);
       if (given?.token === access.token) return { kind: "lost", error: given.error };
       memory = await forToken(memory ?? (await remembered(folder, options)), access, keeping);
       const step = nextStep(memory, access, options);
@@ -86,7 +86,7 @@ export function tokenKeeper(options: KeepTokenOptions): Keeper {
 }
 
 /** Whoever asks anew by itself does so once it is known that the token is refused, by trying to renew it; the others keep it to its end. */
-function nextStep(memory: Memory, { token, claims }: KeptAccess, options: KeepTokenOptions): RenewalStep {
+function nextStep(memory: Memory, { token, claims }: StoredAccess, options: TokenManagerOptions): RenewalStep {
   const { askAgain, isRefused, clock } = options;
   const hurries = askAgain && memory.failures === undefined && isRefused?.(token) === true;
   return hurries ? { kind: "renew" } : renewalStep({ ...memory, token: claims, now: clock.now() });
@@ -108,16 +108,16 @@ interface Memory {
 
 interface Keeping {
   readonly folder: AccessFolder;
-  readonly options: KeepTokenOptions;
+  readonly options: TokenManagerOptions;
 }
 
-async function remembered(folder: AccessFolder, options: KeepTokenOptions): Promise<Memory> {
+async function remembered(folder: AccessFolder, options: TokenManagerOptions): Promise<Memory> {
   const { aheadMs, renewedAt } = (await readAgentState(folder)) ?? {};
   return { token: "", spread: randomFraction(options.random), aheadMs, renewedAt, failures: undefined };
 }
 
 /** Secrets of a writer that was killed do not lie about. A minute is more than any writer takes. */
-async function tidy(folder: AccessFolder, { files = privateFiles, clock }: KeepTokenOptions): Promise<void> {
+async function tidy(folder: AccessFolder, { files = privateFiles, clock }: TokenManagerOptions): Promise<void> {
   try {
     await files.removeUnfinished(folder.dir, clock.now() - 60_000);
   } catch {
@@ -130,7 +130,7 @@ interface Refusing extends Keeping {
 }
 
 /** With `once` nobody tries again, so the first failure is the end. */
-async function endOnce(renewal: Renewal, access: KeptAccess, refusing: Refusing): Promise<JoinError> {
+async function endOnce(renewal: Renewal, access: StoredAccess, refusing: Refusing): Promise<JoinError> {
   if (renewal.kind === "renewed") return new JoinError("write-failed", `cannot write ${refusing.folder.token}`);
   const failure = new JoinError(renewal.code === "unauthorized" ? "unauthorized" : renewal.code, renewal.message);
   if (renewal.code !== "unauthorized") return failure;
@@ -139,7 +139,7 @@ async function endOnce(renewal: Renewal, access: KeptAccess, refusing: Refusing)
 }
 
 /** Whoever wrote another token into the folder began a new life. */
-async function forToken(memory: Memory, access: KeptAccess, { folder, options }: Keeping): Promise<Memory> {
+async function forToken(memory: Memory, access: StoredAccess, { folder, options }: Keeping): Promise<Memory> {
   if (memory.token === access.token) return memory;
   // With `once` nobody comes back later in this token's life, so all of the time from the earliest moment on is used.
   const next = {
@@ -160,7 +160,7 @@ async function forToken(memory: Memory, access: KeptAccess, { folder, options }:
 
 function stateOf(
   { aheadMs, renewedAt, failures }: Memory,
-  { claims }: KeptAccess,
+  { claims }: StoredAccess,
   more: Pick<AgentState, "nextAt"> & Partial<AgentState>,
 ): AgentState {
   return { expiresAt: claims.expiresAt, renewedAt, aheadMs, failures: failures?.count ?? 0, refused: false, ...more };
@@ -169,7 +169,7 @@ function stateOf(
 async function after(
   renewal: Renewal,
   memory: Memory,
-  { access, folder, options }: Keeping & { readonly access: KeptAccess },
+  { access, folder, options }: Keeping & { readonly access: StoredAccess },
 ): Promise<Memory> {
   const now = options.clock.now();
   const outcome = renewal.kind === "renewed" ? await written(renewal, { folder, options }) : renewal;
@@ -227,7 +227,7 @@ const passing: ReadonlySet<JoinErrorCode> = new Set([
 
 /** The reason why the token is given up; undefined where a new one was granted, or the agent is to end. */
 async function refused(
-  access: KeptAccess,
+  access: StoredAccess,
   { folder, options, signal, expired }: Refusing & { readonly expired: boolean },
 ): Promise<JoinError | undefined> {
   const { clock, report } = options;
@@ -255,7 +255,7 @@ async function refused(
     try {
       await options.calls.askAgain(
         { signal, folder, refused: access, ...(options.once ? { waitMs: onceWaitMs } : {}) },
-        (told) => report({ ...nameOf(folder), ...told }),
+        (reported) => report({ ...nameOf(folder), ...reported }),
       );
       return undefined;
     } catch (error) {
@@ -277,7 +277,7 @@ async function refused(
 }
 
 /** How long to wait before asking once more; undefined where it is of no use, or nobody comes back. */
-function pauseAfterAsking(error: unknown, count: number, options: KeepTokenOptions): number | undefined {
+function pauseAfterAsking(error: unknown, count: number, options: TokenManagerOptions): number | undefined {
   if (!(error instanceof JoinError) || options.once) return undefined;
   // Of a request that ran out, or was approved for nothing, people may take care; a denial is their answer.
   const decided = error.code === "failed";

@@ -5,7 +5,7 @@ import type { Clock } from "../apimachinery/clock.ts";
 import { pluginProcesses } from "./plugin-process.ts";
 
 /** Long enough to sign in with a browser. */
-const personMs = 300_000;
+const interactiveMs = 300_000;
 const serviceMs = 60_000;
 
 /** How a process runs the programs that kubeconfigs name. */
@@ -36,7 +36,7 @@ export function processWorld({
     plugins: pluginProcesses({
       env,
       noTerminal,
-      timeoutMs: process.stderr.isTTY && stderr === undefined ? personMs : serviceMs,
+      timeoutMs: process.stderr.isTTY && stderr === undefined ? interactiveMs : serviceMs,
       ...(stderr === undefined ? {} : { stderr }),
     }),
   };

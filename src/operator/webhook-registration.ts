@@ -36,7 +36,7 @@ const lookMs = 60_000;
 /** Puts the CA into webhook configurations and definitions, once they are there, and again where it is gone, until `signal` aborts; never rejects. */
 export async function registerWebhook(options: RegistrationOptions): Promise<void> {
   const { clock, log, signal } = options;
-  let isTold = false;
+  let isReported = false;
   while (!signal.aborted) {
     try {
       const changed = [];
@@ -45,11 +45,11 @@ export async function registerWebhook(options: RegistrationOptions): Promise<voi
       }
       for (const one of options.conversions) changed.push(await registerConversion(options, one));
       // Also where nothing was to change: an API server that was too slow to say so may have done what it was asked before.
-      if (!isTold || changed.includes(true)) log(logEntry("WebhookRegistered", "the webhook is registered"));
-      isTold = true;
+      if (!isReported || changed.includes(true)) log(logEntry("WebhookRegistered", "the webhook is registered"));
+      isReported = true;
       await clock.sleep(lookMs, signal);
     } catch (error) {
-      isTold = false;
+      isReported = false;
       log(
         logEntry("WebhookRegistrationFailed", "the webhook cannot be registered; it tries again", {
           error: failureMessage(error),

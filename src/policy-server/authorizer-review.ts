@@ -98,9 +98,9 @@ function statusOfObject(value: JsonObject): ReviewStatus | undefined {
   const isWrong = [allow, deny].some((each) => each !== undefined && typeof each !== "boolean");
   if (isWrong || (allow === undefined && deny === undefined) || (reason !== undefined && typeof reason !== "string"))
     return undefined;
-  const said = typeof reason === "string" && reason !== "" ? { reason: reason.slice(0, longestReason) } : {};
-  if (deny === true) return { allowed: false, denied: true, ...said };
-  return { allowed: allow === true, ...said };
+  const text = typeof reason === "string" && reason !== "" ? { reason: reason.slice(0, longestReason) } : {};
+  if (deny === true) return { allowed: false, denied: true, ...text };
+  return { allowed: allow === true, ...text };
 }
 
 function withId(status: ReviewStatus, id: string | undefined): ReviewStatus {

@@ -71,8 +71,8 @@ function textAt(header: Buffer, start: number, length: number): string {
 
 function sizeOf(header: Buffer): number {
   const sum = header.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 0x20 : byte), 0);
-  const [told, size] = [textAt(header, 148, 8), textAt(header, 124, 12)].map((text) => text.trim());
-  if (!/^[0-7]+$/.test(told ?? "") || Number.parseInt(told ?? "", 8) !== sum || !/^[0-7]+$/.test(size ?? ""))
+  const [reported, size] = [textAt(header, 148, 8), textAt(header, 124, 12)].map((text) => text.trim());
+  if (!/^[0-7]+$/.test(reported ?? "") || Number.parseInt(reported ?? "", 8) !== sum || !/^[0-7]+$/.test(size ?? ""))
     throw new BundleError("the archive is damaged");
   return Number.parseInt(size ?? "", 8);
 }

@@ -109,13 +109,13 @@ async function startWorker({ work, clock, timeMs }: BundleRunnerOptions): Promis
   worker.on("exit", () => take(undefined));
   const word = async (ms: number): Promise<BundleWord | undefined> => {
     const done = new AbortController();
-    const heard = new Promise<BundleWord | undefined>((resolve) => (take = resolve));
+    const reply = new Promise<BundleWord | undefined>((resolve) => (take = resolve));
     void clock.sleep(ms, done.signal).then(() => {
       if (!done.signal.aborted) take(undefined);
     });
-    const said = await heard;
+    const text = await reply;
     done.abort();
-    return said;
+    return text;
   };
   const end = (): void => void worker.terminate();
   const first = await word(startMs);

@@ -57,7 +57,7 @@ function serve(load: (path: string) => unknown): void {
     parentPort: Port;
     workerData: BundleWork;
   };
-  const says = (error: unknown): string => {
+  const describe = (error: unknown): string => {
     if (typeof error === "string") return error.slice(0, 500);
     const { message } = (typeof error === "object" && error !== null ? error : {}) as { readonly message?: unknown };
     return typeof message === "string" ? message.slice(0, 500) : "it failed";
@@ -90,11 +90,11 @@ function serve(load: (path: string) => unknown): void {
       } catch (error) {
         // What was broken off left its memory as it was.
         policy = undefined;
-        port.postMessage({ kind: "failed", why: says(error) });
+        port.postMessage({ kind: "failed", why: describe(error) });
       }
     });
     port.postMessage({ kind: "ready" });
   } catch (error) {
-    port.postMessage({ kind: "refused", why: says(error) });
+    port.postMessage({ kind: "refused", why: describe(error) });
   }
 }

@@ -13,7 +13,7 @@ import { queryPath } from "./query-path.ts";
 const maxCaBytes = 1 << 20;
 const maxTokenBytes = 16_384;
 const noValue =
-  "OPA has no value there, which is no opinion; this is told once: is --query right, and the policy loaded?";
+  "OPA has no value there, which is no opinion; this is logged once: is --query right, and the policy loaded?";
 const maxTimeoutMs = 30_000;
 
 /** A policy that an OPA server evaluates. Its CA and token may change. @throws OptionError usage */
@@ -62,13 +62,13 @@ export async function openOpaPolicy(given: string, options: PolicyOptions): Prom
 
 /** Tells once of an answer without a value: OPA gives the same for a rule that does not hold as for a misspelt one. */
 function withWarning(server: OpaServer, warn: () => void): OpaServer {
-  let isTold = false;
+  let isReported = false;
   return {
     ...server,
     ask: async (input) => {
       const judgement = await server.ask(input);
-      if (!isTold && "json" in judgement && judgement.json === undefined) {
-        isTold = true;
+      if (!isReported && "json" in judgement && judgement.json === undefined) {
+        isReported = true;
         warn();
       }
       return judgement;
@@ -89,7 +89,7 @@ function urlOf(given: string, hasCa: boolean): URL {
   if (url.protocol !== "http:") throw form;
   if (hasCa) throw problem("--opa-ca-file is for https://");
   if (!isLoopback(url.hostname))
-    throw problem("http:// is for this machine only, as anybody on the way could answer; use https://");
+    throw problem("http:// is for this machine only, as any host on the network path could answer; use https://");
   return url;
 }
 

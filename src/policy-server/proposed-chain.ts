@@ -42,7 +42,7 @@ export interface ProposedOptions {
   readonly index: RbacIndex;
   readonly graph: NodeGraph;
   /** How long answers of webhooks are believed, in milliseconds; absent: as is configured. */
-  readonly believedMs?: number;
+  readonly cacheMs?: number;
 }
 
 /** Builds the chain that the options describe. @throws OptionError usage for options and files that cannot be used */
@@ -55,8 +55,8 @@ export async function proposedChain(options: ProposedOptions): Promise<ProposedC
 }
 
 async function build(options: ProposedOptions): Promise<ProposedChain> {
-  const { index, graph, world, configFile, believedMs } = options;
-  const configured = (await authorizersOf(options)).map((one) => believing(one, believedMs));
+  const { index, graph, world, configFile, cacheMs } = options;
+  const configured = (await authorizersOf(options)).map((one) => believing(one, cacheMs));
   const webhooks = configured.filter(({ type }) => type === "Webhook").map(({ name }) => name);
   const policy = await policyOf(options, webhooks);
   const parts = {
@@ -92,12 +92,12 @@ async function authorizersOf(options: ProposedOptions): Promise<readonly Configu
   const hasPolicy = Object.keys(options.policy.sources).length > 0;
   const usual = ["Node", "RBAC", ...(hasPolicy || webhookConfigFile !== undefined ? ["Webhook"] : [])];
   const authorizationModes = modes.length === 0 ? usual : modes;
-  const standsIn = hasPolicy && authorizationModes.includes("Webhook");
+  const replacesWebhook = hasPolicy && authorizationModes.includes("Webhook");
   return authorizersOfModes({
     authorizationModes,
     authorizationPolicyFile: options.policyFile,
     authorizationWebhook:
-      webhookConfigFile === undefined && !standsIn
+      webhookConfigFile === undefined && !replacesWebhook
         ? undefined
         : {
             configFile: webhookConfigFile ?? "",

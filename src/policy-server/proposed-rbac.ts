@@ -32,7 +32,7 @@ export interface ProposedRbacOptions {
 export async function proposedRbac(options: ProposedRbacOptions): Promise<RbacIndex> {
   const { files, base, also = [] } = options;
   if (base === "none" && files.length === 0) {
-    throw new OptionError("usage", "--rbac-base none needs --rbac: nobody would have any right");
+    throw new OptionError("usage", "--rbac-base none needs --rbac: no user would have any right");
   }
   const objects = new Map<string, RbacObject>();
   const put = (object: RbacObject): void => {

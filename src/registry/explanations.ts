@@ -75,16 +75,16 @@ export function decisionStatus(decision: ChainDecision, problems: readonly strin
 type Step = NonNullable<AccessExplanationStatus["authorizers"]>[number];
 
 function stepOf({ name, type = name, verdict, reason, error, note, ms }: TraceStep, extent: Extent): Step {
-  const told = {
+  const reported = {
     type,
     verdict,
     ...(reason === "" ? {} : { reason: cut(reason) }),
     ...(error === undefined ? {} : { error: cut(error) }),
   };
-  if (extent === "own rights") return { name: type, ...told };
+  if (extent === "own rights") return { name: type, ...reported };
   return {
     name,
-    ...told,
+    ...reported,
     ...(note === undefined ? {} : { note }),
     ...(ms === undefined ? {} : { ms: Math.round(ms * 1000) / 1000 }),
   };

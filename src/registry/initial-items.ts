@@ -7,7 +7,7 @@ import type { Turn } from "./large-work.ts";
 import { conversionFailed } from "./watch-filter.ts";
 import type { Scope, WatchItem, WatchStart } from "./watch.ts";
 
-/** What existed at the start: the next of it, none while more is looked through, `told` behind its end. */
+/** What existed at the start: the next of it, none while more is looked through, `reported` behind its end. */
 export interface InitialItems {
   take(max: number): readonly WatchItem[] | StatusError | "told";
 }

@@ -1,7 +1,7 @@
 import type { CredentialUse } from "../controllers/credentials/issued-credentials.ts";
 import type { AccessRecoveryView } from "../controllers/access/access-recovery.ts";
 import { recordName } from "../controllers/credentials/credential-record.ts";
-import { credentialStanding, type FoundStanding } from "../controllers/credentials/credential-status.ts";
+import { findCredentialStatus, type FoundCredentialStatus } from "../controllers/credentials/credential-status.ts";
 import { nodeReturningAs } from "../apimachinery/expired-credential.ts";
 import { nodeNameOf, serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
 import { objectOf } from "../registry/entry.ts";
@@ -12,12 +12,12 @@ import type { WatchCache } from "../storage/watch-cache.ts";
 import type { Revocations } from "./revocations.ts";
 
 /** How whoever asks stands; `record` is that of its node. */
-export interface RequesterStanding extends FoundStanding {
+export interface RequesterCredential extends FoundCredentialStatus {
   readonly record: IssuedCredential | undefined;
 }
 
 /** How the access of a machine's account stands: when the last of its tokens ends, and whether it is revoked. */
-export function accessLives({
+export function accessRequestLifetimes({
   cache,
   use,
   revocations,
@@ -56,7 +56,11 @@ export function credentialGenerations({
   cache,
   use,
   revocations,
-}: CredentialGenerationsOptions): (requester: UserInfo, key: string, askedAt: number) => RequesterStanding | undefined {
+}: CredentialGenerationsOptions): (
+  requester: UserInfo,
+  key: string,
+  askedAt: number,
+) => RequesterCredential | undefined {
   const prefix = storagePrefix(issuedCredentials);
   const usedSince = ({ firstUsed = "", credentialID = "" }: CredentialIssue): number => {
     const since = use.firstUsed(credentialID) ?? Date.parse(firstUsed);
@@ -78,6 +82,6 @@ export function credentialGenerations({
     const record = found?.spec.identity.username === node ? found : undefined;
     const { ids } = credentialOf(requester);
     const isUsed = (issue: CredentialIssue): boolean => usedSince(issue) + handoverMs < askedAt;
-    return { record, ...credentialStanding({ record, ids, key, isUsed, isRevoked }) };
+    return { record, ...findCredentialStatus({ record, ids, key, isUsed, isRevoked }) };
   };
 }

@@ -6,8 +6,12 @@ import type { Credential } from "../apis/revocation-index.ts";
 
 /** Remembers who was seen, and which tokens were given out, until the records are written. */
 export interface CredentialUseLog extends CredentialUse {
-  readonly saw: (credential: Pick<Credential, "username" | "ids">) => void;
-  readonly gave: (username: string, order: Pick<TokenOrder, "id" | "issuedAt" | "expiresAt">, by: string) => void;
+  readonly recordUse: (credential: Pick<Credential, "username" | "ids">) => void;
+  readonly recordToken: (
+    username: string,
+    order: Pick<TokenOrder, "id" | "issuedAt" | "expiresAt">,
+    by: string,
+  ) => void;
 }
 
 /** More identities than a hub serves; beyond, the ones that were first seen are forgotten first. */
@@ -19,7 +23,7 @@ export function credentialUseLog(clock: Pick<Clock, "now">): CredentialUseLog {
   const used = new Map<string, number>();
   const tokens = new Map<string, NonNullable<ReturnType<CredentialUse["lastToken"]>>>();
   return {
-    saw: ({ username, ids }) => {
+    recordUse: ({ username, ids }) => {
       const now = clock.now();
       seen.set(username, now);
       dropOldest(seen);
@@ -29,7 +33,7 @@ export function credentialUseLog(clock: Pick<Clock, "now">): CredentialUseLog {
         dropOldest(used);
       }
     },
-    gave: (username, { id, issuedAt, expiresAt }, by) => {
+    recordToken: (username, { id, issuedAt, expiresAt }, by) => {
       tokens.set(username, {
         credentialID: `JTI=${id}`,
         notBefore: rfc3339(issuedAt * 1000),

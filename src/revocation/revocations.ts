@@ -40,7 +40,7 @@ export interface Revocations {
   readonly removals: RemovalLog;
 }
 
-const tellEveryMs = 60_000;
+const logEveryMs = 60_000;
 const maxUserAgent = 256;
 
 /**
@@ -52,7 +52,7 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
   const index = revocationIndex();
   const followed = new Map<AbortController, Credential>();
   const issues = issuesById(cache);
-  const toldAt = new Map<string, number>();
+  const loggedAt = new Map<string, number>();
   const revokedIssuers = new Set<string>();
   let refusals = 0;
   const find = (credential: Credential): FoundRevocation | undefined =>
@@ -61,7 +61,7 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
     if (type === "DELETED") {
       const name = entry.key.slice(prefix.length);
       index.remove(name);
-      toldAt.delete(name);
+      loggedAt.delete(name);
       return;
     }
     index.put(objectOf(entry));
@@ -92,8 +92,8 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
     refused: ({ name, what }, { user, address, userAgent }) => {
       refusals += 1;
       const now = clock.now();
-      if (Math.abs(now - (toldAt.get(name) ?? -tellEveryMs)) < tellEveryMs) return;
-      toldAt.set(name, now);
+      if (Math.abs(now - (loggedAt.get(name) ?? -logEveryMs)) < logEveryMs) return;
+      loggedAt.set(name, now);
       log(
         logEntry("RevokedCredentialUsed", "a client used a revoked credential", {
           revocation: name,

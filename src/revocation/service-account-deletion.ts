@@ -15,12 +15,12 @@ const prefix = storagePrefix({ group: "", plural: "serviceaccounts" });
  * What ends when the ServiceAccount that a user was authenticated as is deleted, or has become another one of its name; undefined for
  * everybody else. What is answered for long, such as a watch, would otherwise outlive the token that it was asked with.
  */
-export function accountLives(cache: WatchCache): (user: UserInfo) => AbortSignal | undefined {
-  const lives = new Map<string, Life>();
+export function serviceAccountLifetimes(cache: WatchCache): (user: UserInfo) => AbortSignal | undefined {
+  const lifetimes = new Map<string, Life>();
   cache.observe(prefix, ({ type, entry }) => {
-    const life = lives.get(entry.key);
+    const life = lifetimes.get(entry.key);
     if (life === undefined || (type !== "DELETED" && objectOf(entry).metadata.uid === life.uid)) return;
-    lives.delete(entry.key);
+    lifetimes.delete(entry.key);
     life.end.abort();
   });
   return ({ username, uid = "" }) => {
@@ -30,12 +30,12 @@ export function accountLives(cache: WatchCache): (user: UserInfo) => AbortSignal
     const key = `${prefix}${namespace}/${name}`;
     const entry = cache.get(key);
     if (entry === undefined || objectOf(entry).metadata.uid !== uid) return AbortSignal.abort();
-    const known = lives.get(key);
+    const known = lifetimes.get(key);
     if (known !== undefined) return known.end.signal;
     const end = new AbortController();
     // One for each watch.
     setMaxListeners(0, end.signal);
-    lives.set(key, { uid, end });
+    lifetimes.set(key, { uid, end });
     return end.signal;
   };
 }

@@ -3,7 +3,7 @@ import { encodeObject } from "../storage/stored-object.ts";
 import { openMemory } from "../storage/memory.ts";
 import type { Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
-import { secretLives } from "./token-secret-deletion.ts";
+import { tokenSecretLifetimes } from "./token-secret-deletion.ts";
 
 const key = "/registry/core/secrets/kube-system/token";
 let store: Store;
@@ -33,7 +33,7 @@ async function changed(ifRevision: number): Promise<void> {
   await cache.waitFor(made.revision);
 }
 
-const judgedAt = (revision: number): Parameters<ReturnType<typeof secretLives>>[0] => ({
+const judgedAt = (revision: number): Parameters<ReturnType<typeof tokenSecretLifetimes>>[0] => ({
   username: "a",
   ids: [],
   secret: "kube-system/token",
@@ -43,7 +43,7 @@ const judgedAt = (revision: number): Parameters<ReturnType<typeof secretLives>>[
 describe("what a token in a Secret has opened", () => {
   it("lives until the Secret changes", async () => {
     const revision = await created();
-    const life = secretLives(cache)(judgedAt(revision));
+    const life = tokenSecretLifetimes(cache)(judgedAt(revision));
     expect(life?.aborted).toBe(false);
     await changed(revision);
     expect(life?.aborted).toBe(true);
@@ -51,7 +51,7 @@ describe("what a token in a Secret has opened", () => {
 
   it("ends at once where the Secret has changed between the judgement of the token and the opening", async () => {
     const revision = await created();
-    const lifeOf = secretLives(cache);
+    const lifeOf = tokenSecretLifetimes(cache);
     await changed(revision);
     expect(lifeOf(judgedAt(revision))?.aborted).toBe(true);
   });

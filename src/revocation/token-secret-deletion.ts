@@ -9,11 +9,11 @@ const prefix = storagePrefix({ group: "", plural: "secrets" });
  * What ends when the Secret that a token stands on is changed or deleted: bootstrap tokens, and tokens of ServiceAccounts in Secrets;
  * undefined for other credentials. A change ends it as well, since the token may be another one; a client that may go on opens its watch again.
  */
-export function secretLives(cache: WatchCache): (credential: Credential) => AbortSignal | undefined {
-  const lives = new Map<string, AbortController>();
+export function tokenSecretLifetimes(cache: WatchCache): (credential: Credential) => AbortSignal | undefined {
+  const lifetimes = new Map<string, AbortController>();
   cache.observe(prefix, ({ entry }) => {
-    const life = lives.get(entry.key);
-    lives.delete(entry.key);
+    const life = lifetimes.get(entry.key);
+    lifetimes.delete(entry.key);
     life?.abort();
   });
   return ({ secret, secretVersion }) => {
@@ -23,10 +23,10 @@ export function secretLives(cache: WatchCache): (credential: Credential) => Abor
     // It may have changed since the token was judged, while the request waited.
     const isSame = entry !== undefined && (secretVersion === undefined || secretVersion === String(entry.revision));
     if (!isSame) return AbortSignal.abort();
-    const life = lives.get(key) ?? new AbortController();
+    const life = lifetimes.get(key) ?? new AbortController();
     // One for each watch.
     setMaxListeners(0, life.signal);
-    lives.set(key, life);
+    lifetimes.set(key, life);
     return life.signal;
   };
 }

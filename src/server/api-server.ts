@@ -53,7 +53,7 @@ export async function openDecisions(
     readonly closers: Closer[];
     readonly clusters: ManagedClusters | undefined;
     /** Whether the objects are there that a hub begins with. */
-    readonly isFurnished: () => boolean;
+    readonly isBootstrapped: () => boolean;
     /** Records the writes of clients inside the hub; undefined before the audit log is open. */
     readonly recordWrite: () => RecordWrite | undefined;
   },
@@ -87,7 +87,7 @@ export async function openDecisions(
       maxUndecidedCertificateRequests: options.maxUndecidedCertificateRequests,
       revocations: base.revoked,
       clusters: base.clusters,
-      inForce: base.isFurnished,
+      inForce: base.isBootstrapped,
       turns,
     }),
     versions,
@@ -132,7 +132,12 @@ export async function openDecisions(
 const monotonic = (): number => performance.now();
 
 function issuingTokens({ issuer, cache, credentialUse }: HubState): ReturnType<typeof tokenRequests> {
-  return tokenRequests({ issuer, lookup: tokenObjects(cache), uuid: randomUUID, gave: credentialUse.gave });
+  return tokenRequests({
+    issuer,
+    lookup: tokenObjects(cache),
+    uuid: randomUUID,
+    recordToken: credentialUse.recordToken,
+  });
 }
 
 /** Who is whom, and whose credentials count no longer. */
@@ -154,7 +159,7 @@ async function identification(
     outside,
     anonymousAuth: options.anonymousAuth && !access.uses("AlwaysAllow"),
     revocations: revoked,
-    saw: credentialUse.saw,
+    recordUse: credentialUse.recordUse,
     warn: (message) => options.log(logEntry("ConfigurationWarning", message)),
   });
 }

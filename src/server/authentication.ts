@@ -51,7 +51,7 @@ export interface AuthenticationOptions {
   /** What is believed no longer, whoever vouches for it. */
   readonly revocations: Revocations;
   /** Told of everybody who comes in with a credential. */
-  readonly saw: (credential: Credential) => void;
+  readonly recordUse: (credential: Credential) => void;
   readonly outside: Pick<OutsideIdentity, "members" | "anonymous">;
   readonly warn: (message: string) => void;
 }
@@ -82,7 +82,10 @@ export async function authentication(options: AuthenticationOptions): Promise<Au
     unreserved(tokens),
   );
   const credentials = withAuthenticatedGroup(
-    unlessRevoked(known, options.revocations.find, { saw: options.saw, refused: options.revocations.refused }),
+    unlessRevoked(known, options.revocations.find, {
+      recordUse: options.recordUse,
+      refused: options.revocations.refused,
+    }),
   );
   return { credentials, request: authenticate(credentials, { allowAnonymous: anonymousPaths(options) }) };
 }
@@ -109,8 +112,8 @@ function unaltered(certificates: Authenticator, issued: Revocations["certificate
   return async function unalteredCertificate(request) {
     const result = await certificates(request);
     if (result.kind !== "authenticated") return result;
-    const { twin } = result.credential ?? {};
-    return twin !== undefined && issued({ credentialID: twin }) !== undefined
+    const { malleated } = result.credential ?? {};
+    return malleated !== undefined && issued({ credentialID: malleated }) !== undefined
       ? { kind: "rejected", reason: "client certificate: it is an altered copy of one that was issued here" }
       : result;
   };

@@ -30,7 +30,7 @@ export interface ControlParts {
   readonly issuer: ServiceAccountIssuer;
   readonly revoked: Revocations;
   readonly credentialUse: CredentialUse;
-  readonly standingOf: HubControllersOptions["standingOf"];
+  readonly statusOf: HubControllersOptions["statusOf"];
   readonly lifeOf: HubControllersOptions["lifeOf"];
   readonly nodeNames: HubControllersOptions["nodeNames"];
   readonly url: string;
@@ -79,7 +79,7 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     turn: () => parts.turns.next("system:kube-controller-manager"),
     revocations: parts.revoked,
     credentialUse: parts.credentialUse,
-    standingOf: parts.standingOf,
+    statusOf: parts.statusOf,
     lifeOf: parts.lifeOf,
     nodeNames: parts.nodeNames,
     approveNamesInUse: options.nodeAutoapproveNamesInUse ?? false,
@@ -92,7 +92,7 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     clock,
     observerOf: metrics.queueObserver,
     signal,
-    count: metrics.controllerTold,
+    count: metrics.controllerReported,
     log: (entry, thrown) => {
       if (thrown !== undefined) metrics.controllerFailed(String(entry["controller"]));
       // That writes are refused is said once, for the store, and not by each object that waits for one.

@@ -38,7 +38,7 @@ interface Added {
 export function customResources(options: CustomResourcesOptions): CustomResources {
   const { cache, builtin, failed } = options;
   const added = new Map<string, Added>();
-  const lives = new WeakMap<Resource, AbortSignal>();
+  const lifetimes = new WeakMap<Resource, AbortSignal>();
   const listeners: (() => void)[] = [];
   const taken = new Set(builtin.map(storagePrefix));
   let all = builtin;
@@ -68,7 +68,7 @@ export function customResources(options: CustomResourcesOptions): CustomResource
     if (after === undefined) added.delete(key);
     else {
       added.set(key, after);
-      for (const kind of after.kinds) lives.set(kind, after.life.signal);
+      for (const kind of after.kinds) lifetimes.set(kind, after.life.signal);
     }
     all = [...builtin, ...[...added.values()].flatMap(({ kinds }) => kinds)];
     if (before !== undefined && before.life !== after?.life) before.life.abort();
@@ -84,7 +84,7 @@ export function customResources(options: CustomResourcesOptions): CustomResource
   });
   return {
     resources: () => all,
-    lifeOf: (resource) => lives.get(resource),
+    lifeOf: (resource) => lifetimes.get(resource),
     onChange: (listener) => void listeners.push(listener),
   };
 }

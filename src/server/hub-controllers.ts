@@ -18,7 +18,7 @@ import { csrSigning, type SigningOrder } from "../controllers/certificates/csr-s
 import { eventExpiry } from "../controllers/objects/event-expiry.ts";
 import { garbageCollector } from "../controllers/objects/garbage-collector.ts";
 import {
-  credentialKeeper,
+  issuedCredentialController,
   credentialRecorders,
   type CredentialUse,
 } from "../controllers/credentials/issued-credentials.ts";
@@ -63,7 +63,7 @@ export interface HubControllersOptions {
   readonly revocations: Pick<Revocations, "findUser" | "removals">;
   readonly credentialUse: CredentialUse;
   /** How whoever asks for a client certificate of a node stands among those that hold one. */
-  readonly standingOf: CsrRecoveringOptions["standingOf"];
+  readonly statusOf: CsrRecoveringOptions["statusOf"];
   /** Who holds which node name. */
   readonly nodeNames: NodeNameClaims;
   /** Approve requests for node names that are in use as well. */
@@ -97,14 +97,14 @@ export function hubControllers(options: HubControllersOptions): readonly Control
       isRevoked,
       names: { claims: options.nodeNames, clock, approveInUse: options.approveNamesInUse },
       isCloned: (requester, { spki }, askedAt) =>
-        options.standingOf(requester, keyFingerprint(spki), askedAt)?.standing === "cloned",
+        options.statusOf(requester, keyFingerprint(spki), askedAt)?.credentialStatus === "cloned",
     }),
     csrRecovering({
       informers,
       clock,
       parse: readVerifiedCsr,
       isRevoked,
-      standingOf: options.standingOf,
+      statusOf: options.statusOf,
       names: options.nodeNames,
     }),
     ...(servingApproval === undefined
@@ -132,7 +132,7 @@ export function hubControllers(options: HubControllersOptions): readonly Control
       removedBy: options.revocations.removals.userOf,
     }),
     ...credentialRecorders({ informers, clock, use: options.credentialUse }),
-    credentialKeeper({ informers, clock, use: options.credentialUse }),
+    issuedCredentialController({ informers, clock, use: options.credentialUse }),
     clusterInfoPublisher({ informers, info: { server, caPem } }),
     bootstrapSigner({ informers, clock }),
     tokenCleaner({ informers, clock }),

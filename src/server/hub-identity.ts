@@ -104,7 +104,7 @@ export async function identifyHub(
     log(
       logEntry(
         "UntrustedSigner",
-        `--cluster-signing-cert-file ${halves.caFile} is none of the CAs that clients of this hub were told to trust; machines that joined before do not trust this hub until they are given the new CA`,
+        `--cluster-signing-cert-file ${halves.caFile} is none of the CAs that clients of this hub trust; machines that joined before do not trust this hub until they are given the new CA`,
       ),
     );
   }
@@ -217,7 +217,7 @@ function twoHubs({ pkiDir, storeDir }: Halves): HubError {
 function otherCa({ pkiDir, storeDir }: Halves): HubError {
   return new HubError(
     "data-dir",
-    `${pkiDir} holds another CA than the one that clients of ${storeDir} were told to trust: restore ca.crt and ca.key from the backup; to change the CA, use pratique ca prepare`,
+    `${pkiDir} holds another CA than the one that clients of ${storeDir} trust: restore ca.crt and ca.key from the backup; to change the CA, use pratique ca prepare`,
   );
 }
 

@@ -16,7 +16,7 @@ import { ownNames } from "./addresses.ts";
 import { adminKubeconfigFile, type AdminKubeconfig } from "../bootstrap/admin-kubeconfig.ts";
 import type { Authorities } from "../ca/ca-folder.ts";
 import { followAuthorities } from "../ca/ca-watcher.ts";
-import { accessLives, credentialGenerations } from "../revocation/credential-generations.ts";
+import { accessRequestLifetimes, credentialGenerations } from "../revocation/credential-generations.ts";
 import { checkOptions } from "./check-options.ts";
 import { compactionLoop } from "../storage/compaction-loop.ts";
 import { control } from "./controller-manager.ts";
@@ -80,18 +80,25 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   await privateFolder(options.dataDir);
   const pkiDir = join(options.dataDir, "pki");
   const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
-  let furnished = false;
+  let bootstrapped = false;
   let recordWrite: RecordWrite | undefined;
   const kept = await openHubState(options, closers, at);
-  const base = { ...kept, clock, closers, clusters, isFurnished: () => furnished, recordWrite: () => recordWrite };
+  const base = {
+    ...kept,
+    clock,
+    closers,
+    clusters,
+    isBootstrapped: () => bootstrapped,
+    recordWrite: () => recordWrite,
+  };
   const { cache, authorities, issuer, revoked, credentialUse } = kept;
   const { verbs, access, identity, clientOf, custom, counts, turns } = await openDecisions(options, base);
   const shared = { verbs, turns, clock };
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
-  await furnish(options, loopback, { cache, clusters, clock, authorities });
+  await bootstrap(options, loopback, { cache, clusters, clock, authorities });
   await takeRevocations(options, kept, loopback);
   await kept.hub.note();
-  furnished = true;
+  bootstrapped = true;
 
   let ready = false;
   const api = await serve(options, {
@@ -113,8 +120,8 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     issuer,
     revoked,
     credentialUse,
-    lifeOf: accessLives({ cache, use: credentialUse, revocations: revoked }),
-    standingOf: credentialGenerations({ cache, use: credentialUse, revocations: revoked }),
+    lifeOf: accessRequestLifetimes({ cache, use: credentialUse, revocations: revoked }),
+    statusOf: credentialGenerations({ cache, use: credentialUse, revocations: revoked }),
     nodeNames: nodeNames({ cache, clock, revocations: revoked, authorities }),
     url: api.url,
     metrics: api.metrics,
@@ -249,7 +256,7 @@ async function clustersOf({ managedClusters }: HubOptions): Promise<ManagedClust
   return openManagedClusters(managedClusters.configFile);
 }
 
-interface Furnishing {
+interface BootstrapContext {
   readonly cache: HubState["cache"];
   readonly clusters: ManagedClusters | undefined;
   readonly clock: Clock;
@@ -257,13 +264,13 @@ interface Furnishing {
 }
 
 /** Puts the initial objects in place, and warns of what this start leaves undone. */
-async function furnish(options: HubOptions, client: Client, given: Furnishing): Promise<void> {
+async function bootstrap(options: HubOptions, client: Client, given: BootstrapContext): Promise<void> {
   const { cache, clusters, clock, authorities } = given;
   const warn = (message: string): void => options.log(logEntry("ConfigurationWarning", message));
   await putInitialObjects({ client, nodeAutoapprove: options.nodeAutoapprove, warn });
   await putExtensionAuthentication(client, authorities(), clock);
   await putApiServices(client, [...builtinResources, ...(clusters?.resources ?? [])], clock);
-  await clusters?.furnish(client, clock);
+  await clusters?.bootstrap(client, clock);
   if (clusters === undefined) warnOfClusters(cache, warn);
 }
 

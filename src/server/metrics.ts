@@ -13,7 +13,7 @@ export interface Metrics {
   readonly controllerFailed: (controller: string) => void;
   readonly queueObserver: WorkQueueMetrics["of"];
   /** What a controller has told of an object. */
-  readonly controllerTold: (controller: string, reason: Reason) => void;
+  readonly controllerReported: (controller: string, reason: Reason) => void;
   readonly text: () => Promise<{ readonly contentType: string; readonly body: string }>;
 }
 
@@ -40,7 +40,7 @@ export function hubMetrics(read: {
   /** Whether a resource is served. */
   readonly isResource: (group: string, version: string, plural: string) => boolean;
   /** What the hub keeps and waits for, as Prometheus text. */
-  readonly standing: () => Promise<string>;
+  readonly objects: () => Promise<string>;
 }): Metrics {
   const registry = new MetricsRegistry();
   collectDefaultMetrics({ register: registry });
@@ -52,7 +52,7 @@ export function hubMetrics(read: {
     labelNames: ["controller"],
     registers: [registry],
   });
-  const told = new Counter({
+  const reported = new Counter({
     name: "pratique_controller_events_total",
     help: "Decisions, issued credentials and obstacles that controllers reported, by controller and reason.",
     labelNames: ["controller", "reason"],
@@ -69,7 +69,7 @@ export function hubMetrics(read: {
     trackRequest: requests.track,
     queueObserver: queues.of,
     controllerFailed: (controller) => failures.inc({ controller }),
-    controllerTold: (controller, reason) => told.inc({ controller, reason }),
+    controllerReported: (controller, reason) => reported.inc({ controller, reason }),
     text: async () => ({
       contentType: registry.contentType,
       body: [
@@ -84,7 +84,7 @@ export function hubMetrics(read: {
         read.admission(),
         read.clients(),
         read.credentials(),
-        await read.standing(),
+        await read.objects(),
         await read.authorization(),
       ].join("\n"),
     }),

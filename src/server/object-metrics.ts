@@ -14,7 +14,7 @@ import { certificateTimes } from "../ca/hub-certificates.ts";
 import { familiesText, histogramText, labelText, type Family, type Sample } from "../metrics/family.ts";
 
 /** What stands in the hub at the time of a scrape. */
-export interface StandingParts {
+export interface ObjectMetricsOptions {
   readonly store: Pick<Store, "condition" | "usage">;
   readonly cache: Pick<WatchCache, "list" | "count">;
   /** All kinds that are served. */
@@ -29,7 +29,7 @@ export interface StandingParts {
 }
 
 /** The store, what waits for a decision, certificates and the build, as Prometheus text, read at each scrape. */
-export function standingMetrics(parts: StandingParts): () => Promise<string> {
+export function objectMetrics(parts: ObjectMetricsOptions): () => Promise<string> {
   return async () => {
     const [store, certificates] = await Promise.all([storeText(parts.store), certificateFamily(parts)]);
     return [
@@ -39,7 +39,7 @@ export function standingMetrics(parts: StandingParts): () => Promise<string> {
   };
 }
 
-async function storeText(store: StandingParts["store"]): Promise<string> {
+async function storeText(store: ObjectMetricsOptions["store"]): Promise<string> {
   const { refusal, commits } = store.condition();
   const usage = await store.usage().catch(() => undefined);
   const gauge = (name: string, help: string, value: number | undefined): readonly Family[] =>
@@ -70,7 +70,7 @@ async function storeText(store: StandingParts["store"]): Promise<string> {
 }
 
 /** Objects by kind, whatever versions of it are served. Source: apiserver pkg/storage/etcd3/metrics, 1.34 on. */
-function objectsFamily({ cache, resources }: StandingParts): Family {
+function objectsFamily({ cache, resources }: ObjectMetricsOptions): Family {
   const stored = resources().filter(({ verbs }) => verbs.includes("list"));
   const byKind = new Map(stored.map((one) => [labelText({ group: one.group, resource: one.plural }), one]));
   return {
@@ -99,7 +99,7 @@ const pendingKinds: readonly {
   { name: "managedclusters", prefix: storagePrefix(managedClusters), isPending: (object) => !isAccepted(object) },
 ];
 
-function pendingFamilies({ cache, now }: StandingParts): readonly Family[] {
+function pendingFamilies({ cache, now }: ObjectMetricsOptions): readonly Family[] {
   const found = pendingKinds.map(({ name, prefix, isPending }) => {
     let [count, oldest] = [0, now()];
     for (const entry of cache.list(prefix)) {
@@ -128,7 +128,7 @@ function pendingFamilies({ cache, now }: StandingParts): readonly Family[] {
   ];
 }
 
-async function certificateFamily({ authorities, pkiDir, dataDir }: StandingParts): Promise<Family> {
+async function certificateFamily({ authorities, pkiDir, dataDir }: ObjectMetricsOptions): Promise<Family> {
   const serving = await textOf(join(pkiDir, "apiserver.crt"));
   const kubeconfig = await textOf(join(dataDir, "admin.kubeconfig"));
   const data = /client-certificate-data: ["']?([\w+/=]+)/.exec(kubeconfig)?.[1] ?? "";

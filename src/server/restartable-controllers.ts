@@ -27,7 +27,7 @@ export function restartableControl(
     else signal.addEventListener("abort", end, { once: true });
   });
 
-  async function anew(): Promise<void> {
+  async function restartAll(): Promise<void> {
     if (signal.aborted) return;
     stop.abort();
     await running.stopped;
@@ -42,7 +42,7 @@ export function restartableControl(
     refresh: () => running.refresh(),
     // One that failed keeps nobody from the next; whoever asked for it is told.
     restart: () => {
-      const restarted = restarting.then(anew);
+      const restarted = restarting.then(restartAll);
       restarting = restarted.catch(() => undefined);
       return restarted;
     },

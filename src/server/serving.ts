@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { accessRequestRate, defaultAccessRequestLimits } from "./admission/access-requests.ts";
-import { accountLives } from "../revocation/service-account-deletion.ts";
-import { secretLives } from "../revocation/token-secret-deletion.ts";
+import { serviceAccountLifetimes } from "../revocation/service-account-deletion.ts";
+import { tokenSecretLifetimes } from "../revocation/token-secret-deletion.ts";
 import { abortListeners } from "../apimachinery/abort-listeners.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
@@ -13,7 +13,7 @@ import { peerCertificates } from "../apiserver/connections/peer.ts";
 import { pipeline, type PipelineOptions } from "../apiserver/pipeline.ts";
 import type { Progress } from "../apiserver/progress.ts";
 import type { FlowControl } from "../apiserver/flow-control/flow-control.ts";
-import { requestPlaces, type RequestPlaces } from "../apiserver/flow-control/inflight-limiter.ts";
+import { inflightLimiter, type InflightLimiter } from "../apiserver/flow-control/inflight-limiter.ts";
 import type { Handler } from "../apiserver/admitted-request.ts";
 import { resourceVerbs } from "../apiserver/resource-verbs.ts";
 import { routes } from "../apiserver/routes.ts";
@@ -55,7 +55,7 @@ import type { Revocations } from "../revocation/revocations.ts";
 import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
 import { sendBuffers } from "../apiserver/connections/send-buffers.ts";
 import { signedTime } from "../ca/signed-time.ts";
-import { standingMetrics } from "./object-metrics.ts";
+import { objectMetrics } from "./object-metrics.ts";
 import { watchMetrics, type WatchMetrics } from "../apiserver/watch-metrics.ts";
 
 /** What serving needs of the parts made before. */
@@ -108,7 +108,7 @@ function resourcesOf(
   { watches, otherPaths }: { readonly watches: WatchMetrics; readonly otherPaths: Handler },
 ): Handler {
   const { follow } = revoked;
-  const [chance, lifeOf, onAbort] = [Math.random, accountLives(cache), abortListeners()];
+  const [chance, lifeOf, onAbort] = [Math.random, serviceAccountLifetimes(cache), abortListeners()];
   const { watched, terminated } = watches;
   const own = {
     registry: verbs,
@@ -118,7 +118,7 @@ function resourcesOf(
     shutdown,
     onAbort,
     lifeOf,
-    secretLifeOf: secretLives(cache),
+    secretLifeOf: tokenSecretLifetimes(cache),
     follow,
     watched,
     terminated,
@@ -151,7 +151,7 @@ function metricsOf(
     admission: parts.counts.admission.text,
     authorization: access.metrics.text,
     credentials: credentialMetrics(cache, { now: () => clock.now(), revoked: parts.revoked }),
-    standing: standingMetrics({
+    objects: objectMetrics({
       ...parts,
       resources: verbs.resources,
       pkiDir: parts.at.dir,
@@ -261,8 +261,8 @@ function serverNameOf({ socket }: Incoming): string {
   return typeof servername === "string" ? servername : "";
 }
 
-function placesOf(options: HubOptions, steered: () => FlowControl, clock: Clock): RequestPlaces {
-  return requestPlaces({
+function placesOf(options: HubOptions, steered: () => FlowControl, clock: Clock): InflightLimiter {
+  return inflightLimiter({
     levels: () => steered().levels,
     places: options.maxRequestsInflight + (options.maxMutatingRequestsInflight ?? 0),
     watchesOfOne: options.maxWatchesPerUser ?? 10_000,

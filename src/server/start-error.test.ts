@@ -52,7 +52,7 @@ describe("the error of a start", () => {
 
   it.each([
     ["EROFS", "/data/hub is on a file system that is mounted read-only"],
-    ["ENOENT", "the file system of /data/hub, such as /proc, does not let anyone make a directory there"],
+    ["ENOENT", "the file system of /data/hub, such as /proc, does not allow new directories there"],
     ["ENAMETOOLONG", "the path /data/hub is too long"],
   ])("says why the data directory cannot be made, without a code: %s", (code, why) => {
     expect(startError(systemError(code, "mkdir", "/data/hub"), place)).toMatchObject({

@@ -53,7 +53,7 @@ const folderRefusals: Readonly<Record<string, string>> = {
   EEXIST: "$ exists and is not a directory",
   ENOTDIR: "a part of the path $ is not a directory",
   // The directory above it is there: those that are missing are made one by one.
-  ENOENT: "the file system of $, such as /proc, does not let anyone make a directory there",
+  ENOENT: "the file system of $, such as /proc, does not allow new directories there",
   EACCES: "this account may not make the directory $",
   EPERM: "the file system, or a security policy of this machine, does not let this account make the directory $",
   EROFS: "$ is on a file system that is mounted read-only",

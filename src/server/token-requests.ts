@@ -33,11 +33,11 @@ export interface TokenRequestOptions {
   readonly lookup: ObjectLookup;
   readonly uuid: () => string;
   /** Told of each token that a machine was given which came in by an access request. */
-  readonly gave: (username: string, order: TokenOrder, by: string) => void;
+  readonly recordToken: (username: string, order: TokenOrder, by: string) => void;
 }
 
 /** Gives out tokens of ServiceAccounts. The reply alone holds the token; nothing of it is kept. */
-export function tokenRequests({ issuer, lookup, uuid, gave }: TokenRequestOptions): CreateUnder {
+export function tokenRequests({ issuer, lookup, uuid, recordToken }: TokenRequestOptions): CreateUnder {
   const { audiences, maxExpirationSeconds, extendExpiration } = issuer;
   const rules = { issuer: issuer.issuers[0], audiences, maxExpirationSeconds, extendExpiration };
   return async function requestToken(object, { parent, context, admit }) {
@@ -52,7 +52,11 @@ export function tokenRequests({ issuer, lookup, uuid, gave }: TokenRequestOption
     warnings.forEach(context.warn);
     const token = await issuer.sign(boundClaims(order));
     if (isOfAccess(parent)) {
-      gave(serviceAccountUser(order.namespace, order.serviceAccount.name).username, order, context.user.username);
+      recordToken(
+        serviceAccountUser(order.namespace, order.serviceAccount.name).username,
+        order,
+        context.user.username,
+      );
     }
     return {
       ...request,

@@ -15,17 +15,17 @@ export async function keepStoreWritable(options: {
   readonly log: (entry: LogEntry) => void;
 }): Promise<void> {
   const { store, clock, signal, log } = options;
-  let told: string | undefined;
+  let reported: string | undefined;
   while (!signal.aborted) {
     const { refusal } = store.condition();
-    if (refusal !== undefined && refusal.code !== told) {
+    if (refusal !== undefined && refusal.code !== reported) {
       log(logEntry("StoreWritesRejected", "the store rejects writes", { cause: refusal.code, error: refusal.message }));
     }
-    if (refusal === undefined && told !== undefined)
+    if (refusal === undefined && reported !== undefined)
       log(logEntry("StoreWritesAccepted", "the store accepts writes again"));
-    told = refusal?.code;
+    reported = refusal?.code;
     if (refusal !== undefined) await store.recover();
-    if (store.condition().refusal === undefined && told !== undefined) continue;
+    if (store.condition().refusal === undefined && reported !== undefined) continue;
     await clock.sleep(everyMs, signal);
   }
 }

@@ -74,8 +74,8 @@ describe("a call", () => {
       },
     });
     const service = { namespace: "ns", name: "svc", path: "/x", port: Number(new URL(server.url).port) };
-    const told = resolving.call(call({ config: { service, caBundle: server.caBundle } }));
-    await expect(told).rejects.toMatchObject({ code: "tls" });
+    const reported = resolving.call(call({ config: { service, caBundle: server.caBundle } }));
+    await expect(reported).rejects.toMatchObject({ code: "tls" });
     expect(asked).toEqual([service]);
     resolving.close();
   });

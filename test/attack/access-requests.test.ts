@@ -243,7 +243,7 @@ describe("the status", () => {
       201,
     );
     const reply = await stage.decide("self", { accepted: true }, ada);
-    expect([reply.status, reply.text]).toEqual([422, expect.stringContaining("a request of their own")]);
+    expect([reply.status, reply.text]).toEqual([422, expect.stringContaining("on its own request")]);
     expect((await stage.decide("self", { accepted: true }, stage.person("ben"))).status).toBe(200);
   });
 
@@ -280,7 +280,7 @@ describe("the status", () => {
     const spec = { pubKey: sshPublicKeyOf(machineKeys.p256.publicKey).text };
     await ada(stage.requests, { method: "POST", body: { metadata: { name: "by-way-of-carl" }, spec } });
     const own = await asCarl("by-way-of-carl", ada);
-    expect([own.status, own.text]).toEqual([422, expect.stringContaining("a request of their own")]);
+    expect([own.status, own.text]).toEqual([422, expect.stringContaining("on its own request")]);
     await stage.profile("pair", { namespace: "vms", approvers: 2 });
     await stage.ask("twice", { spec: { profile: "pair" } });
     const ben = stage.person("ben");

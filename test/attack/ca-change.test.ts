@@ -10,7 +10,7 @@ import { connect } from "node:tls";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentReport } from "../../src/credentials/credential-event.ts";
-import { trustKeeper, type Trust } from "../../src/credentials/trust/trust-bundle-manager.ts";
+import { trustBundleManager, type Trust } from "../../src/credentials/trust/trust-bundle-manager.ts";
 import { wallClock } from "../../src/host/wall-clock.ts";
 import { changeAuthorities, readState } from "../../src/ca/ca-folder.ts";
 import type { AuthorityStep } from "../../src/ca/ca-state.ts";
@@ -281,8 +281,8 @@ peerSuite("kubectl", "an agent that is told of CAs", () => {
       text: (path: string) => Promise.resolve(written.get(path) ?? (path === "ca.crt" ? trust.caPem : kubeconfig)),
       write: async (path: string, content: string) => void written.set(path, content),
     };
-    const keeper = trustKeeper({ files, clock: wallClock, fraction: () => 0, userAgent: "test", report });
-    return { written, events, act: async () => void (await keeper.act(new AbortController().signal)) };
+    const member = trustBundleManager({ files, clock: wallClock, fraction: () => 0, userAgent: "test", report });
+    return { written, events, act: async () => void (await member.act(new AbortController().signal)) };
   }
 
   const clusterInfo = (server: string, caPem: string): string =>

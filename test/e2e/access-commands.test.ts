@@ -153,7 +153,7 @@ describe("pratique approve --words", () => {
     const words = (await pairingWords({ ...asked, caPin: `sha256:${"ab".repeat(32)}` })).join(" ");
     const ran = await pratique("ada", "approve", "areq/vm-between", "--words", words);
     expect(ran).toMatchObject({ code: 4, out: "" });
-    expect(ran.err).toContain("somebody may stand between the machine and the hub");
+    expect(ran.err).toContain("the connection between the machine and the hub may be intercepted");
     const { status } = (await admin(`${group}/accessrequests/vm-between`)).object();
     expect(status).not.toHaveProperty("accepted");
     expect(status).not.toHaveProperty("decisions");

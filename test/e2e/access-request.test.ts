@@ -288,7 +288,7 @@ describe("what a request cannot do", () => {
   it("prove its key with a proof for another name or CA", async () => {
     const reply = await ask("vm-proof", { proof: "AAAA" });
     expect(reply.status).toBe(403);
-    expect(reply.text).toContain("somebody stands between it and this API");
+    expect(reply.text).toContain("its connection to this API was intercepted");
   });
 });
 

@@ -136,7 +136,7 @@ peerSuite("kubectl", "an agent beside a hub whose certificates live for minutes"
     });
     const late = programRun(["agent", "--dir", dir, "--status"], ahead + 2 * lifeSeconds * 1000);
     expect(await late.done).toBe(1);
-    expect(late.out()).toContain("join anew with pratique join --force");
+    expect(late.out()).toContain("join again with pratique join --force");
   });
 
   test(

@@ -5,7 +5,7 @@ import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { join } from "../../src/agent/join/join.ts";
 import { JoinError } from "../../src/credentials/join-error.ts";
-import { readKeptCertificate } from "../../src/credentials/storage/stored-certificate.ts";
+import { readStoredCertificate } from "../../src/credentials/storage/stored-certificate.ts";
 import { requestAccess } from "../../src/agent/access/request-access.ts";
 import { tokenClaims } from "../../src/credentials/proof/token-claims.ts";
 import { wallClock } from "../../src/host/wall-clock.ts";
@@ -185,7 +185,7 @@ async function joinedAs(outcome: string, at: Stage, plan: JoinPlan): Promise<voi
 
 async function inUse(dir: string, which: "client" | "server"): Promise<number> {
   const text = await readFile(joinPath(dir, "pki", `kubelet-${which}-current.pem`), "utf8");
-  return readKeptCertificate(text)?.notAfter ?? 0;
+  return readStoredCertificate(text)?.notAfter ?? 0;
 }
 
 async function tokenEnd(dir: string): Promise<number> {
@@ -281,7 +281,7 @@ async function accessOutcome(at: Stage, dir: string): Promise<string> {
     if ((await tokenEnd(dir)) > time.now()) return "recovers";
     expect(asked).toHaveLength(1);
     expect(asked[0]?.status?.evidence?.returning).toMatchObject({ times: 1 });
-    expect(await printed(at, "pending")).toMatch(/accessrequest\/\S+: its key was let in once since .*, last as vm-/);
+    expect(await printed(at, "pending")).toMatch(/accessrequest\/\S+: its key was approved once since .*, last as vm-/);
     const type = "application/merge-patch+json";
     const path = `${access}/accessrequests/${asked[0]?.metadata.name}/status`;
     expect((await ops(path, { method: "PATCH", type, body: { status: { accepted: true } } })).status).toBe(200);

@@ -132,7 +132,7 @@ describe("a data directory in which one key is of another hub", () => {
     await copied("ca.key", "ca.crt");
     await expect(startedOn(dir)).rejects.toMatchObject({
       code: "data-dir",
-      message: `${at("pki")} holds another CA than the one that clients of ${at("store")} were told to trust: restore ca.crt and ca.key from the backup; to change the CA, use pratique ca prepare`,
+      message: `${at("pki")} holds another CA than the one that clients of ${at("store")} trust: restore ca.crt and ca.key from the backup; to change the CA, use pratique ca prepare`,
     });
   });
 

@@ -69,7 +69,7 @@ describe("a hub that cannot start says which option is wrong", () => {
     expect(await refusal({ dataDir })).toMatchObject({
       code: "data-dir",
       message:
-        "the hub cannot make the data directory /proc/pratique/data: the file system of /proc/pratique, such as /proc, does not let anyone make a directory there; give a path with --data-dir where this account may make a directory",
+        "the hub cannot make the data directory /proc/pratique/data: the file system of /proc/pratique, such as /proc, does not allow new directories there; give a path with --data-dir where this account may make a directory",
     });
   });
 

@@ -106,11 +106,11 @@ export async function startAccessStage(options: TestHubOptions = {}): Promise<Ac
       await hub.close();
     },
   };
-  await furnish(stage);
+  await bootstrap(stage);
   return stage;
 }
 
-async function furnish({ admin, profile }: AccessStage): Promise<void> {
+async function bootstrap({ admin, profile }: AccessStage): Promise<void> {
   const view = [{ apiGroups: [""], resources: ["pods", "configmaps"], verbs: ["get", "list", "watch"] }];
   const approve = [
     {

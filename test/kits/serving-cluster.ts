@@ -4,7 +4,7 @@ import type { RawReply, RemoteClient } from "../../src/client/remote.ts";
 import { clusterChanges } from "../../src/agent/klusterlet/cluster-changes.ts";
 import type { ClusterCredential } from "../../src/credentials/proof/cluster-credential.ts";
 import { credentialFiles } from "../../src/agent/klusterlet/register-cluster.ts";
-import { keptState } from "../../src/credentials/storage/stored-state.ts";
+import { storedState } from "../../src/credentials/storage/stored-state.ts";
 import type { KlusterletEvent } from "../../src/agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletOptions } from "../../src/agent/klusterlet/klusterlet-options.ts";
 import type { ServeEnd, Serving } from "../../src/agent/klusterlet/serving-cluster.ts";
@@ -130,7 +130,7 @@ export async function servingStage(
       clientWith: () => client,
       close: () => undefined,
     },
-    state: keptState(store, { clusterName: "east", agentName: "a1b2c", origin: "first" }),
+    state: storedState(store, { clusterName: "east", agentName: "a1b2c", origin: "first" }),
     options: {
       bootstrapKubeconfigs: [],
       store,
@@ -153,7 +153,7 @@ export async function servingStage(
     },
     cluster,
     changes,
-    notes: { beatAt: clock.now(), rotated: undefined, told: new Set() },
+    notes: { beatAt: clock.now(), rotated: undefined, reported: new Set() },
   };
   return {
     serving,

@@ -344,7 +344,7 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     const self = await decide("by-ada", { accepted: true }, person("ada"));
     expect([self.status, self.text]).toEqual([
       422,
-      expect.stringContaining("nobody decides on a request of their own"),
+      expect.stringContaining("a requester cannot decide on its own request"),
     ]);
     const profile = await person("ada")(`${group}/accessprofiles`, {
       method: "POST",

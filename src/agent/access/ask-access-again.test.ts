@@ -23,8 +23,8 @@ describe("a machine whose token is refused", () => {
     ["goes on with a request that nobody has answered", {}, "go on"],
     ["goes on with one that is approved and not issued yet", { accepted: true }, "go on"],
     ["goes on with one that is issued: another agent may have asked", { accepted: true, ready: true }, "go on"],
-    ["asks anew after one that was revoked", { accepted: true, revoked: true }, "ask anew"],
-    ["asks anew after one whose token has ended", over("TokenExpired"), "ask anew"],
+    ["asks anew after one that was revoked", { accepted: true, revoked: true }, "request again"],
+    ["asks anew after one whose token has ended", over("TokenExpired"), "request again"],
     ["stops where it was denied", { denied: true }, "stop"],
   ] as const)("%s", (_title, status, step) => {
     const request = accessObject({ status });
@@ -33,8 +33,8 @@ describe("a machine whose token is refused", () => {
 
   test("asks anew where the request is gone, or is another one of the same name", () => {
     const denied = accessObject({ status: { denied: true } });
-    expect(askAgainStep(undefined, "u")).toBe("ask anew");
-    expect(askAgainStep({ ...denied, metadata: { ...denied.metadata, uid: "other" } }, "u")).toBe("ask anew");
+    expect(askAgainStep(undefined, "u")).toBe("request again");
+    expect(askAgainStep({ ...denied, metadata: { ...denied.metadata, uid: "other" } }, "u")).toBe("request again");
   });
 });
 

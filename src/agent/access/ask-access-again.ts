@@ -9,7 +9,7 @@ import { connectionFailure } from "../../credentials/request/connection-failure.
 import { JoinError } from "../../credentials/join-error.ts";
 import type { AgentEvent } from "../../credentials/credential-event.ts";
 import type { JoinEvent, JoinReport } from "../join/join-event.ts";
-import type { KeptAccess } from "../../credentials/storage/stored-access.ts";
+import type { StoredAccess } from "../../credentials/storage/stored-access.ts";
 import { requestAccess, type RequestAccessOptions } from "./request-access.ts";
 import { hubClient } from "../../host/hub-client.ts";
 
@@ -20,7 +20,7 @@ export interface AskAgainOptions extends Pick<
 > {
   readonly folder: AccessFolder;
   /** What the hub does not take any more. */
-  readonly refused: KeptAccess;
+  readonly refused: StoredAccess;
   /** How long to wait for an answer, in milliseconds; default a week. */
   readonly waitMs?: number;
 }
@@ -101,7 +101,7 @@ function anotherName(name: string, { random }: AskAgainOptions): string {
   return generatedName(`${(isGenerated ? name.slice(0, -suffix.length) : name).slice(0, 50)}-`, random);
 }
 
-function pinsOf({ caPem }: KeptAccess): readonly string[] {
+function pinsOf({ caPem }: StoredAccess): readonly string[] {
   try {
     return certificatesOfBundle(caPem).map(({ pin }) => pin);
   } catch (error) {

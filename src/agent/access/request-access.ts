@@ -206,7 +206,7 @@ async function answered({ options, report, client }: Asking, asked: AskedRequest
   const until = clock.now() + options.waitMs;
   const words = (await pairingWords(asked)).join(" ");
   const commands = [`pratique approve accessrequest/${name} --words "${words}"`];
-  let told = false;
+  let reported = false;
   let blocked: string | undefined;
   let noProfile: string | undefined;
   for (;;) {
@@ -229,8 +229,8 @@ async function answered({ options, report, client }: Asking, asked: AskedRequest
       report({ kind: "access-profile-missing", name, message: plainText(missing) });
     }
     noProfile = missing;
-    if (!told) report({ kind: "waiting-for-access", name, fingerprint, commands, until });
-    told = true;
+    if (!reported) report({ kind: "waiting-for-access", name, fingerprint, commands, until });
+    reported = true;
     const leftMs = until - clock.now();
     if (leftMs <= 0) {
       throw new JoinError("timeout-waiting", `${unanswered(name, obstacle)}; run the same command again to resume`);
@@ -249,11 +249,12 @@ function unanswered(name: string, obstacle: ReturnType<typeof notIssuedIn>): str
 /** @throws JoinError for a request that will not be answered any more */
 function ended({ metadata, status = {} }: AccessRequest): void {
   const reason = status.decisions?.at(-1)?.reason;
-  const said = reason === undefined ? "" : `: ${plainText(reason)}`;
+  const detail = reason === undefined ? "" : `: ${plainText(reason)}`;
   const next = "to request access again, give another --name";
-  if (status.denied === true) throw new JoinError("denied", `the request ${metadata.name} was denied${said}; ${next}`);
+  if (status.denied === true)
+    throw new JoinError("denied", `the request ${metadata.name} was denied${detail}; ${next}`);
   if (status.revoked === true)
-    throw new JoinError("denied", `the access of ${metadata.name} was revoked${said}; ${next}`);
+    throw new JoinError("denied", `the access of ${metadata.name} was revoked${detail}; ${next}`);
   const expired = status.conditions?.find(({ type, status: holds }) => type === "Expired" && holds === "True");
   if (expired !== undefined) {
     const why = plainText(expired.message ?? "");
@@ -319,12 +320,12 @@ function checkCa(pem: string, { caPin }: SeenHub): void {
   }
   throw new JoinError(
     "pin-mismatch",
-    `the CA in the sealed answer is not the one that this machine saw (${caPin}): somebody stands between this machine and the hub. Nothing of the answer was kept; ask for the CA pin and give --ca-cert-hash`,
+    `the CA in the sealed answer is not the one that this machine saw (${caPin}): the connection between this machine and the hub is intercepted. Nothing of the answer was kept; ask for the CA pin and give --ca-cert-hash`,
   );
 }
 
 function refusal(error: StatusError): JoinError {
-  const said = plainText(error.message);
+  const detail = plainText(error.message);
   const code = error.reason === "Forbidden" ? "forbidden" : "refused";
-  return new JoinError(code, `the hub does not take the request: ${said}`, { cause: error, causeCode: error.reason });
+  return new JoinError(code, `the hub does not take the request: ${detail}`, { cause: error, causeCode: error.reason });
 }

@@ -63,15 +63,15 @@ async function sent(
 
 function refusal(status: number, body: unknown, target: CallTarget): ClusterInfoRead {
   const isStatus = isRecord(body) && body["kind"] === "Status";
-  const said = isStatus ? `: ${plainText(replyError(status, body).message)}` : "";
+  const text = isStatus ? `: ${plainText(replyError(status, body).message)}` : "";
   const fail = (code: "no-cluster-info" | "not-a-hub" | "unauthorized", message: string): JoinError =>
     new JoinError(code, message, { causeCode: String(status) });
   if (status === 403 && isStatus) {
-    const message = `${target.server} does not let this machine read cluster-info${said}; anonymous clients need the Role and RoleBinding ${roleName} in kube-public, and an administrator of the cluster creates them: ${grantCommands.join("; ")}`;
+    const message = `${target.server} does not let this machine read cluster-info${text}; anonymous clients need the Role and RoleBinding ${roleName} in kube-public, and an administrator of the cluster creates them: ${grantCommands.join("; ")}`;
     return { kind: "forbidden", error: fail("no-cluster-info", message) };
   }
   if (status === 401 && isStatus) {
-    throw fail("unauthorized", `${target.server} refuses these credentials, or anonymous requests altogether${said}`);
+    throw fail("unauthorized", `${target.server} refuses these credentials, or anonymous requests altogether${text}`);
   }
   if (status === 404 && isStatus) {
     const message = `${target.server} is a Kubernetes API but has no cluster-info in kube-public: machines cannot join there by a token until an administrator of the cluster creates it (docs/joining.md, "On a Kubernetes that kubeadm did not set up")`;

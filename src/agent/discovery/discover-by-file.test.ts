@@ -126,7 +126,7 @@ describe("discovery by file", () => {
     [
       "insecure-skip-tls-verify",
       () => withToken().replace(/certificate-authority-data: .*/, "insecure-skip-tls-verify: true"),
-      "credentials would go to whoever answers",
+      "credentials would go to an unverified server",
     ],
     ["http", () => withToken().replace("https://", "http://"), "must be a URL that begins with https://"],
     [

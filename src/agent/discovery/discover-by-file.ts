@@ -10,7 +10,7 @@ import { discoveryRequestMs, warnOfSkew, type DiscoveryContext } from "./discove
 import { hasCredentials, readDiscoveryFile, type DiscoveryFile } from "./discovery-file.ts";
 import type { HubAccess, HubIdentity } from "../join/hub-access.ts";
 import { JoinError } from "../../credentials/join-error.ts";
-import { tryAgain } from "../join/retry.ts";
+import { retry } from "../join/retry.ts";
 import { processWorld } from "../../host/process-world.ts";
 import { hubClient } from "../../host/hub-client.ts";
 
@@ -100,7 +100,7 @@ async function clusterInfoOf(file: DiscoveryFile, access: KubeconfigAccess, cont
     retryBudgetMs: 0,
   });
   try {
-    return await tryAgain({ ...context, everyMs: pollMs }, () => oneRead(client, file, context));
+    return await retry({ ...context, everyMs: pollMs }, () => oneRead(client, file, context));
   } finally {
     client.close();
   }
@@ -127,7 +127,7 @@ function requireVerified({ config, shown }: DiscoveryFile): void {
   if (config.insecureSkipTlsVerify) {
     throw new JoinError(
       "bad-discovery-file",
-      `${shown} says insecure-skip-tls-verify: credentials would go to whoever answers; put the hub's CA into certificate-authority-data`,
+      `${shown} says insecure-skip-tls-verify: credentials would go to an unverified server; put the hub's CA into certificate-authority-data`,
     );
   }
 }

@@ -7,7 +7,7 @@ import { anonymously, clockDifference, warnOfSkew, type DiscoveryContext } from 
 import type { Endpoint } from "./endpoint.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import { pinMismatch } from "./pin-mismatch.ts";
-import { tryAgain, type Attempt } from "../join/retry.ts";
+import { retry, type Attempt } from "../join/retry.ts";
 
 /** A hub as its own cluster-info shows it. */
 export interface SeenHub {
@@ -40,7 +40,7 @@ export async function discoverByPin(
     read(client, endpoint, { ...context, target }),
   );
   const { caPem, caPin } = chosenCa(first.info, pins, endpoint);
-  const seen = { server: endpoint.server, aheadMs: first.aheadMs, believed: certificatesOfBundle(caPem) };
+  const seen = { server: endpoint.server, aheadMs: first.aheadMs, trustedCas: certificatesOfBundle(caPem) };
   const difference = await clockDifference(seen, context);
   warnOfSkew(difference, context.report);
   const { aheadMs } = difference;
@@ -51,7 +51,7 @@ export async function discoverByPin(
   if (second.text !== first.text) {
     throw new JoinError(
       "changed-between-reads",
-      "cluster-info was not the same when it was read again over the verified connection: either it was changed just now, then ask again, or somebody stands between this machine and the hub. Nothing was asked",
+      "cluster-info was not the same when it was read again over the verified connection: either it was changed just now, then ask again, or the connection between this machine and the hub is intercepted. Nothing was asked",
     );
   }
   const vouchedBy = pins.length > 0 ? "pin" : "nobody";
@@ -80,7 +80,7 @@ async function read(
   endpoint: Endpoint,
   context: DiscoveryContext & { readonly target: CallTarget },
 ): Promise<Read> {
-  return tryAgain({ ...context, everyMs: pollMs }, async (): Promise<Attempt<Read>> => {
+  return retry({ ...context, everyMs: pollMs }, async (): Promise<Attempt<Read>> => {
     const found = await readClusterInfo(client, context);
     if (found.kind !== "read") return { kind: "again", error: found.error };
     const text = found.data?.["kubeconfig"];

@@ -95,7 +95,7 @@ describe("discovery by token", () => {
       kind: "clock-differs",
       aheadMs: expect.closeTo(-41 * 60_000, -4) as number,
       message:
-        "this machine's clock is 41 minutes behind the hub's, as the hub says, which nobody has signed: certificates may seem expired or not yet valid",
+        "this machine's clock is 41 minutes behind the hub's, as the hub says, without a signature: certificates may seem expired or not yet valid",
     });
     await bench.join(hub, { force: true });
     expect(bench.events.map((event) => event.kind)).not.toContain("clock-differs");
@@ -111,7 +111,7 @@ describe("attacks on the discovery", () => {
     const error = await bench.failure(hub);
     expect(error.code).toBe("bad-signature");
     expect(error.message).toBe(
-      `the hub at ${hub.endpoint} knows a token abcdef but its signature does not fit: the secret part of the token is mistyped, or somebody changed cluster-info on its way here. Nothing secret was sent; compare the token with the one on the hub`,
+      `the hub at ${hub.endpoint} knows a token abcdef but its signature does not fit: the secret part of the token is mistyped, or cluster-info was changed on its way here. Nothing secret was sent; compare the token with the one on the hub`,
     );
     expectNoCredential(hub);
   });
@@ -135,7 +135,7 @@ describe("attacks on the discovery", () => {
     const error = await bench.failure(hub, { token: { pins: [wrong] } });
     expect(error.code).toBe("pin-mismatch");
     expect(error.message).toBe(
-      `the CA of the hub at ${hub.endpoint} is not the pinned one: wanted ${wrong}, found ${hub.ca.pin}. The pin is of another hub, or of a CA that this one has replaced, or somebody stands between; nothing secret was sent. The hub prints its pin at its start, and \`pratique ca status\` beside it shows all of them`,
+      `the CA of the hub at ${hub.endpoint} is not the pinned one: wanted ${wrong}, found ${hub.ca.pin}. The pin is of another hub, or of a CA that this one has replaced, or the connection is intercepted; nothing secret was sent. The hub prints its pin at its start, and \`pratique ca status\` beside it shows all of them`,
     );
     expectNoCredential(hub);
   });
@@ -154,7 +154,7 @@ describe("attacks on the discovery", () => {
     expect(error.code).toBe("tls-mismatch");
     expect(error.message).toMatch(
       new RegExp(
-        `^the certificate of ${middle.url} is not signed by the hub's CA: another server answers there, or somebody stands between; nothing secret was sent`,
+        `^the certificate of ${middle.url} is not signed by the hub's CA: another server answers there, or the connection is intercepted; nothing secret was sent`,
       ),
     );
     expectNoCredential(middle);
@@ -420,7 +420,7 @@ describe("failures of the discovery", () => {
     };
     const error = await bench.failure(hub, { signal: controller.signal });
     expect(error.code).toBe("aborted");
-    expect(error.message).toBe("interrupted; the same command again goes on where this one stood");
+    expect(error.message).toBe("interrupted; run the same command again to resume");
   });
 });
 

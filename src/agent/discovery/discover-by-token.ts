@@ -10,7 +10,7 @@ import type { HubAccess } from "../join/hub-access.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import type { Discovery } from "../join/join-options.ts";
 import { pinMismatch } from "./pin-mismatch.ts";
-import { tryAgain, type Attempt } from "../join/retry.ts";
+import { retry, type Attempt } from "../join/retry.ts";
 
 /** What a person typed for a token discovery, checked for its form alone. The token is secret. */
 export interface TokenDiscovery {
@@ -68,9 +68,9 @@ export async function discoverByToken(wanted: TokenDiscovery, context: Discovery
   const first = await anonymously({ server: endpoint.server, insecureSkipTlsVerify: true }, context, (client) =>
     firstRead(client, wanted, { ...context, target }),
   );
-  const believedCas = certificatesOfBundle(pins === "unsafe-skip" ? first.info.caPem : first.info.pinnedCaPem);
+  const trustedCas = certificatesOfBundle(pins === "unsafe-skip" ? first.info.caPem : first.info.pinnedCaPem);
   const difference = await clockDifference(
-    { server: endpoint.server, aheadMs: first.aheadMs, believed: believedCas },
+    { server: endpoint.server, aheadMs: first.aheadMs, trustedCas: trustedCas },
     context,
   );
   warnOfSkew(difference, context.report);
@@ -102,10 +102,10 @@ interface FirstRead {
 }
 
 async function firstRead(client: RemoteClient, wanted: TokenDiscovery, reading: Reading): Promise<FirstRead> {
-  return tryAgain({ ...reading, everyMs: pollMs }, async (): Promise<Attempt<FirstRead>> => {
+  return retry({ ...reading, everyMs: pollMs }, async (): Promise<Attempt<FirstRead>> => {
     const read = await readClusterInfo(client, reading);
     if (read.kind !== "read") return { kind: "again", error: read.error };
-    const info = believed(read.data, wanted);
+    const info = verified(read.data, wanted);
     return info instanceof JoinError
       ? { kind: "again", error: info }
       : { kind: "done", value: { info, aheadMs: read.aheadMs } };
@@ -113,20 +113,20 @@ async function firstRead(client: RemoteClient, wanted: TokenDiscovery, reading: 
 }
 
 async function secondRead(client: RemoteClient, first: VerifiedClusterInfo, reading: Reading): Promise<void> {
-  const data = await tryAgain({ ...reading, everyMs: pollMs }, async () => {
+  const data = await retry({ ...reading, everyMs: pollMs }, async () => {
     const read = await readClusterInfo(client, reading);
     return read.kind === "read" ? { kind: "done", value: read.data } : { kind: "again", error: read.error };
   });
   if (data === undefined || !Object.hasOwn(data, "kubeconfig") || data["kubeconfig"] !== first.kubeconfig) {
     throw new JoinError(
       "changed-between-reads",
-      "cluster-info was not the same when it was read again over the verified connection: either it was changed just now, then join again, or somebody stands between this machine and the hub. Nothing secret was sent",
+      "cluster-info was not the same when it was read again over the verified connection: either it was changed just now, then join again, or the connection between this machine and the hub is intercepted. Nothing secret was sent",
     );
   }
 }
 
 /** The verified cluster-info, or a reason that may pass. @throws JoinError for what another read would not change */
-function believed(
+function verified(
   data: Readonly<Record<string, unknown>> | undefined,
   wanted: TokenDiscovery,
 ): VerifiedClusterInfo | JoinError {
@@ -147,7 +147,7 @@ function believed(
     case "bad-signature":
       throw new JoinError(
         "bad-signature",
-        `the hub at ${endpoint.shown} knows a token ${token.id} but its signature does not fit: the secret part of the token is mistyped, or somebody changed cluster-info on its way here. Nothing secret was sent; compare the token with the one on the hub`,
+        `the hub at ${endpoint.shown} knows a token ${token.id} but its signature does not fit: the secret part of the token is mistyped, or cluster-info was changed on its way here. Nothing secret was sent; compare the token with the one on the hub`,
       );
     case "pin-mismatch":
       throw mismatch(data, wanted);

@@ -39,7 +39,7 @@ export async function clockDifference(
   seen: {
     readonly server: string;
     readonly aheadMs: number | undefined;
-    readonly believed: readonly PinnableCertificate[];
+    readonly trustedCas: readonly PinnableCertificate[];
   },
   context: DiscoveryContext,
 ): Promise<ClockDifference> {
@@ -47,7 +47,7 @@ export async function clockDifference(
   if (!isSkew(aheadMs)) return { aheadMs, signed: false };
   const nonce = randomBytes(24).toString("base64url");
   const time = await anonymously({ server, insecureSkipTlsVerify: true }, context, (client) =>
-    askedTime(client, nonce, { ...context, believed: seen.believed }),
+    askedTime(client, nonce, { ...context, trustedCas: seen.trustedCas }),
   );
   return time === undefined ? { aheadMs, signed: false } : { aheadMs: context.clock.now() - time, signed: true };
 }
@@ -55,12 +55,12 @@ export async function clockDifference(
 async function askedTime(
   client: RemoteClient,
   nonce: string,
-  { signal, believed }: Pick<DiscoveryContext, "signal"> & { readonly believed: readonly PinnableCertificate[] },
+  { signal, trustedCas }: Pick<DiscoveryContext, "signal"> & { readonly trustedCas: readonly PinnableCertificate[] },
 ): Promise<number | undefined> {
   try {
     const path = `${signedTimePath}?nonce=${nonce}`;
     const { status, body } = await client.raw("GET", path, signal === undefined ? {} : { signal });
-    return status === 200 ? verifiedTime(JSON.parse(body.toString("utf8")), nonce, believed) : undefined;
+    return status === 200 ? verifiedTime(JSON.parse(body.toString("utf8")), nonce, trustedCas) : undefined;
   } catch (error) {
     if (error instanceof ConnectionError || error instanceof SyntaxError) return undefined;
     throw error;
@@ -70,7 +70,7 @@ async function askedTime(
 /** Tells when the clocks differ by more than 30 seconds. */
 export function warnOfSkew({ aheadMs, signed }: ClockDifference, report: JoinReport): void {
   if (!isSkew(aheadMs)) return;
-  const by = signed ? "as the hub's CA has signed" : "as the hub says, which nobody has signed";
+  const by = signed ? "as the hub's CA has signed" : "as the hub says, without a signature";
   const message = `${skewSentence(aheadMs)}, ${by}: certificates may seem expired or not yet valid`;
   report({ kind: "clock-differs", aheadMs, message });
 }

@@ -13,7 +13,7 @@ export function pinMismatch(at: {
   return new JoinError(
     "pin-mismatch",
     `the CA of the hub at ${shown} is not the pinned one: wanted ${wanted.join(" or ")}, found ${found.join(", ")}. ` +
-      `The pin is of another hub, or of a CA that this one has replaced, or somebody stands between; ${kept}. ` +
+      `The pin is of another hub, or of a CA that this one has replaced, or the connection is intercepted; ${kept}. ` +
       "The hub prints its pin at its start, and `pratique ca status` beside it shows all of them",
   );
 }

@@ -17,7 +17,7 @@ import { joinRecordPath, joinRecordText, type ServingWish } from "./join-record.
 import { nodeUsages } from "../../credentials/request/node-identity.ts";
 import { nodeKey, type NodeKey } from "../../credentials/request/pending-key.ts";
 import { nodeRequest, outlivedCode, type NodeRequest } from "../../credentials/request/certificate-request.ts";
-import { tryAgain } from "./retry.ts";
+import { retry } from "./retry.ts";
 import { hubClient } from "../../host/hub-client.ts";
 
 const requestTimeoutMs = 10_000;
@@ -146,7 +146,7 @@ function clientOf(access: HubAccess, { random, userAgent, clock }: Enrolment): R
 async function ask(client: RemoteClient, key: NodeKey, { enrolment, target }: Asking): Promise<NodeRequest> {
   const { clock, nodeName, report, signal, refusedUser } = enrolment;
   // The name depends on the key alone, so asking twice does not make two requests.
-  const request = await tryAgain(
+  const request = await retry(
     { clock, report, signal, timeoutMs: enrolment.discoveryMs, everyMs: pollMs },
     async () => {
       try {
@@ -210,23 +210,23 @@ function asJoinError(
 ): unknown {
   if (error instanceof ConnectionError) return connectionFailure(error, target);
   if (!(error instanceof StatusError)) return error;
-  const said = plainText(error.message);
+  const answer = plainText(error.message);
   const options = { cause: error, causeCode: error.reason };
   const { credentialName } = access;
   switch (error.reason) {
     case "Unauthorized":
       return new JoinError(
         "unauthorized",
-        `the hub refuses ${credentialName} (${said}): expired or deleted meanwhile, or not meant for authentication. Make a new token on the hub with \`pratique token create --print-join-command\` and join again; a request that was made stays`,
+        `the hub refuses ${credentialName} (${answer}): expired or deleted meanwhile, or not meant for authentication. Make a new token on the hub with \`pratique token create --print-join-command\` and join again; a request that was made stays`,
         options,
       );
     case "Forbidden":
       return new JoinError(
         "forbidden",
-        `the hub lets ${credentialName} in but forbids the request: ${said}. Its groups need the ClusterRole system:node-bootstrapper, as tokens of \`pratique token create\` have it`,
+        `the hub lets ${credentialName} in but forbids the request: ${answer}. Its groups need the ClusterRole system:node-bootstrapper, as tokens of \`pratique token create\` have it`,
         options,
       );
     default:
-      return new JoinError("refused", `the hub refuses the certificate request: ${said}`, options);
+      return new JoinError("refused", `the hub refuses the certificate request: ${answer}`, options);
   }
 }

@@ -4,7 +4,7 @@ import { certificatesOfBundle, pinnedCertificates, type CaPin, type PinnableCert
 import { verifyClientChain, loadTrustRoots } from "../../pki/verify-chain.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import type { JoinFolder } from "./join-folder.ts";
-import { readable, readKeptCertificate } from "../../credentials/storage/stored-certificate.ts";
+import { readable, readStoredCertificate } from "../../credentials/storage/stored-certificate.ts";
 import { nodeUser } from "../../credentials/request/node-identity.ts";
 
 /** A credential that an earlier join left, complete and valid by its own CA. */
@@ -84,7 +84,7 @@ function clusterOfOwn(text: string, folder: JoinFolder): Cluster | undefined {
   const context = config.contexts.get(config.currentContext);
   const user = config.users.get(context?.texts.get("user") ?? "");
   if (user?.texts.get("client-certificate") !== folder.current) {
-    throw foreign(folder, "belongs to somebody else: it does not use the credential of this machine");
+    throw foreign(folder, "belongs to another program: it does not use the credential of this machine");
   }
   const cluster = config.clusters.get(context?.texts.get("cluster") ?? "");
   const server = cluster?.texts.get("server");
@@ -113,7 +113,7 @@ function validCredential(
   pem: string,
   { caPem, now }: { readonly caPem: string; readonly now: number },
 ): Pick<ExistingJoin, "nodeUser" | "validUntil"> | undefined {
-  const kept = readKeptCertificate(pem);
+  const kept = readStoredCertificate(pem);
   if (kept === undefined) return undefined;
   const [leaf, ...intermediates] = decodePem(kept.certificatesPem).map(({ bytes }) => bytes);
   if (leaf === undefined) return undefined;

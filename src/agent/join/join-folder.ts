@@ -65,6 +65,6 @@ function advice(code: string | undefined): string {
     case "EISDIR":
       return "a file is where a folder should be, or a folder where a file should be; choose other places with --cert-dir and --kubeconfig";
     default:
-      return "join again once this is repaired; the same join goes on where this one stood";
+      return "join again once this is repaired; the same join then resumes";
   }
 }

@@ -377,7 +377,7 @@ describe("what the hub answers", () => {
     });
     expect(error.code).toBe("denied");
     expect(error.message).toBe(
-      `the request ${name()} was denied: Unknown: not  [31mours [0m. If that was a mistake, have it deleted (\`kubectl delete csr ${name()}\`) and join again, or join with --force, which asks anew with a new key`,
+      `the request ${name()} was denied: Unknown: not  [31mours [0m. If that was a mistake, have it deleted (\`kubectl delete csr ${name()}\`) and join again, or join with --force, which creates a new request with a new key`,
     );
   });
 

@@ -16,7 +16,7 @@ import { joinDefaults } from "./join-defaults.ts";
 import type { JoinReport } from "./join-event.ts";
 import { joinFolder } from "./join-folder.ts";
 import type { Discovery, Joined, JoinOptions } from "./join-options.ts";
-import { readKeptCertificate } from "../../credentials/storage/stored-certificate.ts";
+import { readStoredCertificate } from "../../credentials/storage/stored-certificate.ts";
 import { nodeUser, requireNodeName } from "../../credentials/request/node-identity.ts";
 import { privateFiles } from "../../host/private-files.ts";
 
@@ -51,17 +51,17 @@ export async function join(options: JoinOptions, report: JoinReport): Promise<Jo
     await writeHub(plan, access);
     return joined(plan, access.server, { validUntil });
   }
-  return joined(plan, access.server, await (force ? enrolAnew(plan, access) : enrol(plan, access)));
+  return joined(plan, access.server, await (force ? enrolWithNewKey(plan, access) : enrol(plan, access)));
 }
 
 /**
  * With another key, by the certificate that this machine holds if it is still good: a hub lets a node renew its own name, while with a
  * token alone an approver must decide on a name that is in use. By the credentials given where the hub refuses that certificate.
  */
-async function enrolAnew(plan: Plan, access: HubAccess): Promise<Enrolled> {
+async function enrolWithNewKey(plan: Plan, access: HubAccess): Promise<Enrolled> {
   const { folder, nodeName, clock } = plan;
   const isOwn = (await credentialFor(folder, { nodeName, caPem: access.caPem, now: clock.now() })) !== undefined;
-  const kept = isOwn ? readKeptCertificate((await folder.read(folder.current)) ?? "") : undefined;
+  const kept = isOwn ? readStoredCertificate((await folder.read(folder.current)) ?? "") : undefined;
   if (kept === undefined) return enrol(plan, access);
   const credentials = { clientCertPem: kept.certificatesPem, clientKeyPem: kept.keyPem };
   const identity = { credentials: () => credentials };

@@ -17,17 +17,17 @@ export interface Patience {
 }
 
 /** Tries until it is done, or the next try would come too late: then the last reason is thrown. Each new reason is reported once. @throws JoinError */
-export async function tryAgain<T>(patience: Patience, attempt: () => Promise<Attempt<T>>): Promise<T> {
+export async function retry<T>(patience: Patience, attempt: () => Promise<Attempt<T>>): Promise<T> {
   const { clock, timeoutMs, everyMs, report, signal } = patience;
   const begun = clock.now();
-  let told: string | undefined;
+  let reported: string | undefined;
   for (;;) {
     const outcome = await attempt();
     if (outcome.kind === "done") return outcome.value;
     const { error } = outcome;
     if (clock.now() - begun + everyMs > timeoutMs) throw error;
-    if (error.message !== told) {
-      told = error.message;
+    if (error.message !== reported) {
+      reported = error.message;
       report({ kind: "retrying", code: error.code, message: error.message, forMs: timeoutMs });
     }
     await clock.sleep(everyMs, signal);

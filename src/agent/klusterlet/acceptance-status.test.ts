@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import { StatusError } from "../../apimachinery/status.ts";
 import { servingStage } from "../../../test/kits/serving-cluster.ts";
-import { hubStanding } from "./acceptance-status.ts";
+import { acceptanceStatus } from "./acceptance-status.ts";
 
 it("an agent whose certificate is refused and that has no bootstrap kubeconfig to ask with says both, once", async () => {
   const stage = await servingStage({ bootstrapKubeconfigs: ["/etc/bootstrap.kubeconfig"] });
-  const standing = hubStanding(stage.serving);
+  const credentialStatus = acceptanceStatus(stage.serving);
   for (let round = 0; round < 3; round += 1) {
-    await standing.failed(new StatusError("Unauthorized", "Unauthorized"));
+    await credentialStatus.failed(new StatusError("Unauthorized", "Unauthorized"));
     await stage.clock.advance(60_000);
   }
   expect(stage.events).toEqual([

@@ -5,14 +5,14 @@ import { approverCommands } from "./approver-commands.ts";
 import { isAcceptedByHub } from "./lease-updater.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import { bootstrapClient } from "./register-cluster.ts";
-import type { ShutOut } from "../../credentials/storage/registration-state.ts";
-import { saidFailure } from "../../credentials/request/describe-error.ts";
-import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
+import type { Rejection } from "../../credentials/storage/registration-state.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
+import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const refusedAgainMs = 30_000;
 
 /** How a cluster stands with its hub, from what its agent sees and is refused. */
-export interface HubStanding {
+export interface AcceptanceStatus {
   /** The ManagedCluster was seen. */
   seen(): void;
   /** The hub could not be asked about it, or refused. */
@@ -20,7 +20,7 @@ export interface HubStanding {
 }
 
 /** How a cluster can stand, each told once until another is. */
-interface Told {
+interface AcceptanceReports {
   waiting(): void;
   denied(): void;
   detached(): void;
@@ -28,27 +28,27 @@ interface Told {
 }
 
 /** Tells how the cluster stands, and keeps that it is shut out for whoever asks, also after a restart. */
-function toldStanding(serving: Serving): Told {
+function acceptanceReports(serving: Serving): AcceptanceReports {
   const { session, state, options, hasOtherHubs } = serving;
   const { report, clock } = options;
-  let said: keyof Told | undefined;
+  let reported: keyof AcceptanceReports | undefined;
 
-  async function kept(shutOut: ShutOut | undefined): Promise<void> {
+  async function kept(rejection: Rejection | undefined): Promise<void> {
     // Whoever made the cluster leave meanwhile has removed it all.
-    if ((await options.store.readState()) !== undefined) await state.change({ shutOut });
+    if ((await options.store.readState()) !== undefined) await state.change({ shutOut: rejection });
   }
-  function remember(shutOut: ShutOut | undefined): void {
-    if (state.now().shutOut?.message === shutOut?.message) return;
-    kept(shutOut).catch((error: unknown) => {
-      tellFailure(serving, "state", saidFailure(error, options.store.place));
+  function remember(rejection: Rejection | undefined): void {
+    if (state.now().shutOut?.message === rejection?.message) return;
+    kept(rejection).catch((error: unknown) => {
+      reportFailure(serving, "state", describeError(error, options.store.place));
     });
   }
-  function once(what: keyof Told, tell: () => void): void {
-    if (said === what) return;
-    said = what;
-    tell();
+  function once(what: keyof AcceptanceReports, notify: () => void): void {
+    if (reported === what) return;
+    reported = what;
+    notify();
   }
-  const shut = (kind: "denied" | "detached", message: string): void =>
+  const reportEnd = (kind: "denied" | "detached", message: string): void =>
     once(kind, () => {
       remember({ since: rfc3339(clock.now()), message });
       report({ kind, message });
@@ -63,35 +63,35 @@ function toldStanding(serving: Serving): Told {
     denied: () => {
       const { clusterName } = state.now();
       const next = hasOtherHubs ? "" : `; it waits for: pratique cluster accept ${clusterName}`;
-      shut("denied", `cluster ${clusterName} is no longer accepted by ${session.server}${next}`);
+      reportEnd("denied", `cluster ${clusterName} is no longer accepted by ${session.server}${next}`);
     },
     detached: () => {
       const next = "to join again, leave first: pratique klusterlet --leave, with the options that it was started with";
-      shut("detached", `${session.server} has no ManagedCluster ${state.now().clusterName} any more; ${next}`);
+      reportEnd("detached", `${session.server} has no ManagedCluster ${state.now().clusterName} any more; ${next}`);
     },
     accepted: () => {
-      said = "accepted";
+      reported = "accepted";
       remember(undefined);
     },
   };
 }
 
 /** Makes out of answers and refusals how the cluster stands with its hub. */
-export function hubStanding(serving: Serving): HubStanding {
+export function acceptanceStatus(serving: Serving): AcceptanceStatus {
   const { session, state, options, notes, end, hasOtherHubs, signal } = serving;
   const { clock } = options;
-  const told = toldStanding(serving);
+  const acceptance = acceptanceReports(serving);
   let wasAccepted = false;
   let askedAt = Number.NEGATIVE_INFINITY;
 
   function denied(): void {
-    told.denied();
+    acceptance.denied();
     if (hasOtherHubs) end({ kind: "next-hub", message: "the hub no longer accepts the cluster" });
   }
 
-  function shutOut(): void {
+  function reject(): void {
     if (wasAccepted) denied();
-    else told.waiting();
+    else acceptance.waiting();
   }
 
   /** The certificate is good by its dates and refused all the same: the hub may tell the bootstrap identity why. */
@@ -99,24 +99,24 @@ export function hubStanding(serving: Serving): HubStanding {
     if (clock.now() - askedAt < refusedAgainMs) return;
     askedAt = clock.now();
     const hub = await serving.bootstrap();
-    if (hub === undefined) return isUnknown ? tellFailure(serving, "hub", withoutBootstrap(serving)) : shutOut();
+    if (hub === undefined) return isUnknown ? reportFailure(serving, "hub", withoutBootstrap(serving)) : reject();
     const client = bootstrapClient(hub, options);
     try {
       const cluster = await managedClusterOn(client, state.now().clusterName);
       if (signal.aborted) return;
-      if (!isThere(cluster)) told.detached();
+      if (!isThere(cluster)) acceptance.detached();
       else if (!isAccepted(cluster)) {
         if (isUnknown) denied();
-        else shutOut();
+        else reject();
       } else if (isUnknown) {
-        const message = "the hub accepts the cluster, but this agent's certificate not any more";
+        const message = "the hub accepts the cluster, but no longer this agent's certificate";
         end({ kind: "register", newAgent: true, message });
       }
     } catch (error) {
-      if (!isUnknown) return shutOut();
-      const why = saidFailure(error, hub.server);
+      if (!isUnknown) return reject();
+      const why = describeError(error, hub.server);
       const message = `the certificate of this agent is refused, and the bootstrap credential too (${why}): write a new one with pratique cluster token`;
-      tellFailure(serving, "hub", message);
+      reportFailure(serving, "hub", message);
     } finally {
       client.close();
     }
@@ -126,20 +126,20 @@ export function hubStanding(serving: Serving): HubStanding {
     seen: () => {
       const cluster = serving.cluster();
       recovered(notes, "hub");
-      if (!isThere(cluster)) told.detached();
+      if (!isThere(cluster)) acceptance.detached();
       else if (!isAccepted(cluster)) {
         wasAccepted ||= cluster.metadata.finalizers !== undefined;
-        shutOut();
+        reject();
       } else if (isAcceptedByHub(cluster)) {
         wasAccepted = true;
-        told.accepted();
+        acceptance.accepted();
       }
     },
     failed: async (error) => {
       if (signal.aborted) return;
       if (hasReason(error, "Unauthorized")) await refused(true);
       else if (hasReason(error, "Forbidden")) await refused(false);
-      else tellFailure(serving, "hub", saidFailure(error, session.server));
+      else reportFailure(serving, "hub", describeError(error, session.server));
     },
   };
 }

@@ -43,7 +43,7 @@ export async function readBootstrapHub(
     const { server, caPem, insecureSkipTlsVerify, tlsServerName, proxyUrl } = resolved;
     if (insecureSkipTlsVerify) {
       throw bad(
-        `${file} says insecure-skip-tls-verify: credentials would go to whoever answers; put the hub's CA into it`,
+        `${file} says insecure-skip-tls-verify: credentials would go to an unverified server; put the hub's CA into it`,
       );
     }
     if (!hasCredentials(resolved)) throw bad(`${file} holds no credentials`);

@@ -9,7 +9,7 @@ import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import { hubSession } from "./hub-session.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
-import { saidFailure } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
 
 const reviews: ResourceRef = {
   group: "authorization.k8s.io",
@@ -88,7 +88,7 @@ async function whyNot(hub: BootstrapHub, cluster: string, options: KlusterletOpt
       ? undefined
       : `${hub.server} does not accept the cluster ${cluster}`;
   } catch (error) {
-    return saidFailure(error, hub.server);
+    return describeError(error, hub.server);
   } finally {
     client.close();
   }

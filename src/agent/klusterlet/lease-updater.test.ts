@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { StatusError } from "../../apimachinery/status.ts";
 import { acceptedStatus, servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";
-import { beatHeart } from "./lease-updater.ts";
+import { updateLease } from "./lease-updater.ts";
 
 const leases = {
   group: "coordination.k8s.io",
@@ -22,7 +22,7 @@ async function staged(wish: Parameters<typeof servingStage>[0] = {}): Promise<vo
     metadata: { name: "managed-cluster-lease", namespace: "east", labels: { "of-the": "hub" } },
     spec: { holderIdentity: "managed-cluster-lease", leaseDurationSeconds: 60, renewTime: "old" },
   });
-  void beatHeart(stage.serving);
+  void updateLease(stage.serving);
   await stage.clock.advance(0);
 }
 

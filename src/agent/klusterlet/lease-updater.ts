@@ -4,8 +4,8 @@ import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { clusterCondition, clusterLeaseName, leaseMs, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
-import { saidFailure } from "../../credentials/request/describe-error.ts";
-import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
+import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const leases: ResourceRef = {
   group: "coordination.k8s.io",
@@ -31,22 +31,22 @@ export function isAcceptedByHub(cluster: ManagedCluster | undefined): cluster is
  * Renews the heartbeat of the cluster while the hub lets it in: each lease duration and up to a quarter more. A change of the duration
  * counts at once; a beat that fails is tried again sooner. Ends with its signal.
  */
-export async function beatHeart(serving: Serving): Promise<void> {
+export async function updateLease(serving: Serving): Promise<void> {
   const { cluster, changes, options, signal, notes, session } = serving;
   const changed = changes.follow();
   const { clock, random, report } = options;
   let failures = 0;
-  let toldMs = 0;
+  let reportedMs = 0;
   while (!signal.aborted) {
     const now = cluster();
     if (!isAcceptedByHub(now)) {
-      toldMs = 0;
+      reportedMs = 0;
       await changed(idleMs);
       continue;
     }
     const everyMs = Math.max(minMs, leaseMs(now));
-    if (everyMs !== toldMs) report({ kind: "accepted", everyMs });
-    toldMs = everyMs;
+    if (everyMs !== reportedMs) report({ kind: "accepted", everyMs });
+    reportedMs = everyMs;
     let pauseMs = everyMs * (1 + spread * randomFraction(random));
     try {
       await beat(serving);
@@ -56,7 +56,7 @@ export async function beatHeart(serving: Serving): Promise<void> {
     } catch (error) {
       if (signal.aborted) return;
       failures += 1;
-      tellFailure(serving, "heartbeat", `no heartbeat: ${saidFailure(error, session.server)}`);
+      reportFailure(serving, "heartbeat", `no heartbeat: ${describeError(error, session.server)}`);
       const backoff = { initialMs: 1000, maxMs: Math.max(1000, everyMs / 2) };
       pauseMs = jitteredBackoffMs(backoff, failures, () => randomFraction(random));
     }

@@ -54,14 +54,16 @@ export async function leaveHub(options: KlusterletOptions, force: boolean): Prom
   const names = { cluster: state?.clusterName, agent: state?.agentName };
   const { cluster = credential?.identity.cluster ?? "", agent = credential?.identity.agent ?? "" } = names;
   const isGood = credential !== undefined && credential.notAfter > clock.now();
-  const outcome = isGood ? await toldHub(credential, { options, force }) : notTold(withoutCertificate(credential));
+  const outcome = isGood
+    ? await notifyHub(credential, { options, force })
+    : notNotified(withoutCertificate(credential));
   await store.remove();
   return { cluster, agent, server: credential?.hub.server, ...outcome };
 }
 
 type Outcome = Pick<LeftHub, "onHub" | "why">;
 
-function notTold(why: string): Outcome {
+function notNotified(why: string): Outcome {
   return { onHub: "not-told", why };
 }
 
@@ -71,26 +73,26 @@ function withoutCertificate(credential: ClusterCredential | undefined): string {
     : "the certificate of this agent has expired";
 }
 
-async function toldHub(
+async function notifyHub(
   credential: ClusterCredential,
   { options, force }: { readonly options: KlusterletOptions; readonly force: boolean },
 ): Promise<Outcome> {
   const session = hubSession(credential, options);
   const { cluster } = credential.identity;
   try {
-    if (!(await tellLeave(session.client, cluster, options))) {
-      return notTold("it does not accept this agent, which was denied or revoked, or its ManagedCluster is gone");
+    if (!(await announceDetach(session.client, cluster, options))) {
+      return notNotified("it does not accept this agent, which was denied or revoked, or its ManagedCluster is gone");
     }
     return { onHub: await seenOff(session.client, cluster, options) };
   } catch (error) {
     if (error instanceof JoinError) throw error;
     if (error instanceof ConnectionError) {
       const { code, message } = connectionFailure(error, { server: session.server });
-      if (force) return notTold(message);
-      throw new JoinError(code, `${message}; to leave without telling the hub, add --force`, { cause: error });
+      if (force) return notNotified(message);
+      throw new JoinError(code, `${message}; to leave without the hub, add --force`, { cause: error });
     }
     if (!(error instanceof StatusError)) throw error;
-    if (force) return notTold(`it refuses that: ${error.message}`);
+    if (force) return notNotified(`it refuses that: ${error.message}`);
     throw new JoinError("refused", `${session.server} refuses to let the cluster leave: ${error.message}`, {
       cause: error,
     });
@@ -100,7 +102,11 @@ async function toldHub(
 }
 
 /** False where the hub does not know this agent any more. */
-async function tellLeave(client: RemoteClient, name: string, { clock, signal }: KlusterletOptions): Promise<boolean> {
+async function announceDetach(
+  client: RemoteClient,
+  name: string,
+  { clock, signal }: KlusterletOptions,
+): Promise<boolean> {
   const pause = async (): Promise<void> => {
     await clock.sleep(againMs, signal);
     stopIfAborted(signal);

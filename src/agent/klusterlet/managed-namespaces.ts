@@ -9,8 +9,8 @@ import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { isAcceptedByHub } from "./lease-updater.ts";
 import { whyWithheld } from "./cluster-status.ts";
-import { saidFailure } from "../../credentials/request/describe-error.ts";
-import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
+import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", scope: "Cluster" };
 const lookMs = 60_000;
@@ -49,7 +49,7 @@ export async function keepManagedNamespaces(serving: Serving): Promise<void> {
       } catch (error) {
         if (signal.aborted) return;
         if (hasReason(error, "Conflict")) pauseMs = againMs;
-        else tellFailure(serving, "namespaces", `managed namespaces: ${saidFailure(error, session.server)}`);
+        else reportFailure(serving, "namespaces", `managed namespaces: ${describeError(error, session.server)}`);
       }
     }
     await changed(pauseMs);
@@ -93,7 +93,7 @@ async function madeOn(spoke: Client, name: string, label: string): Promise<Condi
       await spoke.patch(namespaces, { name }, { metadata: { labels } });
     return { type, status: "True", reason: "NamespaceAvailable", message: "Namespace is available" };
   } catch (error) {
-    return { type, status: "False", reason: "NamespaceApplyFailed", message: saidFailure(error, "the cluster") };
+    return { type, status: "False", reason: "NamespaceApplyFailed", message: describeError(error, "the cluster") };
   }
 }
 

@@ -1,6 +1,6 @@
 import { jitteredBackoffMs } from "../../client/backoff.ts";
 import { credentialManager, type RenewalSchedule } from "../../credentials/credential-manager.ts";
-import type { Keeper, Turn } from "../../credentials/run-managers.ts";
+import type { Manager, Turn } from "../../credentials/run-managers.ts";
 import type { Condition } from "../../apimachinery/object.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import { approverCommands } from "./approver-commands.ts";
@@ -10,8 +10,8 @@ import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { clusterWindow, renewalDeadline } from "../../credentials/renewal/rotation-plan.ts";
 import { requireAccepted } from "../../credentials/proof/credential-probe.ts";
-import { saidFailure } from "../../credentials/request/describe-error.ts";
-import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
+import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const maxSleepMs = 60_000;
 const backoff = { initialMs: 10_000, maxMs: 600_000 };
@@ -31,7 +31,7 @@ export async function renewCertificate(serving: Serving): Promise<void> {
   }
 }
 
-function clusterCertificateManager(serving: Serving): Keeper {
+function clusterCertificateManager(serving: Serving): Manager {
   const { session, options, state } = serving;
   return credentialManager<ClusterCredential, AgentCertificate, AgentCertificate>({
     name: { kind: "client-certificate", path: options.store.place },
@@ -96,10 +96,10 @@ function clusterSchedule(serving: Serving): RenewalSchedule<ClusterCredential, A
       if (now >= credential.notAfter && error instanceof JoinError && error.code === "aborted")
         return { kind: "again" };
       failures += 1;
-      const message = saidFailure(error, session.server);
+      const message = describeError(error, session.server);
       notes.rotated = rotation("False", message);
       pause = { from: now, until: now + jitteredBackoffMs(backoff, failures, () => randomFraction(random)) };
-      tellFailure(serving, "renewal", `the certificate is not renewed: ${message}`);
+      reportFailure(serving, "renewal", `the certificate is not renewed: ${message}`);
       return { kind: "wait", until: pause.until };
     },
   };
@@ -142,14 +142,14 @@ async function requestBeforeEnd(
       by: "agent",
       state,
       signal: AbortSignal.any([signal, hasEnded.signal]),
-      tell: (news) => told(news, serving),
+      notify: (news) => reportNews(news, serving),
     });
   } finally {
     over.abort();
   }
 }
 
-function told(news: RequestNews, serving: Serving): void {
+function reportNews(news: RequestNews, serving: Serving): void {
   const { options, notes, state } = serving;
   const { clusterName: cluster, agentName: agent } = state.now();
   switch (news.kind) {
@@ -166,13 +166,13 @@ function told(news: RequestNews, serving: Serving): void {
     case "waits-for":
       options.report({ kind: "left-to-approver", request: news.request, message: news.message });
       return;
-    case "braked":
+    case "rate-limited":
       notes.rotated = rotation("False", "ten certificate requests of this cluster are on the hub; no more is made");
-      tellFailure(serving, "renewal", "ten certificate requests of this cluster are on the hub, so no more is made");
+      reportFailure(serving, "renewal", "ten certificate requests of this cluster are on the hub, so no more is made");
       return;
     case "refused":
       notes.rotated = rotation("False", news.error.message);
-      tellFailure(serving, "renewal", news.error.message);
+      reportFailure(serving, "renewal", news.error.message);
       return;
     case "approved":
       return;

@@ -1,16 +1,16 @@
 import { informer } from "../../client/informer.ts";
 import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { clusterChanges } from "./cluster-changes.ts";
-import { beatHeart, isAcceptedByHub } from "./lease-updater.ts";
+import { updateLease, isAcceptedByHub } from "./lease-updater.ts";
 import { withClientConfigs } from "./ensure-managed-cluster.ts";
 import { followHubTrust } from "./follow-hub-trust.ts";
-import { hubStanding } from "./acceptance-status.ts";
+import { acceptanceStatus } from "./acceptance-status.ts";
 import { keepManagedNamespaces } from "./managed-namespaces.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 import { renewCertificate } from "./renew-certificate.ts";
 import { reportStatus } from "./report-status.ts";
-import { isRace, saidFailure } from "../../credentials/request/describe-error.ts";
-import { tellFailure, type ServeEnd, type Serving } from "./serving-cluster.ts";
+import { isRace, describeError } from "../../credentials/request/describe-error.ts";
+import { reportFailure, type ServeEnd, type Serving } from "./serving-cluster.ts";
 
 const informerBackoff = { initialMs: 1000, maxMs: 15_000 };
 const lookMs = 60_000;
@@ -33,7 +33,7 @@ export async function serveCluster(
     clock,
     backoff: informerBackoff,
     random: () => randomFraction(random),
-    onError: (error) => void standing.failed(error),
+    onError: (error) => void acceptance.failed(error),
   });
   const serving: Serving = {
     ...parts,
@@ -44,17 +44,17 @@ export async function serveCluster(
     },
     cluster: () => follow.get({ name }),
     changes: clusterChanges(clock, signal),
-    notes: { beatAt: clock.now(), rotated: undefined, told: new Set() },
+    notes: { beatAt: clock.now(), rotated: undefined, reported: new Set() },
   };
-  const standing = hubStanding(serving);
+  const acceptance = acceptanceStatus(serving);
   follow.onChange(() => {
-    standing.seen();
+    acceptance.seen();
     serving.changes.wake();
   });
   options.report({ kind: "hub", server: session.server, as: "agent" });
   const work = [
     follow.run(signal),
-    beatHeart(serving),
+    updateLease(serving),
     reportStatus(serving),
     renewCertificate(serving),
     followHubTrust(serving),
@@ -104,7 +104,7 @@ async function addAddresses(serving: Serving): Promise<void> {
     const next = isAcceptedByHub(now) ? withClientConfigs(now, { servers, caPem }) : undefined;
     if (next !== undefined) {
       await session.client.update(managedClusters, next).catch((error: unknown) => {
-        if (!isRace(error)) tellFailure(serving, "addresses", saidFailure(error, session.server));
+        if (!isRace(error)) reportFailure(serving, "addresses", describeError(error, session.server));
       });
     }
     await changed(lookMs);

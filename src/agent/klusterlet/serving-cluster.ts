@@ -3,7 +3,7 @@ import type { Condition } from "../../apimachinery/object.ts";
 import type { ClusterChanges } from "./cluster-changes.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { HubSession } from "./hub-session.ts";
-import type { KeptState } from "../../credentials/storage/stored-state.ts";
+import type { StoredState } from "../../credentials/storage/stored-state.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 
 /** Why an agent ends its conversation with a hub. */
@@ -18,7 +18,7 @@ export type ServeEnd =
 /** What the parts of an agent share while it serves one hub. */
 export interface Serving {
   readonly session: HubSession;
-  readonly state: KeptState;
+  readonly state: StoredState;
   readonly options: KlusterletOptions;
   /** The hub as its bootstrap kubeconfig has it now, or undefined while that cannot be read. */
   readonly bootstrap: () => Promise<BootstrapHub | undefined>;
@@ -40,19 +40,19 @@ export interface ServingNotes {
   /** How the last renewal went, for the status. */
   rotated: Condition | undefined;
   /** Failures that were told already. */
-  readonly told: Set<string>;
+  readonly reported: Set<string>;
 }
 
 /** Tells a failure once, until `recovered` is called for its topic. */
-export function tellFailure({ options, notes }: Serving, topic: string, message: string): void {
+export function reportFailure({ options, notes }: Serving, topic: string, message: string): void {
   const key = `${topic}: ${message}`;
-  if (notes.told.has(key)) return;
+  if (notes.reported.has(key)) return;
   recovered(notes, topic);
-  notes.told.add(key);
+  notes.reported.add(key);
   options.report({ kind: "failed", message });
 }
 
 /** The topic is well again. */
-export function recovered({ told }: ServingNotes, topic: string): void {
-  for (const key of told) if (key.startsWith(`${topic}: `)) told.delete(key);
+export function recovered({ reported }: ServingNotes, topic: string): void {
+  for (const key of reported) if (key.startsWith(`${topic}: `)) reported.delete(key);
 }

@@ -7,8 +7,8 @@ import { certificateFolder, type CertificatePrefix } from "../../credentials/sto
 import { readCertificateState, type CertificateState } from "../../credentials/storage/certificate-state.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import type { FoundCredential } from "./find-credentials.ts";
-import { keptAccess } from "../../credentials/storage/stored-access.ts";
-import { readKeptCertificate, type KeptCertificate } from "../../credentials/storage/stored-certificate.ts";
+import { storedAccess } from "../../credentials/storage/stored-access.ts";
+import { readStoredCertificate, type StoredCertificate } from "../../credentials/storage/stored-certificate.ts";
 import { nodeHubAddress } from "../../credentials/node-client.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
 import { refusalOf, type Refused } from "../../credentials/storage/refusal-state.ts";
@@ -93,7 +93,7 @@ async function certificateStatus(
     const address = await nodeHubAddress({ kubeconfig, text: folder.text });
     const { server } = address;
     const text = await folder.text(folder.current);
-    const current = text === undefined ? undefined : readKeptCertificate(text);
+    const current = text === undefined ? undefined : readStoredCertificate(text);
     const state = await readCertificateState(folder);
     const agent = certificateAgent(state, current, now);
     if (current === undefined) {
@@ -130,7 +130,7 @@ async function refusedNow(
 /** What was written about an earlier certificate says nothing of this one. */
 function certificateAgent(
   state: CertificateState | undefined,
-  current: KeptCertificate | undefined,
+  current: StoredCertificate | undefined,
   now: number,
 ): Pick<CredentialStatus, "agent"> {
   if (state?.serial !== (current?.serial ?? "")) return {};
@@ -145,17 +145,17 @@ async function tokenStatus(dir: string, { files, now, ask }: StatusView): Promis
   const folder = accessFolder(dir, undefined, files);
   const name: CredentialName = { kind: "token", path: folder.token };
   try {
-    const { claims, token, ...address } = await keptAccess(folder);
+    const { claims, token, ...address } = await storedAccess(folder);
     const state = await readAgentState(folder);
     const { expiresAt, namespace, serviceAccount } = claims;
     // What was written about an earlier token says nothing of this one.
     const own = state?.expiresAt === expiresAt ? state : undefined;
-    const told = await refusedNow(folder, { token });
+    const reported = await refusedNow(folder, { token });
     const isOver = now - (state?.aheadMs ?? 0) >= expiresAt;
     const hub = isOver ? {} : await askedHub({ ...address, credentials: { token } }, ask);
     const subject = `${namespace}/${serviceAccount}`;
-    const facts = { server: address.server, subject, expiresAt, ...told, ...hub };
-    const isTaken = told.refused === undefined && hub.hub?.kind !== "refused";
+    const facts = { server: address.server, subject, expiresAt, ...reported, ...hub };
+    const isTaken = reported.refused === undefined && hub.hub?.kind !== "refused";
     const good = !isOver && own?.refused !== true && isTaken;
     if (own === undefined) return { ...name, good, ...facts };
     const { nextAt, renewedAt, failures, lastError, refused } = own;

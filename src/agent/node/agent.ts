@@ -3,16 +3,16 @@ import type { AgentReport, CredentialName } from "../../credentials/credential-e
 import { credentialDigest } from "../../credentials/proof/credential-probe.ts";
 import { credentialStore } from "./credential-store.ts";
 import { findCredentials, type FolderView, type FoundCredential } from "./find-credentials.ts";
-import { keepFresh, type Keeper } from "../../credentials/run-managers.ts";
-import { acceptanceKeeper } from "../../credentials/proof/credential-probe-manager.ts";
-import { tokenKeeper, type AskAgain } from "../../credentials/token-manager.ts";
+import { keepFresh, type Manager } from "../../credentials/run-managers.ts";
+import { credentialProbeManager } from "../../credentials/proof/credential-probe-manager.ts";
+import { tokenManager, type AskAgain } from "../../credentials/token-manager.ts";
 import { renewToken } from "../../credentials/request/renew-token.ts";
 import { askAccessAgain, requestReport } from "../access/ask-access-again.ts";
-import { trustKeeper } from "../../credentials/trust/trust-bundle-manager.ts";
-import { nodeKeepers } from "./node-managers.ts";
+import { trustBundleManager } from "../../credentials/trust/trust-bundle-manager.ts";
+import { nodeManagers } from "./node-managers.ts";
 import { privateFiles, type FileAccess } from "../../host/private-files.ts";
 import { shareCredential } from "./share-credential.ts";
-import { shownCertificate, type ShownCertificate } from "../../credentials/renewal/presented-certificate.ts";
+import { presentedCertificate, type PresentedCertificate } from "../../credentials/renewal/presented-certificate.ts";
 import type { MachineAddresses } from "./serving-names.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 
@@ -47,24 +47,24 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   const { dirs, view, once, clock, signal, report } = options;
   const shared = new Set<string>();
   const known = new Map<string, FolderKnowledge>();
-  const find = async (): Promise<readonly Keeper[]> => {
+  const find = async (): Promise<readonly Manager[]> => {
     const found = await findCredentials(dirs, view);
     for (const one of found) await share(one, shared, options);
-    return found.flatMap((one) => keepersOf(one, knowledgeOf(folderOf(one), known), options));
+    return found.flatMap((one) => managersOf(one, knowledgeOf(folderOf(one), known), options));
   };
   return keepFresh({ find, once, clock, signal, report });
 }
 
 /** What the keepers of one folder learn for each other. */
 interface FolderKnowledge {
-  readonly shown: ShownCertificate;
+  readonly shown: PresentedCertificate;
   /** The digest of the credential that the hub refuses. */
   refused: string | undefined;
 }
 
 /** One for each folder, since keepers are made anew at each look and those of the first stay. */
 function knowledgeOf(folder: string, known: Map<string, FolderKnowledge>): FolderKnowledge {
-  const one = known.get(folder) ?? { shown: shownCertificate(), refused: undefined };
+  const one = known.get(folder) ?? { shown: presentedCertificate(), refused: undefined };
   known.set(folder, one);
   return one;
 }
@@ -80,12 +80,12 @@ function folderOf(found: FoundCredential): string {
   return found.kind === "token" ? found.dir : found.certDir;
 }
 
-function keepersOf(found: FoundCredential, known: FolderKnowledge, options: AgentOptions): readonly Keeper[] {
+function managersOf(found: FoundCredential, known: FolderKnowledge, options: AgentOptions): readonly Manager[] {
   const { access, once } = options;
   const { shown } = known;
   const common = { ...options, fraction: () => randomFraction(options.random) };
   const store = credentialStore(found, privateFiles, access);
-  const check = acceptanceKeeper({
+  const check = credentialProbeManager({
     ...common,
     store,
     confirmed: () => options.confirmed?.(store.name),
@@ -95,21 +95,21 @@ function keepersOf(found: FoundCredential, known: FolderKnowledge, options: Agen
     case "token": {
       const askAgain: AskAgain = (access, report) =>
         askAccessAgain({ ...options, ...access }, (event) => {
-          const told = requestReport(event);
-          if (told !== undefined) report(told);
+          const reported = requestReport(event);
+          if (reported !== undefined) report(reported);
         });
       const isRefused = (token: string): boolean => known.refused === credentialDigest({ token });
       return [
-        tokenKeeper({ ...options, dir: found.dir, isRefused, calls: { renew: renewToken, askAgain } }),
-        trustKeeper({ ...common, files: store.trust }),
+        tokenManager({ ...options, dir: found.dir, isRefused, calls: { renew: renewToken, askAgain } }),
+        trustBundleManager({ ...common, files: store.trust }),
         check,
       ];
     }
     case "node":
       return [
         // With `once` there is no later look at which it is known.
-        ...nodeKeepers(found, { ...common, files: privateFiles, access, shown: once ? shown.first : shown.now }),
-        trustKeeper({ ...common, files: store.trust, shown: shown.tell }),
+        ...nodeManagers(found, { ...common, files: privateFiles, access, shown: once ? shown.first : shown.now }),
+        trustBundleManager({ ...common, files: store.trust, shown: shown.notify }),
         check,
       ];
   }

@@ -8,13 +8,13 @@ import { onFile } from "../../credentials/storage/file-errors.ts";
 import type { FoundCredential } from "./find-credentials.ts";
 import type { Presented } from "../../credentials/proof/credential-probe-manager.ts";
 import type { TrustFiles } from "../../credentials/trust/trust-bundle-manager.ts";
-import { keptAccess } from "../../credentials/storage/stored-access.ts";
+import { storedAccess } from "../../credentials/storage/stored-access.ts";
 import { nodeHubAddress, nodeCertificate } from "../../credentials/node-client.ts";
 import type { FileAccess, PrivateFiles } from "../../host/private-files.ts";
 import type { RefusalFile } from "../../credentials/storage/refusal-state.ts";
 
 /** Holds no secret. */
-const toldFile = "hub-address.json";
+const publishedFile = "hub-address.json";
 
 /** A credential as its files hold it. */
 export interface StoredCredential extends Presented {
@@ -47,7 +47,7 @@ function tokenStore(dir: string, files: PrivateFiles, access: FileAccess | undef
   const { ca, kubeconfig, refusals, text } = folder;
   const write = (path: string, content: string): Promise<void> => folder.write(path, content, access);
   const read = async (): Promise<StoredCredential> => {
-    const { token, claims, ...address } = await keptAccess(folder);
+    const { token, claims, ...address } = await storedAccess(folder);
     const state = await readAgentState(folder);
     const renewsAt = state?.expiresAt === claims.expiresAt ? state.nextAt : undefined;
     // The token counts by the hub's clock, and all who read this go by this machine's.
@@ -61,7 +61,7 @@ function tokenStore(dir: string, files: PrivateFiles, access: FileAccess | undef
       write: (content) => write(refusals, content),
       remove: () => folder.remove(refusals),
     },
-    trust: { ca, kubeconfig, told: join(dir, toldFile), text, write, read },
+    trust: { ca, kubeconfig, published: join(dir, publishedFile), text, write, read },
   };
 }
 
@@ -96,7 +96,7 @@ function nodeStore(
     trust: {
       ca,
       kubeconfig,
-      told: join(certDir, toldFile),
+      published: join(certDir, publishedFile),
       text,
       // As joining wrote it: other programs read the CA, and nobody else the kubeconfig.
       write: (path, content) =>

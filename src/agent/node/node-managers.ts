@@ -2,14 +2,14 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import type { AgentReport, CredentialName } from "../../credentials/credential-event.ts";
 import { certificateFolder } from "../../credentials/storage/certificate-folder.ts";
 import type { FoundCredential } from "./find-credentials.ts";
-import type { Keeper } from "../../credentials/run-managers.ts";
-import { certificateKeeper, type KeepCertificateOptions } from "../../credentials/certificate-manager.ts";
+import type { Manager } from "../../credentials/run-managers.ts";
+import { certificateManager, type CertificateManagerOptions } from "../../credentials/certificate-manager.ts";
 import { nodeHub } from "../../credentials/node-client.ts";
 import type { FileAccess, PrivateFiles } from "../../host/private-files.ts";
 import { servingNamesOf, type MachineAddresses } from "./serving-names.ts";
 
 /** How the certificates of a node are kept. */
-export interface NodeKeeperOptions {
+export interface NodeManagerOptions {
   readonly once: boolean;
   readonly clock: Clock;
   /** Yields [0, 1). */
@@ -19,22 +19,22 @@ export interface NodeKeeperOptions {
   readonly files: PrivateFiles;
   readonly access: FileAccess | undefined;
   readonly addresses: MachineAddresses;
-  readonly shown?: KeepCertificateOptions["shown"];
+  readonly shown?: CertificateManagerOptions["shown"];
   readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
 }
 
 /** The keepers of what `pratique join` has left: of the client certificate, and of the serving certificate where one is wanted. */
-export function nodeKeepers(
+export function nodeManagers(
   found: Extract<FoundCredential, { readonly kind: "node" }>,
-  options: NodeKeeperOptions,
-): readonly Keeper[] {
+  options: NodeManagerOptions,
+): readonly Manager[] {
   const { certDir, kubeconfig, serving } = found;
   const { files, access } = options;
   const client = certificateFolder({ certDir, prefix: "kubelet-client" }, files, access);
   const hub = nodeHub({ ...options, kubeconfig, current: client.current, text: client.text });
-  const keepers = [certificateKeeper({ ...options, kind: "client-certificate", folder: client, hub })];
-  if (serving === undefined) return keepers;
+  const managers = [certificateManager({ ...options, kind: "client-certificate", folder: client, hub })];
+  if (serving === undefined) return managers;
   const folder = certificateFolder({ certDir, prefix: "kubelet-server" }, files, access);
   const servingNames = servingNamesOf(serving, options.addresses);
-  return [...keepers, certificateKeeper({ ...options, kind: "serving-certificate", folder, hub, servingNames })];
+  return [...managers, certificateManager({ ...options, kind: "serving-certificate", folder, hub, servingNames })];
 }

@@ -65,7 +65,7 @@ async function attempt(path: string, act: () => Promise<void>): Promise<void> {
   } catch (error) {
     const code = systemErrorCode(error);
     if (code === "ENOENT") return;
-    const advice = code === "EPERM" ? "; only root may give files to somebody else" : "";
+    const advice = code === "EPERM" ? "; only root may give files to another user" : "";
     throw new JoinError(
       "write-failed",
       `cannot change who may read ${path}: ${systemErrorText(error, { operation: "write", at: path })}${advice}`,

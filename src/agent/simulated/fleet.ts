@@ -58,14 +58,14 @@ export function simulateFleet(options: FleetOptions): Fleet {
     perSecond[second] = (perSecond[second] ?? 0) + 1;
   };
   const tallies = Array.from({ length: machines }, newTally);
-  const lives = tallies.map(async (tally, index) => {
+  const running = tallies.map(async (tally, index) => {
     await clock.sleep(((index + fraction()) / machines) * spreadMs, signal);
     if (signal.aborted) return;
     await simulateMachine({ ...options, nodeName: `${namePrefix}${index}`, tally, called });
   });
   return {
     report: () => summary(tallies, namePrefix, perSecond),
-    ended: Promise.all(lives).then(() => undefined),
+    ended: Promise.all(running).then(() => undefined),
   };
 }
 

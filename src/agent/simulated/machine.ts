@@ -13,8 +13,8 @@ import type { Discovery } from "../join/join-options.ts";
 import { keepFresh } from "../../credentials/run-managers.ts";
 import { memoryFiles } from "./memory-files.ts";
 import { nodeHubAddress } from "../../credentials/node-client.ts";
-import { nodeKeepers } from "../node/node-managers.ts";
-import { readKeptCertificate } from "../../credentials/storage/stored-certificate.ts";
+import { nodeManagers } from "../node/node-managers.ts";
+import { readStoredCertificate } from "../../credentials/storage/stored-certificate.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
 
 /** What a simulated machine has come to so far. */
@@ -122,7 +122,7 @@ function mayPass({ code }: JoinError): boolean {
 }
 
 async function identified(files: PrivateFiles, tally: MachineTally): Promise<void> {
-  const found = readKeptCertificate((await files.textIfThere(current)) ?? "");
+  const found = readStoredCertificate((await files.textIfThere(current)) ?? "");
   if (found !== undefined) tally.identities.add(found.commonName);
 }
 
@@ -137,7 +137,7 @@ async function kept(options: SimulatedMachineOptions, files: PrivateFiles): Prom
     }
   };
   const found = { kind: "node", certDir, kubeconfig } as const;
-  const keepers = nodeKeepers(found, {
+  const managers = nodeManagers(found, {
     once: false,
     clock,
     fraction,
@@ -147,7 +147,7 @@ async function kept(options: SimulatedMachineOptions, files: PrivateFiles): Prom
     access: undefined,
     addresses: () => [],
   });
-  await keepFresh({ find: async () => keepers, once: false, clock, signal, report });
+  await keepFresh({ find: async () => managers, once: false, clock, signal, report });
 }
 
 const leases: ResourceRef = {
@@ -195,7 +195,7 @@ async function clientOf(
     random: fraction,
     retryBudgetMs: 0,
     credentials: async () => {
-      const found = readKeptCertificate((await files.textIfThere(current)) ?? "");
+      const found = readStoredCertificate((await files.textIfThere(current)) ?? "");
       return found === undefined ? {} : { clientCertPem: found.certificatesPem, clientKeyPem: found.keyPem };
     },
   });

@@ -103,13 +103,17 @@ function namerOf(schema: ArraySchema): (item: unknown) => PathElement | Problem 
 
 function keyedNamer(schema: ArraySchema, keys: readonly string[]): (item: unknown) => PathElement | Problem {
   const sorted = [...new Set(keys)].sort();
-  const fields = sorted.map((key) => ({ key, label: `${JSON.stringify(key)}:`, standsFor: keyDefault(schema, key) }));
+  const fields = sorted.map((key) => ({
+    key,
+    label: `${JSON.stringify(key)}:`,
+    defaultValue: keyDefault(schema, key),
+  }));
   return (item) => {
     if (item === null) return { problem: "associative list with keys may not have a null element" };
     if (!isJsonObject(item)) return { problem: "associative list with keys may not have non-map elements" };
     let text = "";
-    for (const { key, label, standsFor } of fields) {
-      const value = Object.hasOwn(item, key) ? item[key] : standsFor;
+    for (const { key, label, defaultValue } of fields) {
+      const value = Object.hasOwn(item, key) ? item[key] : defaultValue;
       if (value !== undefined) text += `${text === "" ? "" : ","}${label}${JSON.stringify(value)}`;
     }
     if (text !== "") return `k:{${text}}`;

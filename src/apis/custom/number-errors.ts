@@ -8,7 +8,7 @@ import { pathOf, wholePath, type Where } from "./value-result.ts";
  */
 export function numberErrors(schema: StructuralSchema, value: number, where: Where): readonly FieldError[] {
   const { multipleOf, maximum, minimum, exclusiveMaximum, exclusiveMinimum } = schema;
-  const said = (why: string): FieldError => invalidNumber(value, `${where.name} in body should be ${why}`, where);
+  const answer = (why: string): FieldError => invalidNumber(value, `${where.name} in body should be ${why}`, where);
   // Where the value has no fraction Kubernetes writes the bound as a whole number too.
   const shown = isInt64(value) ? String : goNumber;
   const errors = [...rangeErrors(schema, { value, what: "Checked" }, where)];
@@ -17,17 +17,17 @@ export function numberErrors(schema: StructuralSchema, value: number, where: Whe
     if (multipleOf <= 0) {
       const why = `factor MultipleOf declared for ${where.name} must be positive: ${goNumber(multipleOf)}`;
       errors.push(invalidNumber(multipleOf, why, where));
-    } else if (!isMultiple(value, multipleOf)) errors.push(said(`a multiple of ${shown(multipleOf)}`));
+    } else if (!isMultiple(value, multipleOf)) errors.push(answer(`a multiple of ${shown(multipleOf)}`));
   }
   if (minimum !== undefined) {
     errors.push(...rangeErrors(schema, { value: minimum, what: "Minimum boundary" }, where));
-    if (exclusiveMinimum && value <= minimum) errors.push(said(`greater than ${shown(minimum)}`));
-    else if (value < minimum) errors.push(said(`greater than or equal to ${shown(minimum)}`));
+    if (exclusiveMinimum && value <= minimum) errors.push(answer(`greater than ${shown(minimum)}`));
+    else if (value < minimum) errors.push(answer(`greater than or equal to ${shown(minimum)}`));
   }
   if (maximum !== undefined) {
     errors.push(...rangeErrors(schema, { value: maximum, what: "Maximum boundary" }, where));
-    if (exclusiveMaximum && value >= maximum) errors.push(said(`less than ${shown(maximum)}`));
-    else if (value > maximum) errors.push(said(`less than or equal to ${shown(maximum)}`));
+    if (exclusiveMaximum && value >= maximum) errors.push(answer(`less than ${shown(maximum)}`));
+    else if (value > maximum) errors.push(answer(`less than or equal to ${shown(maximum)}`));
   }
   return errors;
 }

@@ -109,11 +109,11 @@ function* propertiesJson(
 /** The types behind `x-kubernetes-int-or-string`, for readers that do not know it. */
 function* intOrStringUnfolded(schema: StructuralSchema, pace: Pace): Steps<Rules> {
   const either = { anyOf: [{ type: "integer" }, { type: "string" }] };
-  const saysSo = [schema.anyOf, schema.allOf[0]?.anyOf ?? []].some(
+  const declaresBoth = [schema.anyOf, schema.allOf[0]?.anyOf ?? []].some(
     (one) => one.length === 2 && one[0]?.type === "integer" && one[1]?.type === "string",
   );
   const rules = yield* rulesOf(schema, pace);
-  if (!schema.intOrString || saysSo) return rules;
+  if (!schema.intOrString || declaresBoth) return rules;
   return schema.anyOf.length === 0 ? { ...rules, ...either } : { ...rules, allOf: [either, ...rules.allOf] };
 }
 

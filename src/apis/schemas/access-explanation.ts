@@ -50,7 +50,10 @@ const accessExplanationStatus: ObjectSchema = described(
   "The decision of the authorization chain, and how it came to it.",
   {
     allowed: about("True when the action is allowed.", required(bool(1))),
-    denied: about("True when an authorizer forbids it; false with allowed false means nobody allowed it.", bool(2)),
+    denied: about(
+      "True when an authorizer forbids it; false with allowed false means that no authorizer allowed it.",
+      bool(2),
+    ),
     reason: about("Why, in the words of the authorizers.", str(3)),
     evaluationError: about("What went wrong on the way.", str(4)),
     authorizers: about("Who was asked, in order.", list(5, authorizerStep, atomic)),

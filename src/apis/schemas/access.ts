@@ -36,8 +36,8 @@ const accessRequestSpec: ObjectSchema = described(
       required(str(1)),
     ),
     profile: about("The AccessProfile that is asked for; default the one that is marked as default.", str(2)),
-    hostname: about("What the machine calls itself. Shown, and never believed.", maxLength(253, str(3))),
-    claims: about("What else the machine says of itself. Shown, and never believed.", stringMap(4)),
+    hostname: about("What the machine calls itself. Shown to approvers, and not verified.", maxLength(253, str(3))),
+    claims: about("What else the machine says of itself. Shown to approvers, and not verified.", stringMap(4)),
     proof: about(
       "A signature of the key over name, key and CA, which shows that the machine holds the key; in base64.",
       maxLength(4096, str(5)),
@@ -45,15 +45,11 @@ const accessRequestSpec: ObjectSchema = described(
   },
 );
 
-const decidedProfile: ObjectSchema = described(
-  `${prefix}.DecidedProfile`,
-  "The profile as it was when somebody decided.",
-  {
-    name: about("Its name.", required(str(1))),
-    uid: about("Its uid.", required(str(2))),
-    generation: about("Its generation.", required(int64(3))),
-  },
-);
+const decidedProfile: ObjectSchema = described(`${prefix}.DecidedProfile`, "The profile as it was at the decision.", {
+  name: about("Its name.", required(str(1))),
+  uid: about("Its uid.", required(str(2))),
+  generation: about("Its generation.", required(int64(3))),
+});
 
 const accessDecision: ObjectSchema = described(`${prefix}.AccessDecision`, "One decision, as the API stamped it.", {
   user: about("Who decided, as authenticated or impersonated.", required(str(1))),
@@ -66,7 +62,7 @@ const accessDecision: ObjectSchema = described(`${prefix}.AccessDecision`, "One 
   impersonator: about("Who was authenticated, where that user impersonated the one who decided.", str(8)),
 });
 
-const accessReturn: ObjectSchema = described(`${prefix}.AccessReturn`, "When a machine was let in before.", {
+const accessReturn: ObjectSchema = described(`${prefix}.AccessReturn`, "When a machine was approved before.", {
   request: about("The last request by which.", required(str(1))),
   since: about("When for the first time.", time(2)),
   times: about("How often.", required(int32(3))),
@@ -78,7 +74,7 @@ const accessEvidence: ObjectSchema = described(`${prefix}.AccessEvidence`, "What
   requester: about("Who asked, as authenticated.", str(3)),
   possession: about("Proven where the machine has shown that it holds the key, else Unproven.", str(4)),
   earlierRequests: about("How many other requests of the same key there were.", int32(5)),
-  returning: about("Of a machine whose key was let in before.", object(6, accessReturn)),
+  returning: about("Of a machine whose key was approved before.", object(6, accessReturn)),
 });
 
 const accessSeal: ObjectSchema = described(`${prefix}.AccessSeal`, "How the answer is sealed.", {
@@ -162,7 +158,7 @@ const accessProfileSpec: ObjectSchema = described(
       maxItems(32, list(10, accessRule, atomic)),
     ),
     recovery: about(
-      "On which terms a machine whose token has expired gets in again by itself, with the key that people let in; default not at all.",
+      "On which terms a machine whose token has expired is approved again automatically, with the key that was approved; default not at all.",
       object(11, accessRecovery),
     ),
   },

@@ -82,7 +82,7 @@ const credentialIssue: ObjectSchema = described(`${prefix}.CredentialIssue`, "On
   request: about("The request that it answers.", str(8)),
   key: about("The fingerprint of a certificate's public key.", str(9)),
   generation: about("Which of all that were given out, counted from 1.", int32(10)),
-  firstUsed: about("When somebody first came in with it, to within ten minutes.", time(11)),
+  firstUsed: about("When the credential was first used, to within ten minutes.", time(11)),
 });
 
 const credentialRecovery: ObjectSchema = described(`${prefix}.CredentialRecovery`, "A machine that came back.", {
@@ -106,7 +106,7 @@ const issuedCredentialStatus: ObjectSchema = described(
     warnedOf: about("The end of the credential of which an Event has warned.", time(4)),
     expiredOf: about("The end of the credential of which an Event has said that it expired.", time(6)),
     recoveries: about(
-      "The last sixteen times at which the holder was let in again after its credential had ended.",
+      "The last sixteen times at which the holder was approved again after its credential had ended.",
       list(5, credentialRecovery, atomic),
     ),
   },

@@ -4,7 +4,7 @@ import type { YamlWork } from "../../serializer/yaml/yaml-thread.ts";
 import { publishedMeta } from "../../apis/schemas/published.ts";
 import { jsonOf, mediaType, parseBody, textOf, type RawBody } from "../body/decode-body.ts";
 import { tooLong, type Reply } from "../http-types.ts";
-import type { HeardBody } from "../progress.ts";
+import type { ReceivedBody } from "../progress.ts";
 
 /** The longest body that is recorded, in characters of JSON. */
 const longest = 1 << 20;
@@ -16,16 +16,19 @@ export type AuditBody = { readonly text: string } | "tooLong" | undefined;
 
 /** What was sent, as JSON: protobuf and YAML too. What cannot be read was refused, and is left out. */
 export async function requestBody(
-  heard: HeardBody | undefined,
+  receivedBody: ReceivedBody | undefined,
   managedFields: ManagedFields,
   yaml: YamlWork,
 ): Promise<AuditBody> {
-  if (heard === undefined) return undefined;
-  if ("value" in heard) return lineOf(heard.value, managedFields);
-  if (heard.bytes.length === 0) return undefined;
-  if (heard.bytes.length > longest) return "tooLong";
+  if (receivedBody === undefined) return undefined;
+  if ("value" in receivedBody) return lineOf(receivedBody.value, managedFields);
+  if (receivedBody.bytes.length === 0) return undefined;
+  if (receivedBody.bytes.length > longest) return "tooLong";
   try {
-    return lineOf(await parsed({ bytes: heard.bytes, contentType: heard.contentType, maxValues, yaml }), managedFields);
+    return lineOf(
+      await parsed({ bytes: receivedBody.bytes, contentType: receivedBody.contentType, maxValues, yaml }),
+      managedFields,
+    );
   } catch (error) {
     // It was served, though there is no room to read it once more.
     if (error instanceof StatusError && error.code === 429) return "tooLong";

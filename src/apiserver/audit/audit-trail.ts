@@ -5,21 +5,21 @@ import { requestBody, responseBody, type AuditBody, type ManagedFields } from ".
 import { traceAnnotation, traceText } from "./authorization-trace.ts";
 import type { AuditDecision, AuditStage } from "./audit-policy.ts";
 import { header, type Incoming, type Reply } from "../http-types.ts";
-import type { HeardBody, Progress } from "../progress.ts";
+import type { ReceivedBody, Progress } from "../progress.ts";
 
 /** The audit events of one request, made where it stands. */
 export interface AuditTrail {
   /** Asks the policy; called once, as soon as it is known who asks, or that nobody is. */
   readonly begin: (now: number) => void;
   /** An object, or bytes that stand for no object of the resource. */
-  readonly hear: (body: HeardBody) => void;
+  readonly recordBody: (body: ReceivedBody) => void;
   readonly streaming: (now: number) => void;
   readonly end: (reply: Reply | "streamed", now: number) => Promise<void>;
 }
 
 const noTrail: AuditTrail = {
   begin: () => undefined,
-  hear: () => undefined,
+  recordBody: () => undefined,
   streaming: () => undefined,
   end: async () => undefined,
 };
@@ -48,11 +48,11 @@ export function auditTrail(
   };
   return {
     begin,
-    hear: (body) => {
+    recordBody: (body) => {
       const { audited } = progress;
       if (audited === undefined) return;
       if ("value" in body) progress.names = namesOf(body.value);
-      if (audited.level !== "Metadata") progress.heard = body;
+      if (audited.level !== "Metadata") progress.receivedBody = body;
     },
     streaming: (now) => write("ResponseStarted", now),
     end: async (reply, now) => {
@@ -80,7 +80,7 @@ async function bodiesOf(decision: AuditDecision, { progress, reply, yaml }: Answ
   const managedFields: ManagedFields = decision.omitManagedFields ? "omit" : "keep";
   const answered = decision.level === "RequestResponse" && reply !== "streamed" && progress.info.isResource;
   return {
-    request: await requestBody(progress.heard, managedFields, yaml()),
+    request: await requestBody(progress.receivedBody, managedFields, yaml()),
     response: answered ? responseBody(reply, managedFields) : undefined,
   };
 }

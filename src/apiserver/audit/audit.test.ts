@@ -48,8 +48,8 @@ describe("an audit event", () => {
     const path = `/apis/${encodeURIComponent(dense)}/v1/x`;
     const asked = requestInfo("GET", path, { watch: false, nameSelector: undefined }) as RequestInfo;
     const failure = new StatusError("Forbidden", dense, { details: { name: dense } });
-    const told = eventOf({ requestUri: path, info: asked, userAgent: dense, code: 403, failure });
-    expect(JSON.stringify(told).length).toBeLessThan(12_000);
+    const reported = eventOf({ requestUri: path, info: asked, userAgent: dense, code: 403, failure });
+    expect(JSON.stringify(reported).length).toBeLessThan(12_000);
   });
 
   test("is bounded in bytes, whatever groups, extra values and annotations there are, and says so", () => {
@@ -63,14 +63,14 @@ describe("an audit event", () => {
       { username: "a", groups: [], extra: Object.fromEntries(many.map((name) => [name, []])) },
     ];
     for (const user of users) {
-      const told = eventOf({ user, impersonatedUser: user });
-      expect(JSON.stringify(told).length).toBeLessThan(64_000);
-      expect(told["annotations"]).toEqual({ "audit.k8s.io/truncated": "true" });
+      const reported = eventOf({ user, impersonatedUser: user });
+      expect(JSON.stringify(reported).length).toBeLessThan(64_000);
+      expect(reported["annotations"]).toEqual({ "audit.k8s.io/truncated": "true" });
     }
     for (const annotations of [{ a: dense }, Object.fromEntries(many.map((name) => [name, "x".repeat(100)]))]) {
-      const told = eventOf({ annotations });
-      expect(JSON.stringify(told).length).toBeLessThan(40_000);
-      expect(told["annotations"]).toHaveProperty(["audit.k8s.io/truncated"], "true");
+      const reported = eventOf({ annotations });
+      expect(JSON.stringify(reported).length).toBeLessThan(40_000);
+      expect(reported["annotations"]).toHaveProperty(["audit.k8s.io/truncated"], "true");
     }
   });
 
@@ -85,8 +85,8 @@ describe("an audit event", () => {
   test("shows a user of two hundred groups as a whole", () => {
     const groups = Array.from({ length: 200 }, (_, at) => `company:department-${at}:members`);
     const user = { username: "jane", uid: "1", groups, extra: { "example.com/scopes": ["a", "b"] } };
-    const told = eventOf({ user, annotations: { a: "b" } });
-    expect([told["user"], told["annotations"]]).toEqual([user, { a: "b" }]);
+    const reported = eventOf({ user, annotations: { a: "b" } });
+    expect([reported["user"], reported["annotations"]]).toEqual([user, { a: "b" }]);
   });
 
   test("has no status before there is an answer", () => {
@@ -175,8 +175,8 @@ describe("bodies", () => {
   test("in YAML that find no place to be read are marked as truncated, and not as absent", async () => {
     const busy = (): Promise<string> => Promise.reject(new YamlError("busy", "too many wait"));
     const bytes = Buffer.from(`a: b\n${"# a comment\n".repeat(200)}`);
-    const heard = { bytes, contentType: "application/apply-patch+yaml" };
-    expect(await requestBody(heard, "omit", { parse: busy, stringify: busy })).toBe("tooLong");
+    const receivedBody = { bytes, contentType: "application/apply-patch+yaml" };
+    expect(await requestBody(receivedBody, "omit", { parse: busy, stringify: busy })).toBe("tooLong");
   });
 
   test("lose managedFields of the object, of items and of rows, and nothing else", () => {

@@ -28,7 +28,7 @@ export function writeAudit({ audit, yaml, clock, uuid, fault }: WriteAuditOption
     const trail = auditTrail(audit, undefined, progress, () => yaml.of(write.user.username));
     trail.begin(progress.receivedAt);
     if (progress.audited === undefined) return undefined;
-    trail.hear({ value: write.sent });
+    trail.recordBody({ value: write.sent });
     const end = (reply: Reply): void => {
       progress.code = reply.status;
       trail.end(reply, clock.now()).catch((error: unknown) => fault(error, progress.auditId));

@@ -102,8 +102,8 @@ describe.each(disconnected)("on %s", (_name, open) => {
 
   test("what waits for the disconnect hears of it at once", async () => {
     const { response } = await open();
-    const heard = new Promise<string>((resolve) => onDisconnect(response, () => resolve("disconnected")));
-    expect(await atOnce(heard)).toBe("disconnected");
+    const receivedBody = new Promise<string>((resolve) => onDisconnect(response, () => resolve("disconnected")));
+    expect(await atOnce(receivedBody)).toBe("disconnected");
   });
 
   test("an answer drops what it is given", async () => {
@@ -139,7 +139,7 @@ test("the disconnect of a pipelined HTTP/1.1 request is heard before its answer'
   const server = createHttp1();
   const port = await portOf(server);
   const client = connectSocket(port, "127.0.0.1").on("error", () => undefined);
-  const heard = new Promise<void>((resolve) => {
+  const receivedBody = new Promise<void>((resolve) => {
     let requests = 0;
     server.on("request", (_request, response) => {
       requests += 1;
@@ -149,19 +149,19 @@ test("the disconnect of a pipelined HTTP/1.1 request is heard before its answer'
     });
   });
   client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2));
-  await expect(heard).resolves.toBeUndefined();
+  await expect(receivedBody).resolves.toBeUndefined();
 });
 
 test("an answer that is sent whole counts as a disconnect only then", async () => {
   const { request, response, client } = await http2Exchange();
-  const heard: string[] = [];
-  onDisconnect(response, () => heard.push("disconnected"));
+  const receivedBody: string[] = [];
+  onDisconnect(response, () => receivedBody.push("disconnected"));
   client.end("the whole");
   expect((await readBody(request, { timeoutMs: 60_000 })).toString()).toBe("half of the whole");
-  expect(heard).toEqual([]);
+  expect(receivedBody).toEqual([]);
   const closed = once(response, "close");
   response.end();
   client.resume();
   await closed;
-  expect(heard).toEqual(["disconnected"]);
+  expect(receivedBody).toEqual(["disconnected"]);
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
-import { fairQueue, type FairQueueLimits, type TakenPlace } from "./fair-queue.ts";
+import { fairQueue, type FairQueueLimits, type TakenSeat } from "./fair-queue.ts";
 
 const limits: FairQueueLimits = { places: 4, placesOfOne: 3, waiting: 100, waitingOfOne: 10, waitMs: 1000 };
 const never = (): void => undefined;
@@ -27,12 +27,12 @@ describe("a fair queue", () => {
 
   test("gives each flow in turn the next place, however many of one wait", async () => {
     const { queue } = queueOf({ places: 1 });
-    const held = queue.take("z") as TakenPlace;
+    const held = queue.take("z") as TakenSeat;
     const order: string[] = [];
     const wait = async (flow: string): Promise<void> => {
       const place = await queue.wait(flow, never);
       order.push(flow);
-      queue.leave(place as TakenPlace);
+      queue.leave(place as TakenSeat);
     };
     const all = ["a", "a", "a", "a", "b", "c"].map(wait);
     queue.leave(held);
@@ -43,7 +43,7 @@ describe("a fair queue", () => {
 
   test("lets nobody pass those of its own flow who wait", async () => {
     const { queue } = queueOf({ placesOfOne: 1 });
-    const first = queue.take("a") as TakenPlace;
+    const first = queue.take("a") as TakenSeat;
     const second = queue.wait("a", never);
     expect(queue.take("a")).toBeUndefined();
     queue.leave(first);
@@ -63,7 +63,7 @@ describe("a fair queue", () => {
 
   test("refuses who has waited too long, and only those", async () => {
     const { clock, queue } = queueOf({ places: 1 });
-    const held = queue.take("z") as TakenPlace;
+    const held = queue.take("z") as TakenSeat;
     const early = queue.wait("a", never);
     await clock.advance(600);
     const late = queue.wait("a", never);
@@ -75,10 +75,10 @@ describe("a fair queue", () => {
 
   test("forgets who is gone", async () => {
     const { queue } = queueOf({ places: 1 });
-    const held = queue.take("z") as TakenPlace;
+    const held = queue.take("z") as TakenSeat;
     let gone = never;
-    const waiting = queue.wait("a", (tell) => {
-      gone = tell;
+    const waiting = queue.wait("a", (notify) => {
+      gone = notify;
     });
     gone();
     expect(await waiting).toBe("cancelled");
@@ -93,7 +93,7 @@ describe("a fair queue", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const { queue } = queueOf();
-        const held: TakenPlace[] = [];
+        const held: TakenSeat[] = [];
         const leavers: (() => void)[] = [];
         const ofFlow = (flow: string): number => held.filter((place) => place.flow === flow).length;
         for (const { flow, act } of steps) {

@@ -23,24 +23,24 @@ export interface SeatPool {
 export type Refusal = "queue-full" | "time-out" | "cancelled";
 
 /** A place that is taken; only good for giving it back. */
-export interface TakenPlace {
+export interface TakenSeat {
   readonly flow: string;
 }
 
 /** Places that flows share: while some wait, each flow in turn is given the next one, however many of its own wait. */
 export interface FairQueue {
   /** Takes a place without waiting; undefined when there is none, or when others of this flow wait already. */
-  readonly take: (flow: string) => TakenPlace | undefined;
+  readonly take: (flow: string) => TakenSeat | undefined;
   /** Waits for a place. `whenGone` is given what to call when nobody wants it any more. */
-  readonly wait: (flow: string, whenGone: (gone: () => void) => void) => Promise<TakenPlace | Refusal>;
-  readonly leave: (place: TakenPlace) => void;
+  readonly wait: (flow: string, whenGone: (gone: () => void) => void) => Promise<TakenSeat | Refusal>;
+  readonly leave: (place: TakenSeat) => void;
   /** Gives free places to those who wait; for places that come free elsewhere. */
   readonly offer: () => void;
   readonly taken: () => number;
   readonly waiting: () => number;
 }
 
-interface Flow extends TakenPlace {
+interface Flow extends TakenSeat {
   taken: number;
   /** In the order of arrival; made with the first that waits. */
   queue: Set<Waiter> | undefined;
@@ -49,7 +49,7 @@ interface Flow extends TakenPlace {
 interface Waiter {
   readonly flow: Flow;
   readonly deadline: number;
-  readonly settle: (result: TakenPlace | Refusal) => void;
+  readonly settle: (result: TakenSeat | Refusal) => void;
 }
 
 /** So many flows are remembered without need, as most will come again. */

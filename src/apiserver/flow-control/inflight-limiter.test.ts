@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { anonymousLevel, exemptedLevel, type LevelTerms } from "./flow-control.ts";
-import { Crowded, requestPlaces, type Applicant, type Place } from "./inflight-limiter.ts";
+import { TooManyRequests, inflightLimiter, type Applicant, type Seat } from "./inflight-limiter.ts";
 
 const queued = { type: "Queue", queuing: { queues: 16, handSize: 4, queueLengthLimit: 50 } };
 /** Two levels that lend nothing: of a hundred places, ninety are theirs. */
@@ -12,7 +12,7 @@ const two: readonly LevelTerms[] = [
 
 function placesOf(places: number, watchesOfOne = 10, levels: readonly LevelTerms[] = two) {
   const clock = fakeClock();
-  const all = requestPlaces({ places, watchesOfOne, clock, levels: () => levels });
+  const all = inflightLimiter({ places, watchesOfOne, clock, levels: () => levels });
   const countsOf = (level: string) => all.counts().find((counts) => counts.level === level);
   return { clock, all, countsOf };
 }
@@ -42,7 +42,7 @@ describe("places of requests", () => {
     const place = all.enter(applicant());
     expect(place).not.toBeInstanceOf(Promise);
     expect(countsOf("workload")?.executing).toBe(1);
-    (place as Place).leave();
+    (place as Seat).leave();
     expect(countsOf("workload")?.executing).toBe(0);
   });
 
@@ -56,25 +56,25 @@ describe("places of requests", () => {
     const { all } = placesOf(1);
     const entered = Array.from({ length: 100 }, () => all.enter(applicant({ level: undefined, longRunning: true })));
     expect(entered.some((place) => place instanceof Promise)).toBe(false);
-    expect(await (entered[0] as Place).whileReading(async () => "body")).toBe("body");
+    expect(await (entered[0] as Seat).whileReading(async () => "body")).toBe("body");
     expect(all.counts().every(({ executing, watches }) => executing + watches === 0)).toBe(true);
   });
 
   test("are refused to who has waited 15 seconds", async () => {
     const { all, clock, countsOf } = placesOf(1);
     void all.enter(applicant());
-    const waiting = all.enter(applicant()) as Promise<Place>;
+    const waiting = all.enter(applicant()) as Promise<Seat>;
     const [refused] = await Promise.allSettled([waiting, clock.advance(15_000)]);
-    expect(refused).toMatchObject({ status: "rejected", reason: new Crowded() });
+    expect(refused).toMatchObject({ status: "rejected", reason: new TooManyRequests() });
     expect(countsOf("workload")?.refused["time-out"]).toBe(1);
   });
 
   test("are free while a body is read, and a body counts until its request has a place again", async () => {
     const { all, countsOf } = placesOf(1);
     const slow = slowBody();
-    const writer = all.enter(applicant()) as Place;
+    const writer = all.enter(applicant()) as Seat;
     const read = writer.whileReading(slow.read);
-    const other = all.enter(applicant()) as Place;
+    const other = all.enter(applicant()) as Seat;
     expect(countsOf("workload")).toMatchObject({ executing: 1, reading: 1 });
     slow.come("body");
     await expect.poll(() => countsOf("workload")).toMatchObject({ executing: 1, reading: 1, waiting: 1 });
@@ -87,7 +87,7 @@ describe("places of requests", () => {
 
   test("come back when a body fails", async () => {
     const { all, countsOf } = placesOf(1);
-    const place = all.enter(applicant()) as Place;
+    const place = all.enter(applicant()) as Seat;
     await expect(place.whileReading(() => Promise.reject(new RangeError("cut")))).rejects.toThrow("cut");
     place.leave();
     expect(countsOf("workload")).toMatchObject({ executing: 0, reading: 0 });
@@ -98,8 +98,8 @@ describe("watches", () => {
   test("are counted by user, hold a place only until they stream, and are refused beyond the bound", () => {
     const { all, countsOf } = placesOf(100, 2);
     const watch = applicant({ longRunning: true });
-    const [first] = [all.enter(watch), all.enter(watch)] as Place[];
-    expect(() => all.enter(watch)).toThrow(Crowded);
+    const [first] = [all.enter(watch), all.enter(watch)] as Seat[];
+    expect(() => all.enter(watch)).toThrow(TooManyRequests);
     expect(countsOf("workload")).toMatchObject({ executing: 2, watches: 2, refused: { "concurrency-limit": 1 } });
     first?.streaming();
     expect(countsOf("workload")).toMatchObject({ executing: 1, watches: 2 });
@@ -112,7 +112,7 @@ describe("watches", () => {
   test("that never got a place are not counted any longer", async () => {
     const { all, clock, countsOf } = placesOf(1);
     void all.enter(applicant());
-    const waiting = all.enter(applicant({ longRunning: true })) as Promise<Place>;
+    const waiting = all.enter(applicant({ longRunning: true })) as Promise<Seat>;
     const [refused] = await Promise.allSettled([waiting, clock.advance(15_000)]);
     expect(refused.status).toBe("rejected");
     expect(countsOf("workload")?.watches).toBe(0);
@@ -128,7 +128,7 @@ describe("levels", () => {
   /** Eleven places are 10 for the two levels, and one for anonymous requests. */
   const enter = (all: ReturnType<typeof placesOf>["all"], level: string, count: number) =>
     Array.from({ length: count }, (_, index) => all.enter(applicant({ level, flow: `${level}${index}` })));
-  const isAtOnce = (place: Place | Promise<Place>): boolean => !(place instanceof Promise);
+  const isAtOnce = (place: Seat | Promise<Seat>): boolean => !(place instanceof Promise);
 
   test("borrow what others lend and do not use, as far as they may", () => {
     const { all } = placesOf(11, 10, lending);
@@ -146,17 +146,17 @@ describe("levels", () => {
     const ofA = enter(all, "a", 8);
     void enter(all, "b", 5);
     expect([countsOf("a")?.waiting, countsOf("b")?.waiting]).toEqual([1, 2]);
-    (ofA[0] as Place).leave();
+    (ofA[0] as Seat).leave();
     expect([countsOf("a")?.waiting, countsOf("b")?.waiting]).toEqual([1, 1]);
-    (ofA[1] as Place).leave();
+    (ofA[1] as Seat).leave();
     expect([countsOf("a")?.waiting, countsOf("b")?.waiting]).toEqual([1, 0]);
-    (ofA[2] as Place).leave();
+    (ofA[2] as Seat).leave();
     expect([countsOf("a")?.waiting, countsOf("b")?.waiting]).toEqual([0, 0]);
   });
 
   test("that reject let nothing wait", async () => {
     const { all, countsOf } = placesOf(11, 10, lending);
-    await expect(all.enter(applicant({ level: "c" }))).rejects.toThrow(Crowded);
+    await expect(all.enter(applicant({ level: "c" }))).rejects.toThrow(TooManyRequests);
     expect(countsOf("c")?.refused).toMatchObject({ "concurrency-limit": 1, "queue-full": 0 });
   });
 
@@ -184,9 +184,9 @@ describe("levels", () => {
   test("change with their objects, and those that wait in one that goes are served still", async () => {
     const clock = fakeClock();
     let levels: readonly LevelTerms[] = two;
-    const all = requestPlaces({ places: 2, watchesOfOne: 10, clock, levels: () => levels });
-    const first = all.enter(applicant()) as Place;
-    const waiting = all.enter(applicant({ flow: "john" })) as Promise<Place>;
+    const all = inflightLimiter({ places: 2, watchesOfOne: 10, clock, levels: () => levels });
+    const first = all.enter(applicant()) as Seat;
+    const waiting = all.enter(applicant({ flow: "john" })) as Promise<Seat>;
     levels = [{ name: "other", nominalConcurrencyShares: 1, limitResponse: queued }];
     expect(all.counts().map(({ level }) => level)).toContain("other");
     first.leave();
@@ -216,7 +216,7 @@ describe("whatever the levels are", () => {
   test("one sender sends an eighth of the bodies of its class", async () => {
     const { all, countsOf } = placesOf(100, 10, everything);
     const slow = slowBody();
-    const writers = Array.from({ length: 20 }, () => all.enter(applicant({ level: "a" })) as Place);
+    const writers = Array.from({ length: 20 }, () => all.enter(applicant({ level: "a" })) as Seat);
     for (const writer of writers) void writer.whileReading(slow.read);
     expect(countsOf("a")).toMatchObject({ reading: 5, waiting: 15 });
   });

@@ -1,10 +1,10 @@
 import type { Clock } from "../../apimachinery/clock.ts";
-import { fairQueue, type FairQueue, type FairQueueLimits, type Refusal, type TakenPlace } from "./fair-queue.ts";
+import { fairQueue, type FairQueue, type FairQueueLimits, type Refusal, type TakenSeat } from "./fair-queue.ts";
 import { anonymousLevel, exemptedLevel, type LevelTerms, type SenderClass } from "./flow-control.ts";
 import { sharedSeats, type LevelSeats } from "./level-seats.ts";
 
 /** A request that finds no place; it is answered 429 in plain text. */
-export class Crowded extends Error {
+export class TooManyRequests extends Error {
   constructor() {
     super("Too many requests, please try again later.");
     this.name = "Crowded";
@@ -27,7 +27,7 @@ export interface Applicant {
 }
 
 /** The place of one request. */
-export interface Place {
+export interface Seat {
   /** Runs `read` without the place, among the bodies of its flow, and comes back to a place. @throws Crowded */
   readonly whileReading: <T>(read: () => Promise<T>) => Promise<T>;
   /** Gives the place back early, for a request that streams from now on. */
@@ -46,13 +46,13 @@ export interface LevelCounts {
   readonly refused: Readonly<Record<Refusal | "concurrency-limit", number>>;
 }
 
-export interface RequestPlaces {
+export interface InflightLimiter {
   /** A place at once, or after a wait. @throws Crowded, or rejects with it. */
-  readonly enter: (applicant: Applicant) => Place | Promise<Place>;
+  readonly enter: (applicant: Applicant) => Seat | Promise<Seat>;
   readonly counts: () => readonly LevelCounts[];
 }
 
-export interface RequestPlacesOptions {
+export interface InflightLimiterOptions {
   /** All places of all levels together. */
   readonly places: number;
   /** The levels now; the same array until they change. */
@@ -75,14 +75,14 @@ const queue = { waiting: 8000, waitingOfOne: 2000, waitMs: 15_000 } as const;
 /** All watches of those with a user, and of those without, as a multiple of those of one sender. */
 const watchFlows = 16;
 
-const exemptPlace: Place = {
+const exemptSeat: Seat = {
   whileReading: (read) => read(),
   streaming: () => undefined,
   leave: () => undefined,
 };
 
 /** The places of all levels. Requests of no level are neither counted nor bounded. */
-export function requestPlaces(options: RequestPlacesOptions): RequestPlaces {
+export function inflightLimiter(options: InflightLimiterOptions): InflightLimiter {
   const { places, watchesOfOne, clock } = options;
   const ofAnonymous = Math.max(1, Math.round((places * anonymousShare) / 100));
   const seats = sharedSeats(Math.max(1, places - ofAnonymous));
@@ -121,11 +121,11 @@ export function requestPlaces(options: RequestPlacesOptions): RequestPlaces {
   };
   return {
     enter: (applicant) => {
-      if (applicant.level === undefined) return exemptPlace;
+      if (applicant.level === undefined) return exemptSeat;
       divide();
       // A level that went between the two is not one that lets everything pass.
       const level = levels.get(applicant.level) ?? levels.get(anonymousLevel);
-      if (level === undefined) throw new Crowded();
+      if (level === undefined) throw new TooManyRequests();
       return level.enter(applicant);
     },
     counts: () => {
@@ -170,7 +170,7 @@ function share(places: number, part: number): number {
 }
 
 interface Level {
-  readonly enter: (applicant: Applicant) => Place | Promise<Place>;
+  readonly enter: (applicant: Applicant) => Seat | Promise<Seat>;
   readonly counts: () => LevelCounts;
 }
 
@@ -197,14 +197,14 @@ function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: Leve
     watching -= 1;
   };
 
-  const queued = async (places: FairQueue, flow: string, { whenGone }: Applicant): Promise<TakenPlace> => {
+  const queued = async (places: FairQueue, flow: string, { whenGone }: Applicant): Promise<TakenSeat> => {
     const result = await places.wait(flow, whenGone);
     if (typeof result !== "string") return result;
     // A level that lets nothing wait rejects for want of a seat.
     refused[result === "queue-full" && limits().waiting === 0 ? "concurrency-limit" : result] += 1;
-    throw new Crowded();
+    throw new TooManyRequests();
   };
-  const queuedToRead = async (queueOfBodies: FairQueue, applicant: Applicant): Promise<TakenPlace> => {
+  const queuedToRead = async (queueOfBodies: FairQueue, applicant: Applicant): Promise<TakenSeat> => {
     waitingToRead += 1;
     try {
       return await queued(queueOfBodies, applicant.sender, applicant);
@@ -212,15 +212,15 @@ function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: Leve
       waitingToRead -= 1;
     }
   };
-  const placeOf = (applicant: Applicant, taken: TakenPlace): Place => {
-    let held: TakenPlace | undefined = taken;
-    const giveBack = (): void => {
+  const placeOf = (applicant: Applicant, taken: TakenSeat): Seat => {
+    let held: TakenSeat | undefined = taken;
+    const releaseTaken = (): void => {
       if (held !== undefined) seats.leave(held);
       held = undefined;
     };
     return {
       whileReading: async (read) => {
-        giveBack();
+        releaseTaken();
         const queueOfBodies = bodies[applicant.senderClass];
         const body = queueOfBodies.take(applicant.sender) ?? (await queuedToRead(queueOfBodies, applicant));
         reading += 1;
@@ -234,14 +234,14 @@ function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: Leve
           queueOfBodies.leave(body);
         }
       },
-      streaming: giveBack,
+      streaming: releaseTaken,
       leave: () => {
-        giveBack();
+        releaseTaken();
         endWatch(applicant);
       },
     };
   };
-  const waited = async (applicant: Applicant): Promise<Place> => {
+  const waited = async (applicant: Applicant): Promise<Seat> => {
     try {
       return placeOf(applicant, await queued(seats, applicant.flow, applicant));
     } catch (error) {
@@ -253,7 +253,7 @@ function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: Leve
     enter: (applicant) => {
       if (applicant.longRunning && !watches.enter(applicant.sender)) {
         refused["concurrency-limit"] += 1;
-        throw new Crowded();
+        throw new TooManyRequests();
       }
       if (applicant.longRunning) watching += 1;
       const taken = seats.take(applicant.flow);

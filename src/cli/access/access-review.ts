@@ -193,9 +193,9 @@ function returningText({ status = {} }: AccessRequest): string | undefined {
   const { returning } = status.evidence ?? {};
   if (returning === undefined) return undefined;
   const { request, since = "an unknown time", times } = returning;
-  const said = status.conditions?.find(({ type }) => type === "Returning")?.message;
-  const known = `its key was let in ${times === 1 ? "once" : `${times} times`} since ${since}, last as ${request}`;
-  return said === undefined ? known : `${known}; ${said}`;
+  const answer = status.conditions?.find(({ type }) => type === "Returning")?.message;
+  const known = `its key was approved ${times === 1 ? "once" : `${times} times`} since ${since}, last as ${request}`;
+  return answer === undefined ? known : `${known}; ${answer}`;
 }
 
 function given<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {
@@ -269,13 +269,13 @@ const rules: readonly Rule[] = [
     const seen = request.status?.fingerprint;
     return seen === undefined || seen === readKey(request)?.fingerprint
       ? []
-      : ["the fingerprint in its status is not that of its key: somebody wrote to it who should not be able to"];
+      : ["the fingerprint in its status is not that of its key: a user wrote to it who should not be able to"];
   },
 
   ({ request }) =>
     request.status?.evidence?.possession === "Proven"
       ? []
-      : ["has not proven that it holds the private key: whoever knows the public one may have asked"],
+      : ["has not proven that it holds the private key: any holder of the public key may have created it"],
 
   (looked) => {
     const before = otherEnds(looked);

@@ -50,7 +50,7 @@ export const pendingCommand: Command = {
   summary: "List the requests that wait for a decision, with who asks for what",
   details: [
     "A request with contents that need care is marked with ! and explained below the table. Everything that comes from a requester is printed with control characters escaped.",
-    "Managed clusters are shown with both of their decisions, and are let in with `pratique cluster accept`; the requests of their agents are told of there and not by themselves.",
+    "Managed clusters are shown with both of their decisions, and are accepted with `pratique cluster accept`; the requests of their agents are shown there and not by themselves.",
     "Before approving a machine, compare FINGERPRINT with the one that `pratique join` shows there. What an access request says of itself, under SAYS, is the machine's own word and proves nothing.",
     "A name that needs a second look is marked as well: NameInUse, another key holds it; NameContested, another key asks for it at the same time; NameRecentlyDenied, a request for it was denied in the last 24 hours. With -o json and yaml they stand under nameMarks. Access requests are compared by host name, which is the machine's own word.",
     "A kind of request that you may not list is passed over, and said so on standard error.",
@@ -83,7 +83,7 @@ export const approveCommand: Command = {
   name: "approve",
   summary: "Approve certificate requests and access requests",
   details: [
-    "With --words the six words that the machine shows are compared with those of the API's request and the CA of your kubeconfig; if they differ nothing is approved, since somebody may stand between. Without, access is approved all the same, and the words to compare are printed.",
+    "With --words the six words that the machine shows are compared with those of the API's request and the CA of your kubeconfig; if they differ nothing is approved, since the connection may be intercepted. Without, access is approved all the same, and the words to compare are printed.",
     "A request that is approved already stays so; one that was denied cannot be approved any more. --all passes over nothing: if a request has contents that need care, it must be named.",
   ],
   operands: [requests],
@@ -145,9 +145,9 @@ export const denyCommand: Command = {
 /** `pratique revoke`. */
 export const revokeCommand: Command = {
   name: "revoke",
-  summary: "Take access or a credential back",
+  summary: "Revoke access or a credential",
   details: [
-    "An access request: account, roles and tokens of the machine are removed, and it is cut off. That cannot be undone: it must ask anew.",
+    "An access request: account, roles and tokens of the machine are removed, and it is cut off. That cannot be undone: it must create a new request.",
     "Everything else is written down as a CredentialRevocation, by exact values. A hub refuses it from that moment on, ends its watches, and signs nothing for it; deleting the revocation undoes it. docs/revocation.md says what holds on a Kubernetes cluster.",
     "csr/NAME is the certificate that was issued for it; node/NAME, user/NAME and serviceaccount/NAMESPACE/NAME every credential of theirs, later ones too; secret/NAMESPACE/NAME the tokens that lie in a Secret or are bound to it.",
   ],

@@ -90,8 +90,8 @@ function returningIn({ requester, conditions }: CsrView): Pick<CsrReview, "retur
 }
 
 function waitingIn(view: CsrView): Pick<CsrReview, "waitsFor"> {
-  const isSaid = nameInUseOf(view) !== undefined || nodeReturningAs(view.requester) !== undefined;
-  const text = isSaid ? undefined : waitingText(view.conditions);
+  const isExplained = nameInUseOf(view) !== undefined || nodeReturningAs(view.requester) !== undefined;
+  const text = isExplained ? undefined : waitingText(view.conditions);
   return text === undefined ? {} : { waitsFor: text };
 }
 

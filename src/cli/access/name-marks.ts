@@ -44,9 +44,9 @@ export function csrMarks(requests: readonly ApiObject[], now: number): ReadonlyM
   for (const object of requests) {
     const { name = "" } = object.metadata;
     const own = marks.get(`csr/${name}`) ?? [];
-    const said = nameInUseOf(csrView(object));
+    const text = nameInUseOf(csrView(object));
     // What the hub says of the name rests on its records, and a list of requests on what is left of them.
-    const all = said === undefined ? own : [said, ...own.filter(({ reason }) => reason !== "NameInUse")];
+    const all = text === undefined ? own : [text, ...own.filter(({ reason }) => reason !== "NameInUse")];
     if (all.length > 0) found.set(name, all);
   }
   return found;

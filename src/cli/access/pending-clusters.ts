@@ -46,7 +46,7 @@ export interface PendingCluster {
 /** The clusters that wait, the oldest first, and the names of the requests that are told of with them. */
 export interface PendingClusters {
   readonly clusters: readonly PendingCluster[];
-  readonly told: ReadonlySet<string>;
+  readonly listed: ReadonlySet<string>;
 }
 
 /** The clusters put together with requests, if these may be seen. `now` in milliseconds. */
@@ -64,7 +64,7 @@ export function pendingClusters(
       .filter(isWaiting)
       .map((sight) => pendingCluster(sight, now))
       .sort((one, other) => (one.created < other.created ? -1 : one.created > other.created ? 1 : 0)),
-    told: new Set(sights.flatMap((sight) => openRequests(sight).map(({ name }) => name))),
+    listed: new Set(sights.flatMap((sight) => openRequests(sight).map(({ name }) => name))),
   };
 }
 
@@ -107,7 +107,7 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
     nameMarks: clusterNameMarks(sight, open, now),
     warnings: [
       ...clusterWarnings(sight, open, now),
-      ...sight.unfit.map((one) => `csr/${one.name} bears its name and cannot be its agent's: ${one.why}`),
+      ...sight.unfit.map((one) => `csr/${one.name} has its name and cannot be its agent's: ${one.why}`),
     ],
   };
 }

@@ -41,7 +41,7 @@ export async function readPending(client: RemoteClient, now: number): Promise<Pe
   const requests = await reading.kind(certificateSigningRequests, "CertificateSigningRequest");
   const clustersThere = await reading.clusters();
   const found = clustersThere && pendingClusters(clustersThere, requests, now);
-  const others = (requests ?? []).filter(({ metadata }) => found?.told.has(metadata.name ?? "") !== true);
+  const others = (requests ?? []).filter(({ metadata }) => found?.listed.has(metadata.name ?? "") !== true);
   const marks = csrMarks(requests ?? [], now);
   const reviews = others
     .filter(isUndecided)

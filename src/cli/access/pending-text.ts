@@ -146,7 +146,7 @@ function nameValue(text: string): string {
 
 function warningText(marked: readonly PendingEntry[], red: (text: string) => string): string {
   return [
-    "! These need care before anybody approves them:",
+    "! These need care before an approver approves them:",
     ...marked.flatMap((entry) => [
       `  ${red(printable(entryName(entry)))}`,
       ...entry.warnings.map((warning) => `    ${printable(warning)}`),

@@ -134,7 +134,7 @@ describe("pratique pending", () => {
     expect(bad).toMatch(/^! {3}csr\/bad /);
     expect(rest).toEqual([
       "",
-      "! These need care before anybody approves them:",
+      "! These need care before an approver approves them:",
       "  csr/bad",
       "    asks for the group system:masters, which may do everything",
       "",

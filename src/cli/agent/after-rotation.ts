@@ -24,8 +24,8 @@ export function afterRotation(
       PRATIQUE_DIR: dirname(path),
     };
     const { kind: end, code, output } = await io.runChild(words, { env, timeoutMs });
-    const said = plainText(output, 1000);
-    const details = { command: words.join(" "), file: path, ...(said === "" ? {} : { output: said }) };
+    const answer = plainText(output, 1000);
+    const details = { command: words.join(" "), file: path, ...(answer === "" ? {} : { output: answer }) };
     if (end === "ended" && code === 0)
       return log(logEntry("RotationCommandRun", "the agent ran the command of --after-rotation", { ...details }));
     const why = {

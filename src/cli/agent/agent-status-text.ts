@@ -50,7 +50,7 @@ const titles: Readonly<Record<CredentialStatus["kind"], string>> = {
 
 const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
   token: "request access with pratique request under another --name",
-  "client-certificate": "join anew with pratique join --force",
+  "client-certificate": "join again with pratique join --force",
   "serving-certificate": "run pratique agent, which asks for it",
 };
 

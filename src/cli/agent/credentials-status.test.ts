@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { standing } from "./credentials-status.ts";
+import { credentialsStatus } from "./credentials-status.ts";
 
 const token = { kind: "token", path: "/t" } as const;
 const serving = { kind: "serving-certificate", path: "/s" } as const;
 
 test("what is known of all credentials says whether they are good, and when one is next", () => {
-  const all = standing();
+  const all = credentialsStatus();
   expect(all.isGood(0)).toBe(false);
   all.note({ ...token, reason: "RenewalScheduled", at: 1000, expiresAt: 5000, message: "" });
   expect(all.isGood(4999)).toBe(true);
@@ -23,7 +23,7 @@ test("what is known of all credentials says whether they are good, and when one 
 });
 
 test("one that was lost is good again when its files are", () => {
-  const all = standing();
+  const all = credentialsStatus();
   all.note({ ...token, reason: "RenewalScheduled", at: 1000, expiresAt: 5000, message: "" });
   all.note({ ...token, reason: "CredentialLost", message: "unreadable" });
   all.note({ ...token, reason: "RenewalRecovered", message: "" });
@@ -31,7 +31,7 @@ test("one that was lost is good again when its files are", () => {
 });
 
 test("one that the hub refuses is bad until it takes it again, or another one is there, whatever else is told of it", () => {
-  const all = standing();
+  const all = credentialsStatus();
   const refused = { ...token, reason: "CredentialRejected", message: "revoked" } as const;
   const planned = { ...token, reason: "RenewalScheduled", at: 1000, expiresAt: 5000, message: "" } as const;
   // As after a restart.
@@ -46,14 +46,14 @@ test("one that the hub refuses is bad until it takes it again, or another one is
 });
 
 test("a CA that cannot be asked for makes no credential bad", () => {
-  const all = standing();
+  const all = credentialsStatus();
   all.note({ ...token, reason: "RenewalScheduled", at: 1000, expiresAt: 5000, message: "" });
   all.note({ kind: "ca", path: "/c", reason: "RenewalFailed", message: "away", at: 3000 });
   expect(all.isGood(0)).toBe(true);
 });
 
 test("all credentials are confirmed once the hub has accepted each with which the machine comes in, while all are good", () => {
-  const all = standing();
+  const all = credentialsStatus();
   const other = { kind: "client-certificate", path: "/c" } as const;
   all.note({ ...token, reason: "RenewalScheduled", at: 1000, expiresAt: 5000, message: "" });
   all.note({ ...other, reason: "RenewalScheduled", at: 1000, expiresAt: 5000, message: "" });
@@ -68,7 +68,7 @@ test("all credentials are confirmed once the hub has accepted each with which th
 });
 
 test("a serving certificate that is known before all others confirms nothing", () => {
-  const all = standing();
+  const all = credentialsStatus();
   all.note({ ...serving, reason: "RenewalScheduled", at: 1000, expiresAt: 5000, message: "" });
   expect([all.isGood(0), all.isConfirmed(0)]).toEqual([true, false]);
 });

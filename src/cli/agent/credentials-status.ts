@@ -2,7 +2,7 @@ import type { AgentEvent, CredentialName } from "../../credentials/credential-ev
 import { rfc3339 } from "../../apimachinery/clock.ts";
 
 /** How all that an agent keeps stands, as its events tell. */
-export interface Standing {
+export interface CredentialsStatus {
   note(event: AgentEvent): void;
   /** The hub has answered that it accepts the credential. */
   confirm(name: CredentialName): void;
@@ -27,7 +27,7 @@ const unknown: One = { expiresAt: 0, nextAt: 0, lost: false, refused: false, con
 const isServing = (key: string): boolean => key.startsWith("serving-certificate ");
 
 /** Knows of nothing yet. */
-export function standing(): Standing {
+export function credentialsStatus(): CredentialsStatus {
   const known = new Map<string, One>();
   const isGoodOne = (one: One, now: number): boolean => !one.lost && !one.refused && now < one.expiresAt;
 
@@ -77,8 +77,8 @@ export function standing(): Standing {
       const good = all.filter((one) => isGoodOne(one, now)).length;
       const next = Math.min(...all.flatMap(({ nextAt }) => (nextAt > now ? [nextAt] : [])));
       const refused = all.filter((one) => one.refused).length;
-      const told = refused === 0 ? "" : `, ${refused} refused by the hub`;
-      return `${good} of ${all.length} credentials good${told}${Number.isFinite(next) ? `, next at ${rfc3339(next)}` : ""}`;
+      const reported = refused === 0 ? "" : `, ${refused} refused by the hub`;
+      return `${good} of ${all.length} credentials good${reported}${Number.isFinite(next) ? `, next at ${rfc3339(next)}` : ""}`;
     },
   };
 }

@@ -3,7 +3,7 @@ import { humanDuration } from "../../apimachinery/duration.ts";
 import type { Progress } from "../progress.ts";
 
 /** Tells what a join and a request for access have in common: the way to the hub, and the files at its end; nothing of other events. */
-export function tellWay(event: JoinEvent, shown: Progress): void {
+export function reportProgress(event: JoinEvent, shown: Progress): void {
   switch (event.kind) {
     case "discovering":
       return shown.doing(`looking for the hub at ${event.server}`);

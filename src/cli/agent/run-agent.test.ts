@@ -71,7 +71,7 @@ token /here/access/token
     const asked: (readonly [Trust, number | undefined])[] = [];
     const answering = (answer: Acceptance): FakeIo =>
       world(start + 30 * minute, planned, {
-        askAcceptance: async (trust, { timeoutMs }) => {
+        probeCredential: async (trust, { timeoutMs }) => {
           asked.push([trust, timeoutMs]);
           return answer;
         },
@@ -96,7 +96,7 @@ token /here/access/token
   });
 
   test("asks the hub nothing about a token that has ended", async () => {
-    const io = world(start + 60 * minute, planned, { askAcceptance: () => Promise.reject(new TypeError("asked")) });
+    const io = world(start + 60 * minute, planned, { probeCredential: () => Promise.reject(new TypeError("asked")) });
     expect(await runLine("agent --dir access --status", io)).toBe(1);
   });
 

@@ -61,7 +61,7 @@ const story: readonly JoinEvent[] = [
   { kind: "written", path: "/etc/kubernetes/kubelet.conf" },
 ];
 
-const told = `trying again for up to 10s (--discovery-timeout), since nothing listens at hub.example:6443
+const reported = `trying again for up to 10s (--discovery-timeout), since nothing listens at hub.example:6443
 this clock is a minute ahead
 the hub https://hub.example:6443 is the right one: its CA has the pinned key
 made a private key: SHA256:abc
@@ -87,7 +87,7 @@ describe("pratique join", () => {
   test("tells each step in plain lines and then what the machine holds", async () => {
     const { io, calls } = world(joined, story);
     expect(await runLine(line, io)).toBe(0);
-    expect(io.err()).toBe(told);
+    expect(io.err()).toBe(reported);
     expect(io.out()).toBe(result);
     expect(calls[0]).toMatchObject({
       discovery: {
@@ -131,7 +131,7 @@ describe("pratique join", () => {
     for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) {
       const { io } = world(joined, story, { tty: true, env });
       expect(await runLine(line, io)).toBe(0);
-      expect(io.err()).toBe(told);
+      expect(io.err()).toBe(reported);
     }
   });
 

@@ -91,7 +91,7 @@ function leftText({ cluster, server, onHub, why }: LeftHub): string {
   const what = {
     nothing: `The cluster ${name} has left ${there}; nothing of it is left there.`,
     "shut-out": `The cluster ${name} has left ${there}, which keeps its ManagedCluster. There: kubectl delete managedcluster ${name}`,
-    "not-told": `What was kept of the cluster ${name} is removed here; ${there} was not told${why === undefined ? "" : `: ${printable(why)}`}. There: kubectl delete managedcluster ${name}`,
+    "not-told": `What was kept of the cluster ${name} is removed here; ${there} was not notified${why === undefined ? "" : `: ${printable(why)}`}. There: kubectl delete managedcluster ${name}`,
   } as const;
   return `${what[onHub]}\n`;
 }
@@ -117,14 +117,22 @@ function statusData({ certificate, ...status }: KlusterletStatus): Readonly<Reco
   };
 }
 
-function statusText({ cluster, agent, place, server, certificate, request, shutOut }: KlusterletStatus): string {
+function statusText({
+  cluster,
+  agent,
+  place,
+  server,
+  certificate,
+  request,
+  shutOut: rejection,
+}: KlusterletStatus): string {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["cluster", cluster],
     ["agent id", agent],
     ["hub", server],
     ["kept in", place],
     ["certificate", certificate === undefined ? "none yet" : `valid until ${rfc3339(certificate.expiresAt)}`],
-    ["shut out", shutOut === undefined ? undefined : `since ${shutOut.since}: ${shutOut.message}`],
+    ["rejected", rejection === undefined ? undefined : `since ${rejection.since}: ${rejection.message}`],
     ["request", request === undefined ? undefined : `csr/${request.name}, key ${request.fingerprint}`],
     ["denied", request?.denied],
     ["to do", request?.denied === undefined ? undefined : deniedRequestStep(request.name)],

@@ -9,7 +9,7 @@ import { accessGrants, type AccessGrants } from "../../apis/credential-state.ts"
 import type { CredentialRevocationSpec } from "../../apis/credential-revocation.ts";
 import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
 import { revocationIndex, type RevocationIndex } from "../../apis/revocation-index.ts";
-import { fatesOf } from "./next-step-impact.ts";
+import { impactsOf } from "./next-step-impact.ts";
 
 const now = Date.parse("2026-01-01T00:00:00Z");
 let dir: string;
@@ -50,7 +50,7 @@ const issue = (hex: string, more: CredentialIssue = {}): CredentialIssue => ({
 
 function left(records: readonly IssuedCredential[], index: RevocationIndex, grants?: AccessGrants): readonly string[] {
   const check = { pin: authorities.signer.pin, shown: new Map<string, number>() };
-  return fatesOf(records, { authorities, check, revoked: index, grants, now })
+  return impactsOf(records, { authorities, check, revoked: index, grants, now })
     .filter(({ leftBehind }) => leftBehind.length > 0)
     .map(({ username }) => username);
 }

@@ -6,7 +6,7 @@ import type { CredentialIssue, IssuedCredential } from "../../apis/issued-creden
 import type { RevocationIndex } from "../../apis/revocation-index.ts";
 
 /** How one identity would fare at the next step: if the newest CA signed, or if every CA but the newest were gone. */
-export interface Fate {
+export interface Impact {
   readonly username: string;
   /** When it has shown that it trusts the newest CA, in milliseconds since the epoch. */
   readonly trustsSince: number | undefined;
@@ -33,10 +33,10 @@ export interface Circumstances {
  * The fate of each user who holds a credential that has not ended, those that would be left behind first. A credential that is revoked for
  * as long as it lasts does not count, nor does access whose request was revoked or deleted: the hub refuses both already.
  */
-export function fatesOf(
+export function impactsOf(
   records: readonly IssuedCredential[],
   { authorities, check, revoked, grants, now }: Circumstances,
-): readonly Fate[] {
+): readonly Impact[] {
   const newest = newestOf(authorities) ?? authorities.signer;
   const ownName = createHash("sha256").update(newest.rawSubject).digest("hex");
   const isCurrent = check.pin === newest.pin;
@@ -48,7 +48,7 @@ export function fatesOf(
     const held = heldIssue(record, revoked);
     if (held !== undefined && endOf(held) > now) byUser.set(username, [...(byUser.get(username) ?? []), held]);
   }
-  const fates = [...byUser].map(([username, issues]): Fate => {
+  const impacts = [...byUser].map(([username, issues]): Impact => {
     const trustsSince = isCurrent ? check.shown.get(username) : undefined;
     const holdsNewest = issues.every(({ issuer }) => issuer === undefined || issuer === ownName);
     const expires =
@@ -62,7 +62,7 @@ export function fatesOf(
     ];
     return { username, trustsSince, holdsNewest, expires, leftBehind };
   });
-  return fates.toSorted(
+  return impacts.toSorted(
     (one, other) => other.leftBehind.length - one.leftBehind.length || (one.username < other.username ? -1 : 1),
   );
 }

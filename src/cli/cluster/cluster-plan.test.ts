@@ -72,7 +72,7 @@ describe("what is to be done to let a cluster in", () => {
     expect(planOf(sight(cluster(), foreign), anyOne, now)).toEqual({
       kind: "wait",
       missing:
-        "a certificate request of its agent; csr/foreign bears its name and cannot be its agent's: its common name is that of another cluster than its label",
+        "a certificate request of its agent; csr/foreign has its name and cannot be its agent's: its common name is that of another cluster than its label",
     });
   });
 

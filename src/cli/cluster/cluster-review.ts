@@ -159,7 +159,7 @@ function rivalWarnings(open: readonly AgentRequest[]): readonly string[] {
       .filter((id) => keysOf(id) > 1)
       .map(
         (id) =>
-          `agent ${quoted(id)} asked with ${keysOf(id)} different keys: it was started anew, or somebody copies its id`,
+          `agent ${quoted(id)} asked with ${keysOf(id)} different keys: it was started again, or another agent copies its id`,
       ),
   ];
 }

@@ -64,7 +64,7 @@ export async function clusterToken(args: Args, io: Io): Promise<ExitName> {
     if (path === undefined) io.stdout.write(text);
     else await replaceFile(path, text);
     await tried(made, server, io);
-    tell({ made, file, clusters }, io);
+    printResult({ made, file, clusters }, io);
     return "ok";
   });
 }
@@ -233,14 +233,14 @@ async function tried({ token, takeBack }: Bootstrap, { config }: ServerAccess, i
   }
 }
 
-interface Told {
+interface TokenResult {
   readonly made: Bootstrap;
   readonly file: string;
   readonly clusters: readonly string[];
 }
 
 /** On standard error where the kubeconfig itself goes to standard output. */
-function tell({ made, file, clusters }: Told, io: Io): void {
+function printResult({ made, file, clusters }: TokenResult, io: Io): void {
   const { user, until, takeBack } = made;
   const out = file === "-" ? io.stderr : io.stdout;
   const shown = file === "-" ? "FILE" : shellWord(file);
@@ -253,10 +253,10 @@ function tell({ made, file, clusters }: Told, io: Io): void {
           `Wrote ${file}, readable by you only. It holds a secret: take it to the spoke by a way that others do not see.`,
         ]),
     `It is ${user}, for ${humanDuration(made.ttlMs)}, until ${rfc3339(until)}.`,
-    "It may ask for clusters to join, in any name, and see what was asked. It lets nobody in.",
+    "It may request that clusters join, in any name, and see those requests. It accepts no cluster.",
     `On the spoke:    pratique cluster join --bootstrap-kubeconfig ${shown} --cluster-name ${cluster}`,
     `Then on the hub: pratique pending, and pratique cluster accept ${cluster}`,
-    `To take it back: ${takeBack}`,
+    `To revoke it: ${takeBack}`,
     ...(clusters.length === 0
       ? []
       : [

@@ -83,7 +83,7 @@ async function revokeOne(named: NamedTarget, revoking: Revoking): Promise<void> 
     if (!args.on("remove-grants")) throw noSuchKind();
     io.stderr.write("note: this cluster has no CredentialRevocation; only what gives rights is removed\n");
   } else {
-    tell(io, { shown, ...stored, dryRun });
+    printResult(io, { shown, ...stored, dryRun });
     const unknown = stored.isNew ? await unknownTarget(target, server.client) : undefined;
     if (unknown !== undefined) io.stderr.write(`${printable(`warning: ${unknown}; is the name right?`)}\n`);
   }
@@ -172,15 +172,15 @@ async function storedBefore(name: string, client: Client): Promise<CredentialRev
   }
 }
 
-function tell(io: Io, told: Stored & { readonly shown: string; readonly dryRun: boolean }): void {
-  const { revocation, isNew, endedAt, shown, dryRun } = told;
+function printResult(io: Io, printResult: Stored & { readonly shown: string; readonly dryRun: boolean }): void {
+  const { revocation, isNew, endedAt, shown, dryRun } = printResult;
   const { expiresAt } = revocation.spec;
   const unended = isNew || endedAt === undefined ? "" : ", now without an end";
   const end = expiresAt === undefined ? unended : ` until ${expiresAt}`;
   const dry = dryRun ? " (dry run)" : "";
   io.stdout.write(`${printable(`${shown} ${isNew ? "revoked" : "is revoked already; it stays so"}${end}`)}${dry}\n`);
   const name = revocation.metadata.name ?? "";
-  if (!told.dryRun) io.stderr.write(`${printable(`to undo it: kubectl delete credentialrevocation ${name}`)}\n`);
+  if (!printResult.dryRun) io.stderr.write(`${printable(`to undo it: kubectl delete credentialrevocation ${name}`)}\n`);
   if (revocation.status?.enforced === true) return;
   io.stderr.write(
     "note: this API does not refuse it by itself: that does pratique authorizer --revocations, where it is the first authorizer. Open watches go on until they end there; --remove-grants takes rights away as well.\n",

@@ -22,7 +22,7 @@ export async function runHub(args: Args, io: Io): Promise<ExitName> {
   const interrupted = io.interrupted();
   const hub = await start(options, io);
   // Said while the hub still starts, the signal counts all the same.
-  if (!interrupted.aborted) sayReady(hub, args, io);
+  if (!interrupted.aborted) printReady(hub, args, io);
   const ended = await Promise.race([hub.stopped.then(() => "stopped", reason), aborted(interrupted)]);
   if (ended === "signal") {
     options.log(
@@ -243,7 +243,7 @@ function inflightFlags(
 }
 
 /** For a person, the next steps as well; in a log of JSON, one line. */
-function sayReady(hub: Hub, args: Args, io: Io): void {
+function printReady(hub: Hub, args: Args, io: Io): void {
   if (args.text("log-format") !== "json") {
     io.stdout.write(welcome(hub, io));
     return;

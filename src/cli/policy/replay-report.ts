@@ -31,13 +31,13 @@ function rowOf(change: ReplayChange): readonly string[] {
     String(change.count),
     impersonatedBy === undefined ? user : `${user} (impersonated by ${impersonatedBy})`,
     requestText(asked),
-    said(beforeBy, before) || (change.change === "now refused" ? "allowed" : "refused"),
-    by === "nobody" ? why : said(by, why),
+    answer(beforeBy, before) || (change.change === "now refused" ? "allowed" : "refused"),
+    by === "nobody" ? why : answer(by, why),
   ];
 }
 
 /** Reasons of RBAC begin with its name. */
-function said(by: string, why: string): string {
+function answer(by: string, why: string): string {
   return why.startsWith(`${by}: `) ? why : [by, why].filter((text) => text !== "").join(": ");
 }
 

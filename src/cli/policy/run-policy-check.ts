@@ -119,7 +119,7 @@ function conclusion(answers: readonly Answered[], names: readonly string[]): str
   const chain = `the chain ${names.filter((name) => name !== "Masters").join(", ")}`;
   const silent = answers.filter(({ unanswered }) => unanswered !== undefined);
   if (refused + lost + silent.length === 0) {
-    return `Nobody is locked out: ${chain} allows all ${answers.length} requests.`;
+    return `No request is locked out: ${chain} allows all ${answers.length} requests.`;
   }
   return [
     ...(silent.length === 0

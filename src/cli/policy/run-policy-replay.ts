@@ -11,7 +11,7 @@ import { recordedRelations, replay } from "../../policy-server/replay.ts";
 import { verdictText } from "../why/verdict-text.ts";
 
 /** A log holds the same question many times; a webhook is asked once about each. */
-const believedMs = 3_600_000;
+const cacheMs = 3_600_000;
 
 const proposals = [
   "policy",
@@ -40,7 +40,7 @@ export async function runPolicyReplay(args: Args, io: Io): Promise<ExitName> {
     release,
     index,
     graph: relations.graph,
-    believedMs,
+    cacheMs,
   });
   try {
     const found = await replay(files, io, { chain: proposed.chain, relations, describe: verdictText });

@@ -107,7 +107,7 @@ describe("pratique token create", () => {
     const here = world({ kubeconfig: kubeconfigText(`https://${host}:6443`, authority.pem) });
     await run(`token create ${given} --print-join-command`, here);
     expect(here.io.err()).toBe(
-      `warning: ${host} leads other machines to themselves; start the hub with --bind-address and --tls-san to let them in\n`,
+      `warning: ${host} leads other machines to themselves; start the hub with --bind-address and --tls-san to make it reachable\n`,
     );
   });
 

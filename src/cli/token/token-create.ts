@@ -58,7 +58,7 @@ function warnOfLoopback(config: ResolvedKubeconfig, io: Io): void {
   const { hostname } = new URL(config.server);
   if (hostname === "localhost" || hostname === "[::1]" || (isIP(hostname) === 4 && hostname.startsWith("127."))) {
     io.stderr.write(
-      `warning: ${hostname} leads other machines to themselves; start the hub with --bind-address and --tls-san to let them in\n`,
+      `warning: ${hostname} leads other machines to themselves; start the hub with --bind-address and --tls-san to make it reachable\n`,
     );
   }
 }

@@ -56,7 +56,7 @@ export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings
     name,
     path: undefined,
   };
-  const hints = kinds === undefined ? [] : likelyMeant({ ...attributes, user: nobody }, kinds);
+  const hints = kinds === undefined ? [] : likelyMeant({ ...attributes, user: anonymousSubject }, kinds);
   return {
     attributes,
     warnings: [
@@ -78,7 +78,7 @@ function nameWarnings({ plural, subresources }: DiscoveredKind, name: string, su
   return [`${name} is taken as the name of one object; for the part of any give --subresource=${name}`];
 }
 
-const nobody = { username: "", groups: [] };
+const anonymousSubject = { username: "", groups: [] };
 
 interface NamedResource extends Pick<Attributes, "resource" | "group" | "version"> {
   readonly isClusterWide: boolean;

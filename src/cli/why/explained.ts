@@ -27,6 +27,6 @@ export interface Question {
 
 /** The spec of a review that asks for it, in the words of the API. */
 export function specOf(action: Omit<Attributes, "user">, user: UserInfo | undefined): object {
-  const { user: _nobody, ...about } = accessReviewSpec({ ...action, user: { username: "", groups: [] } });
+  const { user: _anonymous, ...about } = accessReviewSpec({ ...action, user: { username: "", groups: [] } });
   return user === undefined ? about : accessReviewSpec({ ...action, user });
 }

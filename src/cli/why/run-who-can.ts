@@ -34,7 +34,7 @@ export async function whoCanRun(args: Args, io: Io): Promise<ExitName> {
       data: { action: attributes, subjects, notes },
       table: () => {
         const place = attributes.path === undefined ? ` ${placeOf(attributes)}` : "";
-        const none = `RBAC lets nobody do it${place}.\n`;
+        const none = `RBAC allows no subject to do it${place}.\n`;
         return `${subjects.length === 0 ? none : subjectTable(subjects)}\n${notes.map((note) => `${printable(note)}\n`).join("")}`;
       },
     });
@@ -63,7 +63,7 @@ function notesFor(subjects: readonly ExplainedGrant[], unseen: readonly string[]
   const groups = subjects.filter(({ subject }) => subject.kind === "Group").map(({ subject }) => subject.name);
   return [
     `Members of the group ${mastersGroup} may do everything, whatever the roles say.`,
-    "Not seen from here: who is in a group, and whom Node, ABAC, a webhook or AlwaysAllow lets in where the server has them.",
+    "Not seen from here: who is in a group, and whom Node, ABAC, a webhook or AlwaysAllow allows where the server has them.",
     ...(groups.includes(authenticatedGroup) ? [`${authenticatedGroup} is everybody with a credential.`] : []),
     ...(groups.includes(unauthenticatedGroup)
       ? [`${unauthenticatedGroup} is everybody who reaches the server, without a credential.`]

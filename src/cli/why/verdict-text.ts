@@ -5,13 +5,13 @@ export function verdictText({ reason, error, by, trace = [] }: ChainDecision): {
   readonly by: string;
   readonly why: string;
 } {
-  if (by !== undefined) return { by, why: saidBy({ reason, error }).join("; ") };
-  const said = trace.flatMap((step) => saidBy(step).map((text) => withName(step.name, text)));
+  if (by !== undefined) return { by, why: reasonsOf({ reason, error }).join("; ") };
+  const reasons = trace.flatMap((step) => reasonsOf(step).map((text) => withName(step.name, text)));
   const asked = trace.map(({ name }) => name).filter((name) => name !== "Masters");
-  return { by: "nobody", why: said.length > 0 ? said.join("; ") : `no opinion of ${asked.join(", ")}` };
+  return { by: "nobody", why: reasons.length > 0 ? reasons.join("; ") : `no opinion of ${asked.join(", ")}` };
 }
 
-function saidBy({
+function reasonsOf({
   reason,
   error,
 }: {

@@ -64,7 +64,7 @@ export async function answered(
     ...(bootstrap === undefined ? {} : { bootstrapToken: formatToken(bootstrap) }),
   };
   const sealed = await sealAnswer(key, answer, { binding: sealBinding(request), random: options.random });
-  const said = [
+  const text = [
     isApproved,
     condition("Issued", "Issued", `account ${namespace}/${request.metadata.name}, profile ${profile.metadata.name}`),
   ];
@@ -79,7 +79,7 @@ export async function answered(
       uid: account.metadata.uid ?? "",
       ...(bootstrap === undefined ? {} : { bootstrapSecret: tokenSecretName(bootstrap.id) }),
     },
-    conditions: withConditions({ request, now }, said),
+    conditions: withConditions({ request, now }, text),
   };
 }
 

@@ -55,7 +55,7 @@ export function accessProfile(options: AccessProfileOptions): Controller {
     }
     const because = { reason, about, message: `profile grants nothing: ${message}` };
     const isNew = conflict !== undefined && !isConditionTrue(profile.status?.conditions, defaultConflictCondition);
-    return { kind: "blocked", because, again: "woken", ...(isNew ? { tell: [{ ...conflict, about }] } : {}) };
+    return { kind: "blocked", because, again: "woken", ...(isNew ? { reports: [{ ...conflict, about }] } : {}) };
   }
 
   const naming = (holds: (spec: AccessProfile["spec"]) => boolean): readonly ObjectKey[] =>

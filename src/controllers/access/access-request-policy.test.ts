@@ -48,9 +48,9 @@ describe("a request that no approver has decided", () => {
   it("is told that its profile does not exist, until it does, and waits meanwhile", () => {
     const first = step(request(), { profile: undefined });
     expect([first.kind, conditionsIn(first)]).toEqual(["write", ["ProfileExists=False NoProfile"]]);
-    const told = request("status" in first ? first.status : {});
-    expect(step(told, { profile: undefined })).toMatchObject({ kind: "wait", afterMs: day - second });
-    const found = step(told);
+    const reported = request("status" in first ? first.status : {});
+    expect(step(reported, { profile: undefined })).toMatchObject({ kind: "wait", afterMs: day - second });
+    const found = step(reported);
     expect([found.kind, conditionsIn(found)]).toEqual(["write", ["ProfileExists=True ProfileFound"]]);
     expect(step(request("status" in found ? found.status : {}))).toMatchObject({ kind: "wait" });
   });

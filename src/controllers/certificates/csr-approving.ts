@@ -28,7 +28,7 @@ import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../report.ts";
 import {
   clonedRequester,
-  leftToPeople,
+  manualApproval,
   lookAgainMs,
   notAllowed,
   revokedRequester,
@@ -99,7 +99,7 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
       csr.signerName === nodeSigner && nodeReturningAs(csr.requester) === undefined
         ? { client, clock: options.clock }
         : undefined;
-    return leftToPeople(marking, object, abstention);
+    return manualApproval(marking, object, abstention);
   }
 
   /** Nothing is awaited between the look at the name and its reservation, which stays until the approval is known to be written or not. */

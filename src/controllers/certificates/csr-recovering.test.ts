@@ -12,7 +12,7 @@ import { credentialRevocations } from "../../apis/credential-revocation.ts";
 import { issuedCredentials, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { recordName } from "../credentials/credential-record.ts";
 import { certificateSigningRequests as csrs, events } from "../kinds.ts";
-import type { CredentialStanding } from "../credentials/credential-status.ts";
+import type { CredentialStatus } from "../credentials/credential-status.ts";
 import { cloneLock } from "../credentials/clone-lock.ts";
 import { csrRecovering } from "./csr-recovering.ts";
 import { csrView } from "./csr-view.ts";
@@ -40,7 +40,7 @@ interface Scene extends ControllerBench {
  * A request of a machine that comes back and whose credential stands so; as on a hub, the first step of a lock revokes who asks.
  * `stored`: what an earlier hub left.
  */
-async function scene(standing: CredentialStanding, stored?: Stored): Promise<Scene> {
+async function scene(credentialStatus: CredentialStatus, stored?: Stored): Promise<Scene> {
   const bench = controllerBench();
   const { api, client, clock, informers } = bench;
   for (const [resource, object] of stored ?? firstObjects()) await client.create(resource, object);
@@ -50,8 +50,8 @@ async function scene(standing: CredentialStanding, stored?: Stored): Promise<Sce
     clock,
     parse: parseCsr,
     isRevoked: () => revoked() > 0,
-    standingOf: () => ({
-      standing: revoked() > 1 ? "newest" : standing,
+    statusOf: () => ({
+      credentialStatus: revoked() > 1 ? "newest" : credentialStatus,
       record,
       asking: issue("a"),
       later: [issue("b")],

@@ -5,11 +5,11 @@ import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { notApprovedCondition } from "../../apis/csr-waiting.ts";
 import type { Outcome } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import { referenceTo, type Told } from "../report.ts";
+import { referenceTo, type Report } from "../report.ts";
 import { csrView, withConditions } from "./csr-view.ts";
 
 /** Why a request is not approved automatically, and whether a change of it or of time alone may end that. */
-export interface Abstention extends Pick<Told, "reason" | "message"> {
+export interface Abstention extends Pick<Report, "reason" | "message"> {
   readonly again: "woken" | "paused" | number;
 }
 
@@ -60,7 +60,7 @@ export interface Marking {
  * Leaves a request to an approver: writes the condition `NotApprovedAutomatically` first, where the requester and approvers read it, and
  * reports it then. `marking` is undefined where a condition would do harm. @throws StatusError
  */
-export async function leftToPeople(
+export async function manualApproval(
   marking: Marking | undefined,
   object: ApiObject,
   { reason, message, again }: Abstention,

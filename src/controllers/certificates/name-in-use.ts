@@ -23,8 +23,8 @@ export function nameInUseMessage({ username }: WantedNodeName, { key, notAfter, 
  * holder that it names holds the name, so that renewals of the holder do not rewrite every request that waits.
  */
 export function unchangedMessage({ conditions }: Pick<CsrView, "conditions">, messages: readonly string[]): string {
-  const said = findCondition(conditions, nameInUseCondition);
-  return messages.find((message) => said?.status === "True" && said.message === message) ?? messages[0] ?? "";
+  const text = findCondition(conditions, nameInUseCondition);
+  return messages.find((message) => text?.status === "True" && text.message === message) ?? messages[0] ?? "";
 }
 
 /** The conditions with the mark as it is to be; the same list where it says so already. */

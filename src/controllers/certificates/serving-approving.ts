@@ -11,7 +11,7 @@ import { done, type Controller, type Outcome, type Watch } from "../controller.t
 import { isUndecided } from "./csr-approving-policy.ts";
 import { csrView, hasCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, configMaps, nodes } from "../kinds.ts";
-import { leftToPeople, revokedRequester, withoutAbstention } from "./manual-approval.ts";
+import { manualApproval, revokedRequester, withoutAbstention } from "./manual-approval.ts";
 import { emptyInventory, inventoryOfConfigMap, type NodeInventory } from "./node-inventory.ts";
 import {
   judgeServing,
@@ -96,7 +96,7 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     const csr = csrView(object);
     if (!isOpen(csr)) return done;
     if (options.isRevoked?.(csr.requester) === true) {
-      return leftToPeople(marking, object, revokedRequester);
+      return manualApproval(marking, object, revokedRequester);
     }
     const claim = readClaim(options, csr);
     if (typeof claim === "string") return abstain(object, [claim]);
@@ -137,7 +137,7 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     refusals: readonly string[],
     again: "woken" | "paused" = "woken",
   ): Promise<Outcome> {
-    return leftToPeople(marking, object, { reason: "ServingNotApproved", message: refusals.join("; "), again });
+    return manualApproval(marking, object, { reason: "ServingNotApproved", message: refusals.join("; "), again });
   }
 
   const open = (of?: string): readonly ObjectKey[] =>

@@ -48,13 +48,13 @@ export function healthConditions(
 ): readonly Condition[] | undefined {
   const before = cluster.status?.conditions ?? [];
   let conditions = before;
-  const say = (condition: Condition): void => {
+  const addCondition = (condition: Condition): void => {
     conditions = setCondition(conditions, condition, rfc3339(now));
   };
   const clock = clockCondition(cluster, beat);
-  if (clock !== undefined) say(clock);
+  if (clock !== undefined) addCondition(clock);
   // Only its agent says that it is available again.
-  if (isStale(cluster, beat, now)) say(stoppedCondition);
+  if (isStale(cluster, beat, now)) addCondition(stoppedCondition);
   return conditions === before ? undefined : conditions;
 }
 

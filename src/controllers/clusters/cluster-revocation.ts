@@ -22,7 +22,7 @@ export async function revokeAgents(client: Client, clock: Clock, cluster: Manage
       metadata: { name: `managed-cluster-${createHash("sha256").update(user).digest("hex").slice(0, 32)}` },
       spec: {
         user,
-        reason: `managed cluster ${name} was shut out`,
+        reason: `managed cluster ${name} is denied`,
         expiresAt: new Date(end + marginMs).toISOString(),
       },
     };

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
-import { credentialStanding, type StandingView } from "./credential-status.ts";
+import { findCredentialStatus, type CredentialStatusView } from "./credential-status.ts";
 
 const issue = (id: string, key = `key of ${id}`): CredentialIssue => ({ credentialID: id, key });
 
-function standing(issued: readonly CredentialIssue[], view: Partial<StandingView>): string {
+function credentialStatus(issued: readonly CredentialIssue[], view: Partial<CredentialStatusView>): string {
   const record: IssuedCredential = {
     apiVersion: "access.pratique.dev/v1alpha1",
     kind: "IssuedCredential",
@@ -13,7 +13,7 @@ function standing(issued: readonly CredentialIssue[], view: Partial<StandingView
     status: { issued },
   };
   const none = { ids: [], key: "a new key", isUsed: () => false, isRevoked: () => false };
-  return credentialStanding({ record, ...none, ...view }).standing;
+  return findCredentialStatus({ record, ...none, ...view }).credentialStatus;
 }
 
 const three = [issue("one"), issue("two"), issue("three")];
@@ -38,14 +38,14 @@ describe("the credential with which somebody asks for the next one", () => {
     ["newest", { ids: ["two"], isUsed: used("three"), isRevoked: used("three") }],
     ["cloned", { ids: ["one"], isUsed: used("two", "three"), isRevoked: used("three") }],
   ] as const)("is %s, for %o", (expected, view) => {
-    expect(standing(three, view)).toBe(expected);
+    expect(credentialStatus(three, view)).toBe(expected);
   });
 
   test("is unknown where there is no record, and where records hold no ids", () => {
-    expect(standing([], { ids: ["one"] })).toBe("unknown");
-    expect(standing([{}, {}], { ids: [""] })).toBe("unknown");
+    expect(credentialStatus([], { ids: ["one"] })).toBe("unknown");
+    expect(credentialStatus([{}, {}], { ids: [""] })).toBe("unknown");
     expect(
-      credentialStanding({ record: undefined, ids: ["one"], key: "", isUsed: () => true, isRevoked: () => false }),
-    ).toEqual({ standing: "unknown", asking: undefined, later: [] });
+      findCredentialStatus({ record: undefined, ids: ["one"], key: "", isUsed: () => true, isRevoked: () => false }),
+    ).toEqual({ credentialStatus: "unknown", asking: undefined, later: [] });
   });
 });

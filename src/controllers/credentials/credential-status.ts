@@ -5,10 +5,10 @@ import type { CredentialIssue, IssuedCredential } from "../../apis/issued-creden
  * it; `newest`; `repeated`: a later one is of the very key that is asked with now, so an answer was lost; `superseded`: there are
  * later ones that nobody has ever come in with, so answer and key were lost; `cloned`: a later one is in use elsewhere.
  */
-export type CredentialStanding = "unknown" | "newest" | "repeated" | "superseded" | "cloned";
+export type CredentialStatus = "unknown" | "newest" | "repeated" | "superseded" | "cloned";
 
 /** What is known of somebody that asks for the next credential. */
-export interface StandingView {
+export interface CredentialStatusView {
   readonly record: IssuedCredential | undefined;
   /** Of the credential with which it asks. */
   readonly ids: readonly string[];
@@ -20,22 +20,28 @@ export interface StandingView {
 }
 
 /** A standing, with the credentials that it is about. */
-export interface FoundStanding {
-  readonly standing: CredentialStanding;
+export interface FoundCredentialStatus {
+  readonly credentialStatus: CredentialStatus;
   readonly asking: CredentialIssue | undefined;
   /** Those issued after it. */
   readonly later: readonly CredentialIssue[];
 }
 
 /** Judges by the order in which credentials were issued. */
-export function credentialStanding({ record, ids, key, isUsed, isRevoked }: StandingView): FoundStanding {
+export function findCredentialStatus({
+  record,
+  ids,
+  key,
+  isUsed,
+  isRevoked,
+}: CredentialStatusView): FoundCredentialStatus {
   const issued = record?.status?.issued ?? [];
   const at = issued.findIndex(({ credentialID = "" }) => credentialID !== "" && ids.includes(credentialID));
-  if (at === -1) return { standing: "unknown", asking: undefined, later: [] };
+  if (at === -1) return { credentialStatus: "unknown", asking: undefined, later: [] };
   const later = issued.slice(at + 1).filter((issue) => !isRevoked(issue));
-  return { standing: standingAmong(later), asking: issued[at], later };
+  return { credentialStatus: statusAmong(later), asking: issued[at], later };
 
-  function standingAmong(newer: readonly CredentialIssue[]): CredentialStanding {
+  function statusAmong(newer: readonly CredentialIssue[]): CredentialStatus {
     if (newer.length === 0) return "newest";
     if (newer.some((issue) => issue.key === key)) return "repeated";
     return newer.some(isUsed) ? "cloned" : "superseded";

@@ -15,7 +15,7 @@ import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "
 import { controllerBench, type ControllerBench } from "../../../test/kits/controller-bench.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
 import { newRecord, recordName, withIssue } from "./credential-record.ts";
-import { credentialKeeper, credentialRecorders } from "./issued-credentials.ts";
+import { issuedCredentialController, credentialRecorders } from "./issued-credentials.ts";
 import { certificateSigningRequests as csrs, events } from "../kinds.ts";
 import { revocationCleaner } from "./revocation-cleaner.ts";
 
@@ -43,7 +43,7 @@ async function scene(): Promise<Scene> {
   };
   await bench.start(
     ...credentialRecorders({ informers, clock, use }),
-    credentialKeeper({ informers, clock, use }),
+    issuedCredentialController({ informers, clock, use }),
     revocationCleaner({ informers, clock, certificatesEnd: ca.notAfter }),
   );
   return {

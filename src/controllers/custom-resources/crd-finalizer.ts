@@ -27,7 +27,7 @@ export function crdFinalizer(options: CrdFinalizerOptions): Controller {
   const { client, reader } = options.informers.as(apiserverAccount);
   const definitions = reader({ resource: customResourceDefinitions });
 
-  async function tell(crd: CustomResourceDefinition, cleanup: Cleanup): Promise<CustomResourceDefinition> {
+  async function writeStatus(crd: CustomResourceDefinition, cleanup: Cleanup): Promise<CustomResourceDefinition> {
     const status = cleanupStatus(crd, cleanup, rfc3339(clock.now()));
     if (status === undefined) return crd;
     return client.update(customResourceDefinitions, { ...crd, status }, { subresource: "status" });
@@ -45,11 +45,11 @@ export function crdFinalizer(options: CrdFinalizerOptions): Controller {
     // A kind that was never served has no objects.
     const left = kind === undefined ? 0 : await emptied(client, kind);
     if (left === 0) {
-      const told = await tell(known, { kind: "done" });
-      await client.update(customResourceDefinitions, released(told));
+      const reported = await writeStatus(known, { kind: "done" });
+      await client.update(customResourceDefinitions, released(reported));
       return done;
     }
-    await tell(known, typeof left === "string" ? { kind: "failed", why: left } : { kind: "waits" });
+    await writeStatus(known, typeof left === "string" ? { kind: "failed", why: left } : { kind: "waits" });
     if (typeof left === "number") return { kind: "retry", why: "objects of the kind are left" };
     const about = referenceTo(customResourceDefinitions, known);
     const message = `could not delete all instances: ${left}`;

@@ -36,7 +36,7 @@ export function tokenCleaner(options: TokenCleanerOptions): Controller {
       return done;
     }
     const about = referenceTo(secrets, secret);
-    return { kind: "done", tell: [{ reason: "BootstrapTokenExpired", about, message: "bootstrap token expired" }] };
+    return { kind: "done", reports: [{ reason: "BootstrapTokenExpired", about, message: "bootstrap token expired" }] };
   }
 
   return {

@@ -41,8 +41,8 @@ export function namespaceController(options: NamespaceOptions): Controller {
         await client.update(namespaces, finalized(namespace), { subresource: "finalize" });
         return done;
       }
-      const told = withConditions(namespace, emptying, rfc3339(clock.now()));
-      if (told !== undefined) await client.update(namespaces, told, { subresource: "status" });
+      const reported = withConditions(namespace, emptying, rfc3339(clock.now()));
+      if (reported !== undefined) await client.update(namespaces, reported, { subresource: "status" });
     } catch (error) {
       if (hasReason(error, "NotFound")) return done;
       throw error;

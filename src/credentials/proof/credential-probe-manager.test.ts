@@ -5,9 +5,13 @@ import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { AgentEvent } from "../credential-event.ts";
 import { credentialDigest } from "./credential-probe.ts";
 import type { RefusalFile } from "../storage/refusal-state.ts";
-import { acceptanceKeeper, type KeepAcceptanceOptions, type Presented } from "./credential-probe-manager.ts";
+import {
+  credentialProbeManager,
+  type CredentialProbeManagerOptions,
+  type Presented,
+} from "./credential-probe-manager.ts";
 import { JoinError } from "../join-error.ts";
-import type { Keeper } from "../run-managers.ts";
+import type { Manager } from "../run-managers.ts";
 
 const minute = 60_000;
 const { signal } = new AbortController();
@@ -58,12 +62,12 @@ beforeEach(async () => {
 
 afterEach(() => hub.close());
 
-function store(refusals: RefusalFile): KeepAcceptanceOptions["store"] {
+function store(refusals: RefusalFile): CredentialProbeManagerOptions["store"] {
   return { name: { kind: "token", path }, read: async () => presented, refusals };
 }
 
-function keeper(options: Partial<KeepAcceptanceOptions> = {}): Keeper {
-  return acceptanceKeeper({
+function member(options: Partial<CredentialProbeManagerOptions> = {}): Manager {
+  return credentialProbeManager({
     store: store({
       text: async () => file,
       write: async (content) => {
@@ -83,7 +87,7 @@ function keeper(options: Partial<KeepAcceptanceOptions> = {}): Keeper {
 }
 
 /** Lets it act each time it wants to, until so much time has passed. */
-async function passing(one: Keeper, ms: number): Promise<void> {
+async function passing(one: Manager, ms: number): Promise<void> {
   const end = clock.now() + ms;
   while (clock.now() < end) {
     const turn = await one.act(signal);
@@ -96,7 +100,7 @@ const kinds = (): readonly string[] => events.map(({ reason }) => reason);
 
 describe("whether a hub takes a credential", () => {
   test("is asked as the machine itself, after a moment and then every ten minutes, however often somebody looks", async () => {
-    const one = keeper();
+    const one = member();
     expect(await one.act(signal)).toEqual({ kind: "wait", until: clock.now() + minute / 2 });
     expect(hub.seen).toEqual([]);
     for (let passed = 0; passed < 60; passed += 1) {
@@ -113,7 +117,7 @@ describe("whether a hub takes a credential", () => {
     ["revoked", "403 Forbidden: the credential is revoked: stolen"],
   ] as const)("is a no after the third refusal in a row (%s), told once", async (kind, said) => {
     answer = kind;
-    const one = keeper();
+    const one = member();
     const begun = clock.now();
     await one.act(signal);
     await clock.advance(minute / 2);
@@ -137,7 +141,7 @@ describe("whether a hub takes a credential", () => {
   });
 
   test("is not doubted for refusals that pass, as while a hub starts", async () => {
-    const one = keeper();
+    const one = member();
     for (const next of ["401", "401", "accepted", "401", "401", "accepted"] as const) {
       answer = next;
       const before = hub.seen.length;
@@ -150,20 +154,20 @@ describe("whether a hub takes a credential", () => {
     "is not doubted for an answer that says neither: %s",
     async (kind) => {
       answer = kind;
-      await passing(keeper(), 60 * minute);
+      await passing(member(), 60 * minute);
       expect([events, writes]).toEqual([[], 0]);
     },
   );
 
   test("is not asked of whoever stands behind the address with another CA", async () => {
     presented = { ...presented, caPem: testCa().pem };
-    await passing(keeper(), 60 * minute);
+    await passing(member(), 60 * minute);
     expect([hub.seen, events]).toEqual([[], []]);
   });
 
   test("is a yes again with the first answer that it is taken", async () => {
     answer = "401";
-    const one = keeper();
+    const one = member();
     await passing(one, 10 * minute);
     answer = "busy";
     await passing(one, 30 * minute);
@@ -179,9 +183,9 @@ describe("whether a hub takes a credential", () => {
 
   test("is known after a restart, and asked anew for another credential", async () => {
     answer = "401";
-    await passing(keeper(), 10 * minute);
+    await passing(member(), 10 * minute);
     const since = events[0];
-    const restarted = keeper();
+    const restarted = member();
     await restarted.act(signal);
     expect(events).toEqual([since, since]);
     presented = { ...presented, credentials: { token: "other" } };
@@ -195,20 +199,20 @@ describe("whether a hub takes a credential", () => {
     "is not read out of a file that holds %j",
     async (text) => {
       file = text;
-      await keeper().act(signal);
+      await member().act(signal);
       expect(events).toEqual([]);
     },
   );
 
   test("is not asked once the credential has ended, which its keeper tells", async () => {
     await clock.advance(1000 * minute);
-    await passing(keeper(), 60 * minute);
+    await passing(member(), 60 * minute);
     expect(hub.seen).toEqual([]);
   });
 
   test.each(["gone", "busy"] as const)("with --once a hub that says nothing of it ends the run: %s", async (said) => {
     answer = said;
-    const turn = await keeper({ once: true }).act(signal);
+    const turn = await member({ once: true }).act(signal);
     expect(turn).toMatchObject({ kind: "lost", error: { code: "unreachable" } });
     expect(turn).toMatchObject({ error: { message: expect.stringContaining(hub.url) } });
     expect([file, events]).toEqual([undefined, []]);
@@ -216,7 +220,7 @@ describe("whether a hub takes a credential", () => {
 
   test("is asked three times in one run with --once, and a no ends it", async () => {
     answer = "401";
-    const one = keeper({ once: true });
+    const one = member({ once: true });
     for (let asked = 0; asked < 2; asked += 1) {
       const acting = one.act(signal);
       while (file?.includes(`"count": ${asked + 1}`) !== true) await new Promise((resolve) => setTimeout(resolve, 1));
@@ -230,7 +234,7 @@ describe("whether a hub takes a credential", () => {
   test("costs nothing but its file where that cannot be written", async () => {
     answer = "401";
     const full = (): Promise<void> => Promise.reject(new JoinError("write-failed", "no room"));
-    await passing(keeper({ store: store({ text: async () => undefined, write: full, remove: full }) }), 10 * minute);
+    await passing(member({ store: store({ text: async () => undefined, write: full, remove: full }) }), 10 * minute);
     expect(kinds()).toEqual(["CredentialRejected"]);
   });
 });

@@ -1,9 +1,9 @@
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import { nouns as credentialNouns, type AgentReport, type CredentialName } from "../credential-event.ts";
-import { askAcceptance, credentialDigest } from "./credential-probe.ts";
+import { probeCredential, credentialDigest } from "./credential-probe.ts";
 import { JoinError } from "../join-error.ts";
 import type { Trust } from "../trust/trust-bundle-manager.ts";
-import type { Keeper, Turn } from "../run-managers.ts";
+import type { Manager, Turn } from "../run-managers.ts";
 import { isRefused, readRefusals, writeRefusals, type RefusalFile, type Refusals } from "../storage/refusal-state.ts";
 
 /** A credential as it is now. The credentials are secret. */
@@ -21,7 +21,7 @@ export interface PresentedStore {
 }
 
 /** How it is found out whether the hub takes a credential. */
-export interface KeepAcceptanceOptions {
+export interface CredentialProbeManagerOptions {
   readonly store: PresentedStore;
   /** There is no later look, so all is asked in this run, and a refusal is the end, as is a hub that cannot be reached. */
   readonly once: boolean;
@@ -46,7 +46,7 @@ export const remedies: Readonly<Record<PresentedStore["name"]["kind"], string>> 
   token:
     "see why on the hub (pratique credentials, pratique revocations list); then request access with pratique request under another --name, which an approver must approve",
   "client-certificate":
-    "see why on the hub (pratique credentials, pratique revocations list); where only this certificate was revoked, join anew with pratique join --force; where the node was (user system:node:NAME), that revocation must be deleted there first, and this certificate is accepted again",
+    "see why on the hub (pratique credentials, pratique revocations list); where only this certificate was revoked, join again with pratique join --force; where the node was (user system:node:NAME), that revocation must be deleted there first, and this certificate is accepted again",
 };
 
 const nouns: Readonly<Record<PresentedStore["name"]["kind"], string>> = {
@@ -60,7 +60,7 @@ const nouns: Readonly<Record<PresentedStore["name"]["kind"], string>> = {
  * believes the third in a row; one answer that it is taken ends that. A hub that cannot be reached, or says neither, counts for nothing,
  * but with `once` it is an error.
  */
-export function acceptanceKeeper(options: KeepAcceptanceOptions): Keeper {
+export function credentialProbeManager(options: CredentialProbeManagerOptions): Manager {
   const { clock, once } = options;
   const { name, read } = options.store;
   let memory: Memory | undefined;
@@ -74,7 +74,7 @@ export function acceptanceKeeper(options: KeepAcceptanceOptions): Keeper {
       if (now >= presented.notAfter) return { kind: "wait", until: now + startMs };
       // A clock that was set back would else wait for as long as it was set back.
       if (memory.lastAt <= now && now < memory.until) return { kind: "wait", until: memory.until };
-      const acceptance = await askAcceptance(presented, { ...options, signal });
+      const acceptance = await probeCredential(presented, { ...options, signal });
       if (signal.aborted) return { kind: "wait", until: now };
       const refusals = acceptance.kind === "unknown" ? memory.refusals : counted(memory, acceptance, clock.now());
       await noted(memory.refusals, refusals, options);
@@ -104,14 +104,14 @@ interface Memory {
 async function remembered(
   memory: Memory | undefined,
   credential: string,
-  options: KeepAcceptanceOptions,
+  options: CredentialProbeManagerOptions,
 ): Promise<Memory> {
   if (memory?.credential === credential) return memory;
   const { clock, once, fraction, store } = options;
   const now = clock.now();
   const stored = memory === undefined ? await readRefusals(store.refusals) : memory.refusals;
   const refusals = stored?.credential === credential ? stored : undefined;
-  if (memory === undefined && isRefused(refusals)) tell(refusals, options);
+  if (memory === undefined && isRefused(refusals)) notify(refusals, options);
   else await noted(stored, refusals, options);
   // Machines that were started together do not come together.
   return { credential, refusals, lastAt: now, until: once ? now : now + Math.floor(startMs * fraction()) };
@@ -130,7 +130,7 @@ function counted(
 function nextAsk(
   refusals: Refusals | undefined,
   kind: "accepted" | "refused" | "unknown",
-  { clock, fraction, once }: KeepAcceptanceOptions,
+  { clock, fraction, once }: CredentialProbeManagerOptions,
 ): number {
   const isOpen = kind === "refused" && !isRefused(refusals);
   if (isOpen) return clock.now() + (once ? onceAgainMs : Math.round(againMs * (0.5 + 0.5 * fraction())));
@@ -141,13 +141,13 @@ function nextAsk(
 async function noted(
   before: Refusals | undefined,
   after: Refusals | undefined,
-  options: KeepAcceptanceOptions,
+  options: CredentialProbeManagerOptions,
 ): Promise<void> {
   const was = isRefused(before);
   // How often it was refused beyond that is of no use to anybody, and would be written for ever.
   if (before !== after && !(was && isRefused(after))) await writeRefusals(options.store.refusals, after);
   if (isRefused(after)) {
-    if (!was) tell(after, options);
+    if (!was) notify(after, options);
   } else if (was) {
     options.refused?.(undefined);
     const { name } = options.store;
@@ -156,7 +156,7 @@ async function noted(
   }
 }
 
-function tell(refusals: Refusals, { store: { name }, report, refused }: KeepAcceptanceOptions): void {
+function notify(refusals: Refusals, { store: { name }, report, refused }: CredentialProbeManagerOptions): void {
   const { credential, since } = refusals;
   refused?.(credential);
   const details = { since: rfc3339(since) };

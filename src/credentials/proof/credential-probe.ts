@@ -7,7 +7,7 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import { JoinError, plainText } from "../join-error.ts";
 import type { Trust } from "../trust/trust-bundle-manager.ts";
 import { hubClient } from "../../host/hub-client.ts";
-import { saidFailure } from "../request/describe-error.ts";
+import { describeError } from "../request/describe-error.ts";
 
 /** Whether a hub takes a credential. */
 export type Acceptance =
@@ -36,7 +36,7 @@ const revokedReason = "the credential is revoked: ";
  * counts as a refusal: 401, or 403 for a credential that is revoked. Any other 403 speaks of rights, and so of a credential that is known.
  * Never throws for what a server does.
  */
-export async function askAcceptance(
+export async function probeCredential(
   { credentials, ...address }: Trust,
   { clock, userAgent, signal, ...given }: AskOptions,
 ): Promise<Acceptance> {
@@ -52,7 +52,7 @@ export async function askAcceptance(
   try {
     return acceptanceIn(await client.raw("GET", "/version", { signal }), address.server);
   } catch (error) {
-    if (error instanceof ConnectionError) return { kind: "unknown", message: saidFailure(error, address.server) };
+    if (error instanceof ConnectionError) return { kind: "unknown", message: describeError(error, address.server) };
     throw error;
   } finally {
     client.close();

@@ -9,8 +9,8 @@ import type { ServingNames } from "../request/certificate-request.ts";
 import { coversNames, rotationFailure, type RotationFailure } from "../request/node-certificate.ts";
 import type { CertificateFolder } from "../storage/certificate-folder.ts";
 import { readCertificateState, writeCertificateState, type CertificateState } from "../storage/certificate-state.ts";
-import type { KeptCertificate } from "../storage/stored-certificate.ts";
-import { hastenedRotation } from "./early-rotation.ts";
+import type { StoredCertificate } from "../storage/stored-certificate.ts";
+import { earlyRotation } from "./early-rotation.ts";
 import { issuerInBundle } from "./issuer-in-bundle.ts";
 import { overdueDelay, renewalDeadline, rotationPause } from "./rotation-plan.ts";
 
@@ -104,7 +104,7 @@ type Looked = HeldCertificate & { readonly memory: Memory };
 /** What is known of the certificate that is there; whoever has put another one there began a new life. */
 async function remembered(
   memory: Memory | undefined,
-  current: KeptCertificate | undefined,
+  current: StoredCertificate | undefined,
   { options, name }: Keeping,
 ): Promise<Memory> {
   const { folder, clock } = options;
@@ -128,7 +128,7 @@ async function remembered(
 interface Known {
   readonly memory: Memory | undefined;
   readonly stored: CertificateState | undefined;
-  readonly current: KeptCertificate | undefined;
+  readonly current: StoredCertificate | undefined;
 }
 
 function plannedState({ memory, stored, current }: Known, options: CertificateScheduleOptions): CertificateState {
@@ -148,7 +148,7 @@ function plannedState({ memory, stored, current }: Known, options: CertificateSc
 
 /** Drawn once for each certificate, and the same after a restart. */
 function deadlineOf(
-  current: KeptCertificate,
+  current: StoredCertificate,
   { renewedAt, drawn }: { readonly renewedAt: number | undefined; readonly drawn: number | undefined },
   { once, fraction }: CertificateScheduleOptions,
 ): number {
@@ -161,7 +161,7 @@ function deadlineOf(
 
 function startAt(
   deadline: number,
-  { notAfter }: KeptCertificate,
+  { notAfter }: StoredCertificate,
   { once, clock, fraction }: CertificateScheduleOptions,
 ): number {
   const now = clock.now();
@@ -169,7 +169,11 @@ function startAt(
 }
 
 /** Tells others of a certificate of which they were not told, even where this agent is not the one that fetched it. */
-async function announced(memory: Memory, current: KeptCertificate | undefined, { options }: Keeping): Promise<Memory> {
+async function announced(
+  memory: Memory,
+  current: StoredCertificate | undefined,
+  { options }: Keeping,
+): Promise<Memory> {
   if (current === undefined || memory.state.announced === current.serial) return memory;
   await options.renewed?.({ kind: options.kind, path: options.folder.current });
   const state = { ...memory.state, announced: current.serial };
@@ -194,7 +198,7 @@ async function hastened(
   if (signer === undefined || own === undefined) return memory;
   const { hastened: last } = memory.state;
   // With `once` nobody comes back at the moment that was drawn.
-  const plan = hastenedRotation({ own, signer, deadline, last, now, random: once ? 0 : fraction() });
+  const plan = earlyRotation({ own, signer, deadline, last, now, random: once ? 0 : fraction() });
   if (plan === undefined) return memory;
   const { deadline: at, ...decided } = plan;
   const state = { ...memory.state, deadline: at, nextAt: Math.min(memory.state.nextAt, at), hastened: decided };

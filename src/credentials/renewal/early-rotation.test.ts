@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { hastenedRotation, type HasteView, type Hastened } from "./early-rotation.ts";
+import { earlyRotation, type HasteView, type EarlyRotation } from "./early-rotation.ts";
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -10,8 +10,8 @@ const [old, next] = [
   { pin: "next", notBefore: now - day },
 ];
 
-function decided(view: Partial<HasteView> = {}): ReturnType<typeof hastenedRotation> {
-  return hastenedRotation({
+function decided(view: Partial<HasteView> = {}): ReturnType<typeof earlyRotation> {
+  return earlyRotation({
     own: old,
     signer: next,
     deadline: now + 300 * day,
@@ -42,7 +42,7 @@ describe("a rotation before its time", () => {
 
   test("that changed nothing is decided again after a day, then after two, four and eight", () => {
     const days: number[] = [];
-    let last: Hastened | undefined;
+    let last: EarlyRotation | undefined;
     for (let passed = 0; passed < 20 * day; passed += hour) {
       const plan = decided({ now: now + passed, last });
       if (plan === undefined) continue;
@@ -65,7 +65,7 @@ describe("a rotation before its time", () => {
     fc.assert(
       fc.property(steps, (all) => {
         let at = now;
-        let last: Hastened | undefined;
+        let last: EarlyRotation | undefined;
         for (const { passed, pin, notBefore, random } of all) {
           at += passed;
           const plan = decided({ signer: { pin, notBefore }, now: at, random, last });

@@ -1,7 +1,7 @@
 import type { BundledIssuer } from "./issuer-in-bundle.ts";
 
 /** A rotation before its time, because another CA signs. */
-export interface Hastened {
+export interface EarlyRotation {
   /** The pin of that CA. */
   readonly signer: string;
   /** When it was decided, in milliseconds since the epoch. */
@@ -19,7 +19,7 @@ export interface HasteView {
   /** When the certificate is rotated in any case. */
   readonly deadline: number;
   /** The last one that was decided, for this certificate or one before it. */
-  readonly last: Hastened | undefined;
+  readonly last: EarlyRotation | undefined;
   readonly now: number;
   /** In [0, 1). */
   readonly random: number;
@@ -36,7 +36,7 @@ const doublings = 8;
  * only after a day, then after two, four and so on; another CA after a day. Nothing a hub shows can so cause more than one a day, and a
  * CA that has ended its service cannot bring machines back to it.
  */
-export function hastenedRotation(view: HasteView): (Hastened & { readonly deadline: number }) | undefined {
+export function earlyRotation(view: HasteView): (EarlyRotation & { readonly deadline: number }) | undefined {
   const { own, signer, deadline, last, now, random } = view;
   if (own.pin === signer.pin || signer.notBefore < own.notBefore || deadline <= now) return undefined;
   const tried = last?.signer === signer.pin ? last.tries : 0;

@@ -1,7 +1,7 @@
 /** By which certificate the hub of one folder was known last; told by who keeps the trust in it, asked by who keeps certificates. */
-export interface ShownCertificate {
+export interface PresentedCertificate {
   /** As DER; undefined where the hub was not reached. */
-  tell(leaf: Uint8Array | undefined): void;
+  notify(leaf: Uint8Array | undefined): void;
   /** What was told last, undefined before. */
   now(): Promise<Uint8Array | undefined>;
   /** The same, once something was told. */
@@ -9,14 +9,14 @@ export interface ShownCertificate {
 }
 
 /** Knows of nothing yet. */
-export function shownCertificate(): ShownCertificate {
+export function presentedCertificate(): PresentedCertificate {
   let known: Uint8Array | undefined;
-  let told = (): void => undefined;
-  const first = new Promise<void>((resolve) => (told = resolve));
+  let reported = (): void => undefined;
+  const first = new Promise<void>((resolve) => (reported = resolve));
   return {
-    tell: (leaf) => {
+    notify: (leaf) => {
       known = leaf;
-      told();
+      reported();
     },
     now: async () => known,
     first: async () => {

@@ -160,7 +160,7 @@ describe("waiting for a certificate", () => {
 
   test("a failure to reach the hub is told when it begins and when it has passed, and not at the end", async () => {
     let lists = 0;
-    const told: (string | undefined)[] = [];
+    const reported: (string | undefined)[] = [];
     hub.intercept = (asked, response) => {
       if ((asked.url ?? "").includes("watch=true")) {
         response.writeHead(200).end();
@@ -170,10 +170,10 @@ describe("waiting for a certificate", () => {
       if (lists < 3) response.destroy();
       return lists < 3;
     };
-    const connection = (failure: JoinError | undefined): void => void told.push(failure?.code);
+    const connection = (failure: JoinError | undefined): void => void reported.push(failure?.code);
     const error = await failureOf(waiting(() => {}, { timeoutMs: 60_000, connection }));
     expect(lists).toBeGreaterThan(3);
-    expect(told).toEqual(["unreachable", undefined]);
+    expect(reported).toEqual(["unreachable", undefined]);
     expect(error.message).toContain("no approver decided");
   });
 
@@ -239,7 +239,7 @@ describe("waiting for a certificate", () => {
     const pending = await failureOf(waiting(() => {}, { timeoutMs: 60_000 }));
     expect(pending.code).toBe("timeout-waiting");
     expect(pending.message).toBe(
-      `no approver decided on the request ${request.name} within 60 seconds; have it approved with \`pratique approve csr/${request.name}\`, then run the same join again: it goes on with the same key`,
+      `no approver decided on the request ${request.name} within 60 seconds; have it approved with \`pratique approve csr/${request.name}\`, then run the same join again: it resumes with the same key`,
     );
     hub.approve(request.name);
     const approved = await failureOf(waiting(() => {}, { timeoutMs: 60_000 }));
@@ -251,7 +251,7 @@ describe("waiting for a certificate", () => {
     const error = await failureOf(waiting(() => {}));
     expect(error).toMatchObject({
       code: "deleted",
-      message: `the request ${request.name} was deleted before it was answered; join again to ask anew`,
+      message: `the request ${request.name} was deleted before it was answered; join again to create a new request`,
     });
     expect((await failureOf(waiting(() => {}))).code).toBe("deleted");
   });

@@ -42,7 +42,7 @@ export async function awaitCertificate(client: Client, request: NodeRequest, wai
   const over = new AbortController();
   const signal = waiting.signal === undefined ? over.signal : AbortSignal.any([over.signal, waiting.signal]);
   const observation: Observation = { state: "new" };
-  const tell = (state: "pending" | "approved"): void => {
+  const notify = (state: "pending" | "approved"): void => {
     if (signal.aborted || observation.state === state || observation.state === "approved") return;
     observation.state = state;
     waiting.on(state);
@@ -53,8 +53,8 @@ export async function awaitCertificate(client: Client, request: NodeRequest, wai
       if (!signal.aborted && observation.said === undefined) waiting.waitsFor?.(unsigned(observation.signer));
     });
   };
-  void waiting.clock.sleep(quietMs, signal).then(() => tell("pending"));
-  const observing: Observing = { ...waiting, tell, signal, observation };
+  void waiting.clock.sleep(quietMs, signal).then(() => notify("pending"));
+  const observing: Observing = { ...waiting, notify, signal, observation };
   const watching = observe(client, request, observing);
   const deadline = waiting.clock.sleep(waiting.timeoutMs, signal).then(() => {
     stopIfAborted(waiting.signal);
@@ -78,7 +78,7 @@ interface Observation {
 }
 
 type Observing = Waiting & {
-  readonly tell: (state: "pending" | "approved") => void;
+  readonly notify: (state: "pending" | "approved") => void;
   readonly signal: AbortSignal;
   readonly observation: Observation;
 };
@@ -147,7 +147,7 @@ function passing(error: unknown, { target }: Observing): JoinError {
 }
 
 function certificateIn(object: RequestObject, request: NodeRequest, observing: Observing): string | undefined {
-  const { tell, advise = true } = observing;
+  const { notify, advise = true } = observing;
   const advice = (text: string): string => (advise ? text : "");
   if (request.uid !== "" && object.metadata.uid !== request.uid) {
     throw new JoinError(
@@ -164,7 +164,7 @@ function certificateIn(object: RequestObject, request: NodeRequest, observing: O
   if (denial !== undefined) {
     throw new JoinError(
       "denied",
-      `the request ${request.name} was denied${given(denial)}${advice(`. If that was a mistake, have it deleted (\`kubectl delete csr ${request.name}\`) and join again, or join with --force, which asks anew with a new key`)}`,
+      `the request ${request.name} was denied${given(denial)}${advice(`. If that was a mistake, have it deleted (\`kubectl delete csr ${request.name}\`) and join again, or join with --force, which creates a new request with a new key`)}`,
       { causeCode: denial.reason },
     );
   }
@@ -172,15 +172,15 @@ function certificateIn(object: RequestObject, request: NodeRequest, observing: O
   if (failure !== undefined) {
     throw new JoinError(
       "failed",
-      `the hub approved the request ${request.name} but could not sign it${given(failure)}${advice(". Once that is repaired, join with --force, which asks anew with a new key")}`,
+      `the hub approved the request ${request.name} but could not sign it${given(failure)}${advice(". Once that is repaired, join with --force, which creates a new request with a new key")}`,
       { causeCode: failure.reason },
     );
   }
   const isApproved = find("Approved") !== undefined;
   const pem = isApproved ? certificateOf(object) : "";
   if (pem !== "") return pem;
-  if (isApproved) tell("approved");
-  tellWhatFor(plainText(waitingText(conditions) ?? "", 500), observing);
+  if (isApproved) notify("approved");
+  reportWaitReason(plainText(waitingText(conditions) ?? "", 500), observing);
   return undefined;
 }
 
@@ -188,7 +188,7 @@ function unsigned(signer = "of the request"): string {
   return `approved, and not signed within ${inWords(unsignedMs)}: check that the signer ${plainText(signer, 200)} runs`;
 }
 
-function tellWhatFor(message: string, { observation, waitsFor }: Observing): void {
+function reportWaitReason(message: string, { observation, waitsFor }: Observing): void {
   if (message === "" || observation.said === message) return;
   observation.said = message;
   waitsFor?.(message);
@@ -206,14 +206,14 @@ function given(condition: { readonly reason?: string; readonly message?: string 
 function deleted(request: NodeRequest, { advise = true }: Observing): JoinError {
   return new JoinError(
     "deleted",
-    `the request ${request.name} was deleted before it was answered${advise ? "; join again to ask anew" : ""}`,
+    `the request ${request.name} was deleted before it was answered${advise ? "; join again to create a new request" : ""}`,
   );
 }
 
 function timeoutError(
   request: NodeRequest,
   { timeoutMs, advise = true }: Waiting,
-  { state, trouble, said }: Observation,
+  { state, trouble, said: answer }: Observation,
 ): JoinError {
   const time = inWords(timeoutMs);
   if (trouble !== undefined) {
@@ -228,9 +228,9 @@ function timeoutError(
   }
   const what =
     state === "approved"
-      ? `the request ${request.name} is approved but was not signed within ${time}${said === undefined ? "" : ` (the hub says: ${said})`}: check that the hub's signer runs`
-      : `no approver decided on the request ${request.name} within ${time}${said === undefined ? "" : ` (the hub says: ${said})`}; ${stepAfter(said) ?? `have it approved with \`pratique approve csr/${request.name}\``}`;
-  const next = advise ? ", then run the same join again: it goes on with the same key" : "";
+      ? `the request ${request.name} is approved but was not signed within ${time}${answer === undefined ? "" : ` (the hub says: ${answer})`}: check that the hub's signer runs`
+      : `no approver decided on the request ${request.name} within ${time}${answer === undefined ? "" : ` (the hub says: ${answer})`}; ${stepAfter(answer) ?? `have it approved with \`pratique approve csr/${request.name}\``}`;
+  const next = advise ? ", then run the same join again: it resumes with the same key" : "";
   return new JoinError("timeout-waiting", `${what}${next}`);
 }
 
@@ -241,7 +241,7 @@ const stepsByReason: Readonly<Record<string, string>> = {
     "have the revocation of the user deleted on the hub (pratique revocations list), until when an approval issues nothing",
 };
 
-function stepAfter(said: string | undefined): string | undefined {
-  const [reason = ""] = said?.split(": ", 1) ?? [];
+function stepAfter(answer: string | undefined): string | undefined {
+  const [reason = ""] = answer?.split(": ", 1) ?? [];
   return Object.hasOwn(stepsByReason, reason) ? stepsByReason[reason] : undefined;
 }

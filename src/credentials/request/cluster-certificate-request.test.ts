@@ -9,7 +9,7 @@ import { clientCertificate, testCa } from "../../../test/kits/fake-hub.ts";
 import { memoryStore } from "../../../test/kits/memory-store.ts";
 import { certificateRequests } from "./certificate-request.ts";
 import { obtainCertificate, type CertificateCall, type RequestNews } from "./cluster-certificate-request.ts";
-import { keptState } from "../storage/stored-state.ts";
+import { storedState } from "../storage/stored-state.ts";
 import type { KlusterletStore } from "../storage/klusterlet-store.ts";
 import { readRegistrationState } from "../storage/registration-state.ts";
 
@@ -48,11 +48,11 @@ function staged(store: KlusterletStore = memoryStore()): Stage {
         server: "https://hub:6443",
         origin: "first",
         by: "bootstrap",
-        state: keptState(writer, first),
+        state: storedState(writer, first),
         clock,
         random: randomBytes,
         signal: over.signal,
-        tell: (one) => void news.push(one),
+        notify: (one) => void news.push(one),
       };
     },
   };
@@ -175,8 +175,8 @@ describe("a request for the certificate of an agent", () => {
       { subresource: "approval" },
     );
     await clock.advance(10_000);
-    const told = { kind: "waits-for", request: request.metadata.name, message: "ClusterNotApproved: no rule" };
-    expect(news.filter(({ kind }) => kind === "waits-for")).toEqual([told]);
+    const reported = { kind: "waits-for", request: request.metadata.name, message: "ClusterNotApproved: no rule" };
+    expect(news.filter(({ kind }) => kind === "waits-for")).toEqual([reported]);
   });
 
   it("that was denied is not made anew before it is gone, and then with another key", async () => {

@@ -23,7 +23,7 @@ import {
   type RequestObject,
 } from "./certificate-request.ts";
 import { ownClusterCertificate, type AgentCertificate } from "../proof/cluster-credential.ts";
-import type { KeptState } from "../storage/stored-state.ts";
+import type { StoredState } from "../storage/stored-state.ts";
 import type { PendingRequest } from "../storage/registration-state.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client";
@@ -46,16 +46,16 @@ export interface CertificateCall {
   readonly server: string;
   readonly origin: string;
   readonly by: PendingRequest["by"];
-  readonly state: KeptState;
+  readonly state: StoredState;
   readonly expirationSeconds?: number | undefined;
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly signal: AbortSignal;
-  readonly tell: (news: RequestNews) => void;
+  readonly notify: (news: RequestNews) => void;
 }
 
 const maxRequests = 10;
-const brakeMs = 60_000;
+const rateLimitMs = 60_000;
 const deniedMs = 30_000;
 const failedMs = 120_000;
 const againMs = 5_000;
@@ -75,8 +75,8 @@ export async function obtainCertificate(call: CertificateCall): Promise<AgentCer
       if (pending.certificatePem !== undefined) return proven(pending.certificatePem, pending, call);
       const found = await sent(pending, call);
       if (found === "braked") {
-        call.tell({ kind: "braked" });
-        await call.clock.sleep(brakeMs, call.signal);
+        call.notify({ kind: "braked" });
+        await call.clock.sleep(rateLimitMs, call.signal);
         continue;
       }
       const pem = await awaited(found, pending, call);
@@ -84,16 +84,16 @@ export async function obtainCertificate(call: CertificateCall): Promise<AgentCer
       await call.state.change({ pending: { ...pending, certificatePem: certificate.certificatePem } });
       return certificate;
     } catch (error) {
-      if (!(error instanceof JoinError) || !mendable.has(error.code)) throw error;
-      call.tell({ kind: "refused", request, error });
+      if (!(error instanceof JoinError) || !recoverable.has(error.code)) throw error;
+      call.notify({ kind: "refused", request, error });
       if (error.code === "denied") await call.state.change({ pending: { ...pending, denied: error.message } });
-      await mended(error, pending, call);
+      await retried(error, pending, call);
       await call.state.change({ pending: undefined });
     }
   }
 }
 
-const mendable: ReadonlySet<string> = new Set(["denied", "failed", "deleted", "csr-conflict", "bad-certificate"]);
+const recoverable: ReadonlySet<string> = new Set(["denied", "failed", "deleted", "csr-conflict", "bad-certificate"]);
 
 /** The fingerprint of a key in PEM, for two people to compare. */
 export function fingerprintOf(keyPem: string): string {
@@ -113,7 +113,7 @@ async function pendingOf({ state, origin, by, random }: CertificateCall): Promis
   return next;
 }
 
-function identityOf(state: KeptState): AgentIdentity {
+function identityOf(state: StoredState): AgentIdentity {
   const { clusterName: cluster, agentName: agent } = state.now();
   return { cluster, agent };
 }
@@ -122,13 +122,13 @@ async function sent(pending: PendingRequest, call: CertificateCall): Promise<Nod
   const { client } = call;
   const key = { name: pending.request };
   const earlier = await getOrUndefined<RequestObject>(client, certificateRequests, key);
-  if (earlier !== undefined) return told(earlier, true, { pending, call });
-  if (await isBraked(call)) return "braked";
+  if (earlier !== undefined) return reported(earlier, true, { pending, call });
+  if (await isRateLimited(call)) return "braked";
   const created = await client.create<RequestObject>(certificateRequests, requestObject(wishOf(pending, call)));
-  return told(created, false, { pending, call });
+  return reported(created, false, { pending, call });
 }
 
-function told(
+function reported(
   object: RequestObject,
   found: boolean,
   { pending, call }: { readonly pending: PendingRequest; readonly call: CertificateCall },
@@ -137,7 +137,7 @@ function told(
   if (found && !isOwn(object, pending)) {
     throw new JoinError("csr-conflict", `the request ${request} on the hub is another one; a new one is made`);
   }
-  call.tell({ kind: "sent", request, fingerprint: fingerprintOf(pending.keyPem), found });
+  call.notify({ kind: "sent", request, fingerprint: fingerprintOf(pending.keyPem), found });
   return { name: request, uid: object.metadata.uid ?? "", found };
 }
 
@@ -161,7 +161,7 @@ function isOwn(object: RequestObject, { keyPem }: PendingRequest): boolean {
   return sameBytes(csr.spki, spkiOf(loadPrivateKey(keyPem)));
 }
 
-async function isBraked({ client, state }: CertificateCall): Promise<boolean> {
+async function isRateLimited({ client, state }: CertificateCall): Promise<boolean> {
   const labelSelector = `${clusterNameLabel}=${state.now().clusterName}`;
   const { items } = await client.list<RequestObject>(certificateRequests, { labelSelector });
   const own = items.filter(({ metadata }) => !Object.hasOwn(metadata.labels ?? {}, addOnNameLabel));
@@ -181,8 +181,8 @@ async function awaited(
     target: { server },
     random: () => (random(1)[0] ?? 0) / 256,
     advise: false,
-    waitsFor: (message) => call.tell({ kind: "waits-for", request, message }),
-    on: (kind) => call.tell({ kind, request, fingerprint: fingerprintOf(keyPem) }),
+    waitsFor: (message) => call.notify({ kind: "waits-for", request, message }),
+    on: (kind) => call.notify({ kind, request, fingerprint: fingerprintOf(keyPem) }),
   });
 }
 
@@ -191,7 +191,7 @@ function proven(pem: string, { keyPem }: PendingRequest, { state, clock }: Certi
 }
 
 /** Waits until asking anew makes sense: a request that was denied must be gone, lest each denial made another one. */
-async function mended({ code }: JoinError, { request }: PendingRequest, call: CertificateCall): Promise<void> {
+async function retried({ code }: JoinError, { request }: PendingRequest, call: CertificateCall): Promise<void> {
   const { client, clock, signal } = call;
   if (code !== "denied")
     return clock.sleep(code === "failed" || code === "bad-certificate" ? failedMs : againMs, signal);

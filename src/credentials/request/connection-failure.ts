@@ -31,7 +31,7 @@ export function connectionFailure(error: ConnectionError, target: CallTarget): J
   const options = { cause: error, causeCode: code === "TIMEOUT" ? "ETIMEDOUT" : code };
   const fail = (kind: JoinErrorCode, message: string): JoinError => new JoinError(kind, message, options);
   if (code === "ABORTED" || code === "ABORT_ERR") {
-    return fail("aborted", "interrupted; the same command again goes on where this one stood");
+    return fail("aborted", "interrupted; run the same command again to resume");
   }
   // They say what to do themselves.
   if (code === "EXEC_PLUGIN") return fail("bad-discovery-file", error.message);
@@ -41,7 +41,7 @@ export function connectionFailure(error: ConnectionError, target: CallTarget): J
   if (isMismatch(code)) {
     return fail(
       "tls-mismatch",
-      `the certificate of ${target.server} is not signed by the hub's CA: another server answers there, or somebody stands between; nothing secret was sent. Check the address, and the way to it`,
+      `the certificate of ${target.server} is not signed by the hub's CA: another server answers there, or the connection is intercepted; nothing secret was sent. Check the address, and the way to it`,
     );
   }
   if (isForeign(code)) {

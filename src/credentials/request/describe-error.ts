@@ -5,16 +5,16 @@ import { connectionFailure } from "./connection-failure.ts";
 import { JoinError, plainText } from "../join-error.ts";
 
 /** What a failed call means, in one sentence without secrets. @throws what is no failure of the world */
-export function saidFailure(error: unknown, server: string): string {
+export function describeError(error: unknown, server: string): string {
   if (error instanceof JoinError) return error.message;
   if (error instanceof ConnectionError) {
     return URL.canParse(server) ? connectionFailure(error, { server }).message : `${server} cannot be reached`;
   }
   if (!(error instanceof StatusError)) throw error;
-  const said = plainText(error.message);
+  const text = plainText(error.message);
   return error.reason === "Unauthorized"
-    ? `${server} refuses the credential (401): ${said}`
-    : `${server} refuses: ${said}`;
+    ? `${server} refuses the credential (401): ${text}`
+    : `${server} refuses: ${text}`;
 }
 
 /**

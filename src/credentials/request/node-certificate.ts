@@ -101,13 +101,13 @@ async function waited(
   if (serving !== undefined) void watching();
   const timeoutMs = wanted.once ? onceWaitMs : waitMs;
   const until = clock.now() + timeoutMs;
-  const waiting = (hubSays?: string): void =>
+  const waiting = (hubMessage?: string): void =>
     report({
       ...name,
       reason: "ApprovalPending",
       message: `waiting for approval of ${nouns[name.kind]}`,
       details: {
-        ...(hubSays === undefined ? {} : { level: "warn", hubSays }),
+        ...(hubMessage === undefined ? {} : { level: "warn", hubMessage }),
         waitsUntil: rfc3339(until),
         approve: `pratique approve csr/${request.name} or kubectl certificate approve ${request.name}`,
       },
@@ -169,7 +169,7 @@ export function rotationFailure(error: unknown, session: NodeSession, expired: b
   if (!(error instanceof StatusError)) throw error;
   const seconds = error.details?.retryAfterSeconds;
   const retryAfterMs = typeof seconds === "number" && seconds > 0 ? seconds * 1000 : undefined;
-  const said = plainText(error.message);
+  const answer = plainText(error.message);
   switch (error.reason) {
     case "Unauthorized":
       return {
@@ -177,7 +177,7 @@ export function rotationFailure(error: unknown, session: NodeSession, expired: b
         retryAfterMs,
         code: "unauthorized",
         decided: true,
-        message: `the hub does not accept the client certificate (401): ${expired ? "it has expired, and this API lets no machine come back with it, or none that was away for so long; the machine must join anew" : "it was revoked, or its CA is trusted no longer"}`,
+        message: `the hub does not accept the client certificate (401): ${expired ? "it has expired, and this API does not renew expired certificates, or none that expired so long ago; the machine must join again" : "it was revoked, or its CA is trusted no longer"}`,
       };
     case "Forbidden":
       return {
@@ -185,9 +185,9 @@ export function rotationFailure(error: unknown, session: NodeSession, expired: b
         retryAfterMs,
         code: "forbidden",
         decided: true,
-        message: `the hub does not let this node ask for a certificate: ${said}`,
+        message: `the hub does not let this node ask for a certificate: ${answer}`,
       };
     default:
-      return { ...passing, retryAfterMs, code: "refused", message: `the hub refuses the request: ${said}` };
+      return { ...passing, retryAfterMs, code: "refused", message: `the hub refuses the request: ${answer}` };
   }
 }

@@ -1,6 +1,6 @@
 import { unlessUnusable } from "../join-error.ts";
 import type { CertificateFolder } from "./certificate-folder.ts";
-import type { Hastened } from "../renewal/early-rotation.ts";
+import type { EarlyRotation } from "../renewal/early-rotation.ts";
 import { count, record, stateFormat, text, time } from "./state-format.ts";
 
 /** What the agent remembers of a certificate beside the files. Times in milliseconds since the epoch, by this machine's clock. */
@@ -22,7 +22,7 @@ export interface CertificateState {
   /** What the hub says that the request waits for: reason and message. */
   readonly waitsFor?: string | undefined;
   /** The last rotation before its time, of this certificate or one before it. */
-  readonly hastened?: Hastened | undefined;
+  readonly hastened?: EarlyRotation | undefined;
 }
 
 const format = stateFormat<CertificateState, "serial" | "deadline" | "nextAt">(
@@ -36,7 +36,7 @@ const format = stateFormat<CertificateState, "serial" | "deadline" | "nextAt">(
     lastError: text,
     request: text,
     waitsFor: text,
-    hastened: record<Hastened>({ signer: text, at: time, tries: count }, ["signer", "at", "tries"]),
+    hastened: record<EarlyRotation>({ signer: text, at: time, tries: count }, ["signer", "at", "tries"]),
   },
   ["serial", "deadline", "nextAt"],
 );

@@ -25,7 +25,7 @@ export interface LearnedTrust {
 }
 
 /** That the hub has shut the cluster out, as far as this agent has heard. */
-export interface ShutOut {
+export interface Rejection {
   /** RFC 3339, by this machine's clock. */
   readonly since: string;
   readonly message: string;
@@ -38,10 +38,10 @@ export interface RegistrationState {
   /** Which bootstrap kubeconfig the credential comes from; absent while there is none. */
   readonly origin?: string | undefined;
   /** The address that the hub told in cluster-info when it was last looked at. */
-  readonly told?: string | undefined;
+  readonly reported?: string | undefined;
   readonly learned?: LearnedTrust | undefined;
   readonly pending?: PendingRequest | undefined;
-  readonly shutOut?: ShutOut | undefined;
+  readonly shutOut?: Rejection | undefined;
 }
 
 const format = stateFormat<RegistrationState, "clusterName" | "agentName">(
@@ -49,7 +49,7 @@ const format = stateFormat<RegistrationState, "clusterName" | "agentName">(
     clusterName: text,
     agentName: text,
     origin: text,
-    told: text,
+    reported: text,
     learned: record<LearnedTrust>({ origin: text, server: text, caPem: text }, ["origin", "server", "caPem"]),
     pending: record<PendingRequest, "origin" | "by" | "request" | "keyPem">(
       {
@@ -62,7 +62,7 @@ const format = stateFormat<RegistrationState, "clusterName" | "agentName">(
       },
       ["origin", "by", "request", "keyPem"],
     ),
-    shutOut: record<ShutOut>({ since: text, message: text }, ["since", "message"]),
+    shutOut: record<Rejection>({ since: text, message: text }, ["since", "message"]),
   },
   ["clusterName", "agentName"],
 );

@@ -6,13 +6,13 @@ import type { NodeHubAddress } from "../node-client.ts";
 import { tokenClaims, type TokenClaims } from "../proof/token-claims.ts";
 
 /** The access that a folder holds. The token is secret. */
-export interface KeptAccess extends NodeHubAddress {
+export interface StoredAccess extends NodeHubAddress {
   readonly token: string;
   readonly claims: TokenClaims;
 }
 
 /** Reads the access that `pratique request` has left. @throws JoinError no-access where there is none, or none that can be read */
-export async function keptAccess(folder: AccessFolder): Promise<KeptAccess> {
+export async function storedAccess(folder: AccessFolder): Promise<StoredAccess> {
   const kubeconfig = await folder.text(folder.kubeconfig);
   const token = (await folder.text(folder.token))?.trim();
   if (kubeconfig === undefined || token === undefined || token === "") {
@@ -22,14 +22,14 @@ export async function keptAccess(folder: AccessFolder): Promise<KeptAccess> {
   if (claims === undefined) {
     throw new JoinError(
       "no-access",
-      `${folder.token} holds no token of a ServiceAccount: ask anew with pratique request`,
+      `${folder.token} holds no token of a ServiceAccount: request again with pratique request`,
     );
   }
   const { server, caPem, proxyUrl, tlsServerName } = await clusterIn(kubeconfig, token, folder);
   if (caPem === undefined) {
     throw new JoinError(
       "no-access",
-      `${folder.kubeconfig} names no CA, and no other is trusted: ask anew with pratique request`,
+      `${folder.kubeconfig} names no CA, and no other is trusted: request again with pratique request`,
     );
   }
   return {

@@ -10,7 +10,7 @@ import type { ServingNames } from "../request/certificate-request.ts";
 import type { CertificateTimes } from "../renewal/rotation-plan.ts";
 
 /** Certificate and key of a file, which belong together. Nothing is verified. The key is secret. */
-export interface KeptCertificate extends CertificateTimes {
+export interface StoredCertificate extends CertificateTimes {
   readonly serial: string;
   readonly spki: Uint8Array;
   readonly commonName: string;
@@ -21,7 +21,7 @@ export interface KeptCertificate extends CertificateTimes {
 }
 
 /** Reads a file as a kubelet writes it, or undefined where it is none. */
-export function readKeptCertificate(text: string): KeptCertificate | undefined {
+export function readStoredCertificate(text: string): StoredCertificate | undefined {
   return readable(() => {
     const key = loadPrivateKey(text);
     const blocks = decodePem(text, { surroundingText: "ignore" });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { JoinError } from "../join-error.ts";
-import { keptState } from "./stored-state.ts";
+import { storedState } from "./stored-state.ts";
 import type { KlusterletStore } from "./klusterlet-store.ts";
 import { readRegistrationState, type PendingRequest, type RegistrationState } from "./registration-state.ts";
 
@@ -40,23 +40,23 @@ const turn = (): Promise<void> => new Promise((next) => setImmediate(next));
 describe("the state that is kept", () => {
   it("loses nothing of two changes that are made at once", async () => {
     const slow = slowStore();
-    const state = keptState(slow.store, first);
-    const both = Promise.all([state.change({ pending }), state.change({ told: "https://hub:1" })]);
+    const state = storedState(slow.store, first);
+    const both = Promise.all([state.change({ pending }), state.change({ reported: "https://hub:1" })]);
     for (const _ of [1, 2]) {
       await turn();
       slow.waiting.shift()?.();
     }
     await both;
-    expect(slow.stored()).toEqual({ ...first, pending, told: "https://hub:1" });
+    expect(slow.stored()).toEqual({ ...first, pending, reported: "https://hub:1" });
     expect(state.now()).toEqual(slow.stored());
   });
 
   it("counts a change only once it is written, and goes on after one that could not be", async () => {
     const slow = slowStore();
-    const state = keptState(slow.store, first);
+    const state = storedState(slow.store, first);
     slow.refuse = true;
     const failed = state.change({ pending });
-    const after = state.change({ told: "https://hub:1" });
+    const after = state.change({ reported: "https://hub:1" });
     await turn();
     expect(state.now()).toEqual(first);
     slow.waiting.shift()?.();
@@ -65,6 +65,6 @@ describe("the state that is kept", () => {
     await turn();
     slow.waiting.shift()?.();
     await after;
-    expect(slow.stored()).toEqual({ ...first, told: "https://hub:1" });
+    expect(slow.stored()).toEqual({ ...first, reported: "https://hub:1" });
   });
 });

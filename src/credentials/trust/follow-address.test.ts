@@ -4,8 +4,8 @@ import { startFakeHub, type FakeHub } from "../../../test/kits/fake-hub.ts";
 import { kubeletKubeconfig } from "../../client/build-kubeconfig.ts";
 import type { AgentEvent } from "../credential-event.ts";
 import { withServer } from "./follow-address.ts";
-import { trustKeeper } from "./trust-bundle-manager.ts";
-import type { Keeper } from "../run-managers.ts";
+import { trustBundleManager } from "./trust-bundle-manager.ts";
+import type { Manager } from "../run-managers.ts";
 import { nodeHubAddress } from "../node-client.ts";
 
 const { signal } = new AbortController();
@@ -31,13 +31,13 @@ afterEach(async () => {
   await next.close();
 });
 
-function keeper(): Keeper {
+function member(): Manager {
   const text = async (path: string): Promise<string | undefined> => files.get(path);
-  return trustKeeper({
+  return trustBundleManager({
     files: {
       ca: "/ca.crt",
       kubeconfig: "/kubeconfig",
-      told: "/hub-address.json",
+      reported: "/hub-address.json",
       read: async () => ({
         ...(await nodeHubAddress({ kubeconfig: "/kubeconfig", text })),
         credentials: { token: "secret" },
@@ -53,7 +53,7 @@ function keeper(): Keeper {
 }
 
 async function look(): Promise<void> {
-  await keeper().act(signal);
+  await member().act(signal);
 }
 
 async function inUse(): Promise<string> {
@@ -109,7 +109,9 @@ describe("the address of a node's hub", () => {
       [
         expect.objectContaining({
           reason: "RenewalFailed",
-          message: expect.stringMatching(/is at https:\/\/127\.0\.0\.1:1 now, but nothing listens .* stays in use$/),
+          message: expect.stringMatching(
+            /names the address https:\/\/127\.0\.0\.1:1 now, but nothing listens .* stays in use$/,
+          ),
         }),
       ],
     ]);
@@ -146,7 +148,7 @@ describe("the address of a node's hub", () => {
     await look();
     expect([await inUse(), events.at(-1)]).toEqual([
       old.url,
-      expect.objectContaining({ message: expect.stringContaining("tells that it is at https://third.example") }),
+      expect.objectContaining({ message: expect.stringContaining("names the address https://third.example") }),
     ]);
   });
 

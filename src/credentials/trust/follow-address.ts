@@ -1,7 +1,7 @@
 import type { AgentReport, KeptName } from "../credential-event.ts";
 import type { Acceptance } from "../proof/credential-probe.ts";
 import { stateFormat, text } from "../storage/state-format.ts";
-import type { ToldHub, Trust, TrustFiles } from "./trust-bundle-manager.ts";
+import type { PublishedHub, Trust, TrustFiles } from "./trust-bundle-manager.ts";
 
 /** How an address that a hub tells is taken up. */
 export interface FollowAddressOptions {
@@ -9,7 +9,7 @@ export interface FollowAddressOptions {
   readonly name: KeptName;
   readonly report: AgentReport;
   /** What cluster-info says at an address, over TLS that is verified by the CAs that are trusted, or why it cannot be read. */
-  readonly told: (trust: Trust) => Promise<ToldHub | string>;
+  readonly reported: (trust: Trust) => Promise<PublishedHub | string>;
   /** Whether the hub at an address accepts the credential of this machine. */
   readonly ask: (trust: Trust) => Promise<Acceptance>;
 }
@@ -25,24 +25,24 @@ export async function followAddress(
   options: FollowAddressOptions,
 ): Promise<string | undefined> {
   const { files, name, report } = options;
-  if (files.told === undefined) return undefined;
-  const before = toldFormat.parse(await files.text(files.told))?.server;
+  if (files.reported === undefined) return undefined;
+  const before = publishedFormat.parse(await files.text(files.reported))?.server;
   if (before === address) return undefined;
   if (before !== undefined && address !== trust.server) {
     const why = await whyNot({ ...trust, server: address }, options);
     if (why !== undefined)
-      return `the hub tells that it is at ${address} now, but ${why}; ${trust.server} stays in use`;
+      return `cluster-info names the address ${address} now, but ${why}; ${trust.server} stays in use`;
     const kubeconfig = (await files.text(files.kubeconfig)) ?? "";
     const changed = withServer(kubeconfig, trust.server, address);
     if (changed === undefined) {
-      return `the hub tells that it is at ${address} now, but ${files.kubeconfig} does not name ${trust.server} once: change its server by hand`;
+      return `cluster-info names the address ${address} now, but ${files.kubeconfig} does not name ${trust.server} once: change its server by hand`;
     }
     await files.write(files.kubeconfig, changed);
     const message = "server address updated from cluster-info";
     report({ ...name, reason: "ServerAddressUpdated", message, details: { server: address } });
   }
   // Last: an agent that is killed before it looks at the same address again.
-  await files.write(files.told, toldFormat.print({ server: address }));
+  await files.write(files.reported, publishedFormat.print({ server: address }));
   return undefined;
 }
 
@@ -57,10 +57,10 @@ export function withServer(kubeconfig: string, before: string, after: string): s
   return lines.with(index, `${key}${JSON.stringify(after)}`).join("\n");
 }
 
-async function whyNot(next: Trust, { told, ask }: FollowAddressOptions): Promise<string | undefined> {
-  const there = await told(next);
+async function whyNot(next: Trust, { reported, ask }: FollowAddressOptions): Promise<string | undefined> {
+  const there = await reported(next);
   if (typeof there === "string") return there;
-  if (there.server !== next.server) return `the hub there tells that it is at ${there.server}`;
+  if (there.server !== next.server) return `cluster-info there names the address ${there.server}`;
   const acceptance = await ask(next);
   switch (acceptance.kind) {
     case "accepted":
@@ -72,4 +72,4 @@ async function whyNot(next: Trust, { told, ask }: FollowAddressOptions): Promise
   }
 }
 
-const toldFormat = stateFormat<{ readonly server: string }, "server">({ server: text }, ["server"]);
+const publishedFormat = stateFormat<{ readonly server: string }, "server">({ server: text }, ["server"]);

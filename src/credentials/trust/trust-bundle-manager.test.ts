@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fakeClock, type FakeClock } from "../../../test/kits/fake-clock.ts";
 import { refuse, startFakeHub, testCa, type FakeHub } from "../../../test/kits/fake-hub.ts";
-import type { Keeper } from "../run-managers.ts";
-import { trustKeeper, type KeepTrustOptions, type Trust } from "./trust-bundle-manager.ts";
+import type { Manager } from "../run-managers.ts";
+import { trustBundleManager, type TrustBundleManagerOptions, type Trust } from "./trust-bundle-manager.ts";
 
 const minute = 60_000;
 const { signal } = new AbortController();
@@ -17,9 +17,9 @@ beforeEach(async () => {
 
 afterEach(() => hub.close());
 
-function keeper(options: Partial<KeepTrustOptions> = {}, trust: Partial<Trust> = {}): Keeper {
+function member(options: Partial<TrustBundleManagerOptions> = {}, trust: Partial<Trust> = {}): Manager {
   const whole = { server: hub.url, caPem: hub.ca.pem, credentials: { token: "secret" }, ...trust };
-  return trustKeeper({
+  return trustBundleManager({
     files: {
       ca: "/ca.crt",
       kubeconfig: "/kubeconfig",
@@ -37,7 +37,7 @@ function keeper(options: Partial<KeepTrustOptions> = {}, trust: Partial<Trust> =
 
 describe("the trust of a machine", () => {
   test("is asked for once an hour, however often somebody looks", async () => {
-    const one = keeper();
+    const one = member();
     const until = clock.now() + 60 * minute;
     for (let passed = 0; passed < 60; passed += 1) {
       expect(await one.act(signal)).toEqual({ kind: "wait", until });
@@ -50,7 +50,7 @@ describe("the trust of a machine", () => {
 
   test("is asked for anew when the clock was set back", async () => {
     let now = 1_000_000_000_000;
-    const one = keeper({ clock: { ...clock, now: () => now } });
+    const one = member({ clock: { ...clock, now: () => now } });
     await one.act(signal);
     now -= 86_400_000;
     await one.act(signal);
@@ -59,8 +59,8 @@ describe("the trust of a machine", () => {
 
   test("tells by which certificate the hub was known, and that it was not where another CA stands behind it", async () => {
     const shown: (Uint8Array | undefined)[] = [];
-    await keeper({ shown: (leaf) => void shown.push(leaf) }).act(signal);
-    await keeper({ shown: (leaf) => void shown.push(leaf) }, { caPem: testCa().pem }).act(signal);
+    await member({ shown: (leaf) => void shown.push(leaf) }).act(signal);
+    await member({ shown: (leaf) => void shown.push(leaf) }, { caPem: testCa().pem }).act(signal);
     expect(shown).toEqual([expect.any(Uint8Array), undefined]);
   });
 
@@ -81,7 +81,7 @@ describe("the trust of a machine", () => {
       refuse(response, left.shift() ?? 500, "Test", "test");
       return true;
     };
-    await keeper({}, { caPem }).act(signal);
+    await member({}, { caPem }).act(signal);
     const asked = hub.seen.filter(({ path }) => path.startsWith("/.well-known/"));
     expect(asked.map(({ path }) => path)).toEqual(paths.map((name) => `/.well-known/pratique/${name}`));
     expect(new Set(asked.map(({ authorization }) => authorization))).toEqual(new Set(["Bearer secret"]));
@@ -91,7 +91,7 @@ describe("the trust of a machine", () => {
     const shown: unknown[] = [];
     const files = { ca: "/ca", kubeconfig: "/k", text: async () => undefined, write: async () => undefined };
     const read = (): Promise<Trust> => Promise.reject(new TypeError("gone"));
-    const one = keeper({ files: { ...files, read }, shown: (leaf) => void shown.push(leaf) });
+    const one = member({ files: { ...files, read }, shown: (leaf) => void shown.push(leaf) });
     await expect(one.act(signal)).rejects.toThrow("gone");
     expect(shown).toEqual([undefined]);
   });

@@ -6,10 +6,10 @@ import { caCheckPath, caCheckServerName, deprecatedCaCheckPath } from "../../tru
 import { clusterInfoPath, parseClusterInfo } from "../../trust/cluster-info.ts";
 import { certificatesOfBundle } from "../../trust/pins.ts";
 import type { AgentReport, KeptName } from "../credential-event.ts";
-import type { Keeper, Turn } from "../run-managers.ts";
+import type { Manager, Turn } from "../run-managers.ts";
 import type { NodeHubAddress } from "../node-client.ts";
 import { hubClient } from "../../host/hub-client.ts";
-import { askAcceptance } from "../proof/credential-probe.ts";
+import { probeCredential } from "../proof/credential-probe.ts";
 import { followAddress, type FollowAddressOptions } from "./follow-address.ts";
 import { parsedJson } from "../../client/replies.ts";
 import { stringAt } from "../../apis/json-fields.ts";
@@ -26,7 +26,7 @@ export interface TrustFiles {
   /** The kubeconfig that names it as well. */
   readonly kubeconfig: string;
   /** Where the address is kept that the hub told last; absent: it is not followed to another. */
-  readonly told?: string;
+  readonly published?: string;
   /** As the files say it now. @throws JoinError no-access */
   readonly read: () => Promise<Trust>;
   readonly text: (path: string) => Promise<string | undefined>;
@@ -35,7 +35,7 @@ export interface TrustFiles {
 }
 
 /** How it is kept. */
-export interface KeepTrustOptions {
+export interface TrustBundleManagerOptions {
   readonly files: TrustFiles;
   readonly clock: Clock;
   /** Yields [0, 1). */
@@ -56,7 +56,7 @@ const maxReplyBytes = 1_048_576;
  * the hub that it trusts the newest. A hub that tells nothing, or nothing that holds, changes nothing. Its keeper throws JoinError
  * no-access and write-failed.
  */
-export function trustKeeper(options: KeepTrustOptions): Keeper {
+export function trustBundleManager(options: TrustBundleManagerOptions): Manager {
   const { files, clock, report, fraction } = options;
   const name: KeptName = { kind: "ca", path: files.ca };
   let complaint = "";
@@ -67,7 +67,7 @@ export function trustKeeper(options: KeepTrustOptions): Keeper {
     const asking: Asking = { ...options, signal, serverSeen: (seen) => (leaf = seen) };
     try {
       const trust = await files.read();
-      const found = await toldCas(trust, asking);
+      const found = await publishedCas(trust, asking);
       if (typeof found === "string") return found;
       const failed = await taken(trust, found.caPem, asking);
       return failed ?? (await followAddress(await files.read(), found.server, following(asking)));
@@ -96,7 +96,7 @@ export function trustKeeper(options: KeepTrustOptions): Keeper {
 }
 
 /** What a hub says of itself in cluster-info. */
-export interface ToldHub {
+export interface PublishedHub {
   readonly server: string;
   readonly caPem: string;
 }
@@ -109,20 +109,24 @@ function following(asking: Asking): FollowAddressOptions {
     files,
     report,
     name: { kind: "ca", path: files.ca },
-    told: (trust) => toldCas(trust, elsewhere),
-    ask: (trust) => askAcceptance(trust, { clock, userAgent, signal }),
+    published: (trust) => publishedCas(trust, elsewhere),
+    ask: (trust) => probeCredential(trust, { clock, userAgent, signal }),
   };
 }
 
-type Asking = KeepTrustOptions & { readonly signal: AbortSignal; readonly serverSeen: (leaf: Uint8Array) => void };
+type Asking = TrustBundleManagerOptions & {
+  readonly signal: AbortSignal;
+  readonly serverSeen: (leaf: Uint8Array) => void;
+};
 
 /** Writes other CAs down once they have proven themselves, and shows the hub that they are trusted. A text says why not. */
 async function taken(trust: Trust, caPem: string, asking: Asking): Promise<string | undefined> {
   const { files, report } = asking;
   if (!sameCas(caPem, trust.caPem)) {
-    const again = await toldCas({ ...trust, caPem }, asking);
-    if (typeof again === "string") return `the hub tells of other CAs, but cannot be reached with them: ${again}`;
-    if (!sameCas(again.caPem, caPem)) return "the hub tells of other CAs each time";
+    const again = await publishedCas({ ...trust, caPem }, asking);
+    if (typeof again === "string")
+      return `cluster-info has other CAs, but the hub cannot be reached with them: ${again}`;
+    if (!sameCas(again.caPem, caPem)) return "cluster-info has other CAs at each read";
     const pins = certificatesOfBundle(caPem).map(({ pin }) => pin);
     await written({ ...trust, caPem }, trust.caPem, files);
     const message = "CA bundle updated from cluster-info";
@@ -150,7 +154,7 @@ export function withCa(kubeconfig: string, before: string, after: string): strin
 }
 
 /** The CAs in cluster-info, or why they cannot be read. It is there for those without a credential; one is shown only to a hub that wants it. */
-async function toldCas(trust: Trust, asking: Asking): Promise<ToldHub | string> {
+async function publishedCas(trust: Trust, asking: Asking): Promise<PublishedHub | string> {
   const ask = (client: RemoteClient): Promise<RawReply> =>
     client.raw("GET", clusterInfoPath, { signal: asking.signal });
   const first = await calling({ ...trust, credentials: {} }, asking, ask);
@@ -159,7 +163,7 @@ async function toldCas(trust: Trust, asking: Asking): Promise<ToldHub | string> 
   return typeof reply === "string" ? reply : casIn(reply, trust);
 }
 
-function casIn(reply: RawReply, trust: Trust): ToldHub | string {
+function casIn(reply: RawReply, trust: Trust): PublishedHub | string {
   if (reply.status !== 200) return `${trust.server} shows no cluster-info (status ${reply.status})`;
   const info = clusterInfoIn(reply.body);
   return info.kind === "parsed" ? { caPem: info.caPem, server: info.server } : info.message;

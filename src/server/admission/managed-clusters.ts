@@ -44,7 +44,7 @@ export interface ManagedClusters {
   readonly answers: (create: Registry["create"]) => Readonly<Record<string, Review>>;
   readonly admission: (parts: ClusterAdmissionParts) => readonly AdmissionPlugin[];
   /** Puts the kinds, roles and accounts in place that joining needs. */
-  readonly furnish: (client: Client, clock: Clock) => Promise<void>;
+  readonly bootstrap: (client: Client, clock: Clock) => Promise<void>;
   readonly controllers: (parts: ClusterControlParts) => readonly Controller[];
 }
 
@@ -80,7 +80,7 @@ export async function openManagedClusters(configFile: string | undefined): Promi
       clusterAddOnAdmission(may),
       clusterRequestAdmission((pem) => parseCsr(pem).subject.commonName),
     ],
-    furnish: async (client, clock) => {
+    bootstrap: async (client, clock) => {
       await Promise.all([
         ...clusterDefinitions("all").map((definition) => putDefinition(client, definition, clock.now())),
         putPolicy(client, registrationPolicy()),

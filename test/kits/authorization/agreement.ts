@@ -83,7 +83,7 @@ export const differences: readonly Difference[] = [
     explains: ({ question, modes, kubernetes, hub }) => {
       const { verb = "", group = "", resource = "", subresource = "" } = question.resource ?? {};
       const isRead = ["get", "list", "watch"].includes(verb) && group === "" && subresource === "";
-      const isTold = otherNodes.test(hub.reason ?? "");
+      const isReported = otherNodes.test(hub.reason ?? "");
       // Whoever is asked after the Node authorizer may allow or deny it.
       const isDecidedLater = hub.allowed === true || hub.denied === true;
       return (
@@ -91,7 +91,7 @@ export const differences: readonly Difference[] = [
         isRead &&
         (resource === "nodes" || resource === "pods") &&
         isSame(kubernetes, { allowed: true }) &&
-        (isTold || isDecidedLater)
+        (isReported || isDecidedLater)
       );
     },
   },

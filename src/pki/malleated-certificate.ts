@@ -21,7 +21,7 @@ const orders: ReadonlyMap<KeyKind, bigint> = new Map([
  * (r, s) is as good as (r, n - s). Undefined where the key of the issuer is of a kind whose signatures have one form, and for a
  * signature that cannot be read. @see SEC 1 section 4.1; RFC 3279 section 2.2.3
  */
-export function twinCertificate(
+export function malleatedCertificate(
   { raw, tbs, signature }: ParsedCertificate,
   issuerKey: KeyKind,
 ): Uint8Array | undefined {

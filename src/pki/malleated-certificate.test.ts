@@ -6,7 +6,7 @@ import { buildName } from "./names.ts";
 import { generatePrivateKey, spkiOf } from "./keys.ts";
 import { parseCertificate, type ParsedCertificate } from "./parse-certificate.ts";
 import type { KeyKind } from "./public-key.ts";
-import { twinCertificate } from "./twin-certificate.ts";
+import { malleatedCertificate } from "./malleated-certificate.ts";
 
 const curves = [
   ["p256", "P-256"],
@@ -35,28 +35,28 @@ describe("the twin of a certificate", () => {
       const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve });
       for (let round = 0; round < 8; round += 1) {
         const one = issued(privateKey, kind);
-        const twin = twinCertificate(one, kind) ?? new Uint8Array();
-        expect(Buffer.from(twin).equals(one.raw)).toBe(false);
-        expect(new X509Certificate(twin).verify(publicKey)).toBe(true);
-        expect(Buffer.from(twinCertificate(parseCertificate(twin), kind) ?? []).equals(one.raw)).toBe(true);
+        const malleated = malleatedCertificate(one, kind) ?? new Uint8Array();
+        expect(Buffer.from(malleated).equals(one.raw)).toBe(false);
+        expect(new X509Certificate(malleated).verify(publicKey)).toBe(true);
+        expect(Buffer.from(malleatedCertificate(parseCertificate(malleated), kind) ?? []).equals(one.raw)).toBe(true);
       }
     },
   );
 
   it("is not there where signatures have one form", () => {
     const { privateKey } = generateKeyPairSync("ed25519");
-    expect(twinCertificate(issued(privateKey, "ed25519"), "ed25519")).toBeUndefined();
-    expect(twinCertificate(issued(privateKey, "ed25519"), "rsa")).toBeUndefined();
+    expect(malleatedCertificate(issued(privateKey, "ed25519"), "ed25519")).toBeUndefined();
+    expect(malleatedCertificate(issued(privateKey, "ed25519"), "rsa")).toBeUndefined();
   });
 
   it("is not there for a signature that is none", () => {
     const one = issued(generatePrivateKey(), "p256");
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 80 }), (signature) => {
-        expect(() => twinCertificate({ ...one, signature }, "p256")).not.toThrow();
+        expect(() => malleatedCertificate({ ...one, signature }, "p256")).not.toThrow();
       }),
       { numRuns: 100 },
     );
-    expect(twinCertificate({ ...one, signature: new Uint8Array(70) }, "p256")).toBeUndefined();
+    expect(malleatedCertificate({ ...one, signature: new Uint8Array(70) }, "p256")).toBeUndefined();
   });
 });
