@@ -80,27 +80,25 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   await privateFolder(options.dataDir);
   const pkiDir = join(options.dataDir, "pki");
   const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
-  let bootstrapped = false;
-  let recordWrite: RecordWrite | undefined;
+  const phase: Phase = { isBootstrapped: false, isReady: false };
   const kept = await openHubState(options, closers, at);
   const base = {
     ...kept,
     clock,
     closers,
     clusters,
-    isBootstrapped: () => bootstrapped,
-    recordWrite: () => recordWrite,
+    isBootstrapped: () => phase.isBootstrapped,
+    recordWrite: () => phase.recordWrite,
   };
-  const { cache, authorities, issuer, revoked, credentialUse } = kept;
+  const { cache, authorities } = kept;
   const { verbs, access, identity, clientOf, custom, counts, turns } = await openDecisions(options, base);
   const shared = { verbs, turns, clock };
   const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
   await bootstrap(options, loopback, { cache, clusters, clock, authorities });
   await takeRevocations(options, kept, loopback);
   await kept.hub.note();
-  bootstrapped = true;
+  phase.isBootstrapped = true;
 
-  let ready = false;
   const api = await serve(options, {
     ...kept,
     ...shared,
@@ -108,21 +106,15 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     access,
     identity,
     shutdown: shutdown.signal,
-    isReady: () => ready,
+    isReady: () => phase.isReady,
     at,
   });
   closers.push(api.close);
-  recordWrite = api.recordWrite;
+  phase.recordWrite = api.recordWrite;
   const running = control(options, {
     ...shared,
     clientOf,
-    authorities,
-    issuer,
-    revoked,
-    credentialUse,
-    lifeOf: accessRequestLifetimes({ cache, use: credentialUse, revocations: revoked }),
-    statusOf: credentialGenerations({ cache, use: credentialUse, revocations: revoked }),
-    nodeNames: nodeNames({ cache, clock, revocations: revoked, authorities }),
+    ...credentialIndexes(kept, clock),
     url: api.url,
     metrics: api.metrics,
     servingApproval,
@@ -146,7 +138,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   });
   await Promise.all([kubeconfig.write(), announce(options, loopback, api.url)]);
   await running.ready;
-  ready = true;
+  phase.isReady = true;
   return {
     url: api.url,
     caPin: authorities().signer.pin,
@@ -155,6 +147,28 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
     readyMs: performance.now() - begun,
     stopped: stopped(cache, shutdown.signal, close),
     close,
+  };
+}
+
+/** How far a start has come. */
+interface Phase {
+  isBootstrapped: boolean;
+  isReady: boolean;
+  /** Absent until the port is open: the writes of the start are not recorded. */
+  recordWrite?: RecordWrite | undefined;
+}
+
+/** What the controllers know of credentials besides their objects. */
+function credentialIndexes({ cache, authorities, issuer, revoked, credentialUse }: HubState, clock: Clock) {
+  const about = { cache, use: credentialUse, revocations: revoked };
+  return {
+    authorities,
+    issuer,
+    revoked,
+    credentialUse,
+    lifeOf: accessRequestLifetimes(about),
+    statusOf: credentialGenerations(about),
+    nodeNames: nodeNames({ cache, clock, revocations: revoked, authorities }),
   };
 }
 

@@ -156,7 +156,7 @@ describe("a request for the certificate of an agent", () => {
     for (let index = 10; index < 20; index += 1) await make(index, { "open-cluster-management.io/addon-name": "x" });
     void obtainCertificate(await call()).catch(() => undefined);
     await clock.advance(600_000);
-    expect([requests(hub).length, news[0]]).toEqual([20, { kind: "braked" }]);
+    expect([requests(hub).length, news[0]]).toEqual([20, { kind: "rate-limited" }]);
     await hub.client.delete(certificateRequests, { name: "east-0" });
     await clock.advance(60_000);
     expect(requests(hub)).toHaveLength(20);

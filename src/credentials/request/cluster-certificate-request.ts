@@ -36,7 +36,7 @@ export type RequestNews =
   /** Why it has no certificate yet, as the hub says it: reason and message. */
   | { readonly kind: "waits-for"; readonly request: string; readonly message: string }
   /** Ten requests of the cluster are about; no more are made. */
-  | { readonly kind: "braked" }
+  | { readonly kind: "rate-limited" }
   /** Somebody denied it, or it could not be signed, or it went away; it is asked again when that is mended. */
   | { readonly kind: "refused"; readonly request: string; readonly error: JoinError };
 
@@ -74,8 +74,8 @@ export async function obtainCertificate(call: CertificateCall): Promise<AgentCer
     try {
       if (pending.certificatePem !== undefined) return proven(pending.certificatePem, pending, call);
       const found = await sent(pending, call);
-      if (found === "braked") {
-        call.notify({ kind: "braked" });
+      if (found === "rate-limited") {
+        call.notify({ kind: "rate-limited" });
         await call.clock.sleep(rateLimitMs, call.signal);
         continue;
       }
@@ -118,12 +118,12 @@ function identityOf(state: StoredState): AgentIdentity {
   return { cluster, agent };
 }
 
-async function sent(pending: PendingRequest, call: CertificateCall): Promise<NodeRequest | "braked"> {
+async function sent(pending: PendingRequest, call: CertificateCall): Promise<NodeRequest | "rate-limited"> {
   const { client } = call;
   const key = { name: pending.request };
   const earlier = await getOrUndefined<RequestObject>(client, certificateRequests, key);
   if (earlier !== undefined) return reported(earlier, true, { pending, call });
-  if (await isRateLimited(call)) return "braked";
+  if (await isRateLimited(call)) return "rate-limited";
   const created = await client.create<RequestObject>(certificateRequests, requestObject(wishOf(pending, call)));
   return reported(created, false, { pending, call });
 }

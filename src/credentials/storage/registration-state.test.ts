@@ -10,7 +10,7 @@ describe("the state of a registration", () => {
         clusterName: "east",
         agentName: "a1b2c",
         origin: "o",
-        reported: "https://hub:1",
+        told: "https://hub:1",
         learned: { origin: "o", server: "https://hub:1", caPem: "c" },
         shutOut: { since: "2026-11-21T00:00:00Z", message: "m" },
         pending: { origin: "o", by: "agent", request: "east-x", keyPem: "k", certificatePem: "c" },

@@ -38,7 +38,7 @@ export interface RegistrationState {
   /** Which bootstrap kubeconfig the credential comes from; absent while there is none. */
   readonly origin?: string | undefined;
   /** The address that the hub told in cluster-info when it was last looked at. */
-  readonly reported?: string | undefined;
+  readonly told?: string | undefined;
   readonly learned?: LearnedTrust | undefined;
   readonly pending?: PendingRequest | undefined;
   readonly shutOut?: Rejection | undefined;
@@ -49,7 +49,7 @@ const format = stateFormat<RegistrationState, "clusterName" | "agentName">(
     clusterName: text,
     agentName: text,
     origin: text,
-    reported: text,
+    told: text,
     learned: record<LearnedTrust>({ origin: text, server: text, caPem: text }, ["origin", "server", "caPem"]),
     pending: record<PendingRequest, "origin" | "by" | "request" | "keyPem">(
       {

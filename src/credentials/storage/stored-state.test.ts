@@ -41,13 +41,13 @@ describe("the state that is kept", () => {
   it("loses nothing of two changes that are made at once", async () => {
     const slow = slowStore();
     const state = storedState(slow.store, first);
-    const both = Promise.all([state.change({ pending }), state.change({ reported: "https://hub:1" })]);
+    const both = Promise.all([state.change({ pending }), state.change({ told: "https://hub:1" })]);
     for (const _ of [1, 2]) {
       await turn();
       slow.waiting.shift()?.();
     }
     await both;
-    expect(slow.stored()).toEqual({ ...first, pending, reported: "https://hub:1" });
+    expect(slow.stored()).toEqual({ ...first, pending, told: "https://hub:1" });
     expect(state.now()).toEqual(slow.stored());
   });
 
@@ -56,7 +56,7 @@ describe("the state that is kept", () => {
     const state = storedState(slow.store, first);
     slow.refuse = true;
     const failed = state.change({ pending });
-    const after = state.change({ reported: "https://hub:1" });
+    const after = state.change({ told: "https://hub:1" });
     await turn();
     expect(state.now()).toEqual(first);
     slow.waiting.shift()?.();
@@ -65,6 +65,6 @@ describe("the state that is kept", () => {
     await turn();
     slow.waiting.shift()?.();
     await after;
-    expect(slow.stored()).toEqual({ ...first, reported: "https://hub:1" });
+    expect(slow.stored()).toEqual({ ...first, told: "https://hub:1" });
   });
 });

@@ -37,7 +37,7 @@ function member(): Manager {
     files: {
       ca: "/ca.crt",
       kubeconfig: "/kubeconfig",
-      reported: "/hub-address.json",
+      published: "/hub-address.json",
       read: async () => ({
         ...(await nodeHubAddress({ kubeconfig: "/kubeconfig", text })),
         credentials: { token: "secret" },

@@ -9,7 +9,7 @@ export interface FollowAddressOptions {
   readonly name: KeptName;
   readonly report: AgentReport;
   /** What cluster-info says at an address, over TLS that is verified by the CAs that are trusted, or why it cannot be read. */
-  readonly reported: (trust: Trust) => Promise<PublishedHub | string>;
+  readonly published: (trust: Trust) => Promise<PublishedHub | string>;
   /** Whether the hub at an address accepts the credential of this machine. */
   readonly ask: (trust: Trust) => Promise<Acceptance>;
 }
@@ -25,8 +25,8 @@ export async function followAddress(
   options: FollowAddressOptions,
 ): Promise<string | undefined> {
   const { files, name, report } = options;
-  if (files.reported === undefined) return undefined;
-  const before = publishedFormat.parse(await files.text(files.reported))?.server;
+  if (files.published === undefined) return undefined;
+  const before = publishedFormat.parse(await files.text(files.published))?.server;
   if (before === address) return undefined;
   if (before !== undefined && address !== trust.server) {
     const why = await whyNot({ ...trust, server: address }, options);
@@ -42,7 +42,7 @@ export async function followAddress(
     report({ ...name, reason: "ServerAddressUpdated", message, details: { server: address } });
   }
   // Last: an agent that is killed before it looks at the same address again.
-  await files.write(files.reported, publishedFormat.print({ server: address }));
+  await files.write(files.published, publishedFormat.print({ server: address }));
   return undefined;
 }
 
@@ -57,8 +57,8 @@ export function withServer(kubeconfig: string, before: string, after: string): s
   return lines.with(index, `${key}${JSON.stringify(after)}`).join("\n");
 }
 
-async function whyNot(next: Trust, { reported, ask }: FollowAddressOptions): Promise<string | undefined> {
-  const there = await reported(next);
+async function whyNot(next: Trust, { published, ask }: FollowAddressOptions): Promise<string | undefined> {
+  const there = await published(next);
   if (typeof there === "string") return there;
   if (there.server !== next.server) return `cluster-info there names the address ${there.server}`;
   const acceptance = await ask(next);
