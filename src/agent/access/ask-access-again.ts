@@ -26,7 +26,7 @@ export interface AskAgainOptions extends Pick<
 }
 
 /** What to do about the request that the machine remembers. */
-export type AskAgainStep = "go on" | "ask anew" | "stop";
+export type AskAgainStep = "go on" | "request again" | "stop";
 
 const maxWaitMs = 7 * 86_400_000;
 const discoveryTimeoutMs = 10_000;
@@ -62,12 +62,12 @@ export async function askAccessAgain(options: AskAgainOptions, report: JoinRepor
 
 /** Decides by the request as the hub has it now; `uid` is that of the one that was asked. */
 export function askAgainStep(request: AccessRequest | undefined, uid: string): AskAgainStep {
-  if (request === undefined || request.metadata.uid !== uid) return "ask anew";
+  if (request === undefined || request.metadata.uid !== uid) return "request again";
   const state = stateOf(request);
   if (state === "Denied") return "stop";
-  if (state === "Revoked" || state === "Expired") return "ask anew";
+  if (state === "Revoked" || state === "Expired") return "request again";
   return request.status?.conditions?.some(({ type, status }) => type === "Expired" && status === "True") === true
-    ? "ask anew"
+    ? "request again"
     : "go on";
 }
 

@@ -48,9 +48,9 @@ export async function awaitCertificate(client: Client, request: NodeRequest, wai
     waiting.on(state);
     if (state !== "approved") return;
     // What was said before the approval is answered by it.
-    delete observation.said;
+    delete observation.lastMessage;
     void waiting.clock.sleep(unsignedMs, signal).then(() => {
-      if (!signal.aborted && observation.said === undefined) waiting.waitsFor?.(unsigned(observation.signer));
+      if (!signal.aborted && observation.lastMessage === undefined) waiting.waitsFor?.(unsigned(observation.signer));
     });
   };
   void waiting.clock.sleep(quietMs, signal).then(() => notify("pending"));
@@ -70,7 +70,7 @@ export async function awaitCertificate(client: Client, request: NodeRequest, wai
 interface Observation {
   state: "new" | "pending" | "approved";
   /** What the hub has said last. */
-  said?: string;
+  lastMessage?: string;
   /** Which signer the request asks. */
   signer?: string;
   /** The last trouble in reaching the hub. */
@@ -189,8 +189,8 @@ function unsigned(signer = "of the request"): string {
 }
 
 function reportWaitReason(message: string, { observation, waitsFor }: Observing): void {
-  if (message === "" || observation.said === message) return;
-  observation.said = message;
+  if (message === "" || observation.lastMessage === message) return;
+  observation.lastMessage = message;
   waitsFor?.(message);
 }
 
@@ -213,7 +213,7 @@ function deleted(request: NodeRequest, { advise = true }: Observing): JoinError 
 function timeoutError(
   request: NodeRequest,
   { timeoutMs, advise = true }: Waiting,
-  { state, trouble, said: answer }: Observation,
+  { state, trouble, lastMessage: answer }: Observation,
 ): JoinError {
   const time = inWords(timeoutMs);
   if (trouble !== undefined) {
