@@ -96,7 +96,7 @@ test("whose access is still good waits for a person: somebody else may hold the 
   expect((await machine(path, { method: "POST", body: { spec: {} } })).status).toBe(201);
   ahead += 20 * 60_000;
   // The first token is over, and the one that it was renewed to is not.
-  expect(await verdict(await ask(pair))).toContain("is still good");
+  expect(await verdict(await ask(pair))).toContain("is still valid");
 });
 
 test("that was revoked or denied, by request or by user, waits for a person", async () => {

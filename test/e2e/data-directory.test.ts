@@ -141,7 +141,7 @@ describe("a data directory in which one key is of another hub", () => {
     others.push(other);
     const pki = join(other, "data", "pki");
     const own = { clusterSigningCertFile: join(pki, "ca.crt"), clusterSigningKeyFile: join(pki, "ca.key") };
-    const message = expect.stringContaining("is none of the CAs that clients of this hub were told to trust") as string;
+    const message = expect.stringContaining("is none of the CAs that clients of this hub trust") as string;
     const told = (await startedOn(dir, own)).filter(({ level }) => level === "warn");
     expect(told).toEqual([{ level: "warn", reason: "UntrustedSigner", message }]);
   });
