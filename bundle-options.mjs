@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 export const yamlThreadEntry = { "yaml-thread-program": "src/serializer/yaml/yaml-thread-program.ts" };
 
 /** Puts the schemas of Kubernetes' own kinds into the bundle as text; each is parsed at its first use. */
-const bundledDefinitions = {
+export const bundledDefinitions = {
   name: "bundled-definitions",
   setup(build) {
     build.onLoad({ filter: /\/src\/apis\/generated\/kubernetes-definitions\.ts$/ }, async ({ path }) => {
