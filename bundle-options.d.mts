@@ -1,6 +1,5 @@
-import type { BuildOptions, Plugin } from "esbuild";
+import type { BuildOptions } from "esbuild";
 
 export const yamlThreadEntry: Readonly<Record<string, string>>;
-export const bundledDefinitions: Plugin;
 export function bundleOptions(version: string): BuildOptions;
 export const shippedOptions: BuildOptions;

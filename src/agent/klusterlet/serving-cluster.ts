@@ -1,9 +1,8 @@
-import type { ManagedCluster } from "../../apis/managed-cluster.ts";
-import type { Condition } from "../../apimachinery/object.ts";
-import type { ClusterChanges } from "./cluster-changes.ts";
+import type { ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { Condition } from "../../core/object.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { HubSession } from "./hub-session.ts";
-import type { StoredState } from "../../credentials/storage/stored-state.ts";
+import type { KeptState } from "./kept-state.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 
 /** Why an agent ends its conversation with a hub. */
@@ -18,7 +17,7 @@ export type ServeEnd =
 /** What the parts of an agent share while it serves one hub. */
 export interface Serving {
   readonly session: HubSession;
-  readonly state: StoredState;
+  readonly state: KeptState;
   readonly options: KlusterletOptions;
   /** The hub as its bootstrap kubeconfig has it now, or undefined while that cannot be read. */
   readonly bootstrap: () => Promise<BootstrapHub | undefined>;
@@ -28,8 +27,10 @@ export interface Serving {
   readonly end: (why: ServeEnd) => void;
   /** The newest that is known of the ManagedCluster. */
   readonly cluster: () => ManagedCluster | undefined;
-  /** Changes of the ManagedCluster, and of what the agent reports of itself. */
-  readonly changes: ClusterChanges;
+  /** Ends after so many milliseconds, or when the ManagedCluster changes, or on `wake`. */
+  readonly changed: (ms: number) => Promise<void>;
+  /** There is something new to say. */
+  readonly wake: () => void;
   readonly notes: ServingNotes;
 }
 
@@ -40,19 +41,19 @@ export interface ServingNotes {
   /** How the last renewal went, for the status. */
   rotated: Condition | undefined;
   /** Failures that were told already. */
-  readonly reported: Set<string>;
+  readonly told: Set<string>;
 }
 
 /** Tells a failure once, until `recovered` is called for its topic. */
-export function reportFailure({ options, notes }: Serving, topic: string, message: string): void {
+export function tellFailure({ options, notes }: Serving, topic: string, message: string): void {
   const key = `${topic}: ${message}`;
-  if (notes.reported.has(key)) return;
+  if (notes.told.has(key)) return;
   recovered(notes, topic);
-  notes.reported.add(key);
+  notes.told.add(key);
   options.report({ kind: "failed", message });
 }
 
 /** The topic is well again. */
-export function recovered({ reported }: ServingNotes, topic: string): void {
-  for (const key of reported) if (key.startsWith(`${topic}: `)) reported.delete(key);
+export function recovered({ told }: ServingNotes, topic: string): void {
+  for (const key of told) if (key.startsWith(`${topic}: `)) told.delete(key);
 }

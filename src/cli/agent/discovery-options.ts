@@ -33,8 +33,7 @@ export const discoveryOptions: readonly Option[] = [
     name: "discovery-token-unsafe-skip-ca-verification",
     kind: "boolean",
     default: "false",
-    description:
-      "trust any server that knows the token, without a pin: another holder of the token could pose as the hub",
+    description: "believe whoever knows the token, without a pin: another holder of the token could pose as the hub",
   },
   {
     name: "discovery-file",

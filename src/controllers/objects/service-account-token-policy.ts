@@ -1,9 +1,9 @@
-import type { ApiObject } from "../../apimachinery/object.ts";
+import type { ApiObject } from "../../core/object.ts";
 import {
   serviceAccountNameAnnotation,
   serviceAccountTokenSecretType,
   serviceAccountUidAnnotation,
-} from "../../apis/secret.ts";
+} from "../../resources/secret.ts";
 
 /** What is to be done about a Secret that asks for a token. */
 export type TokenSecretDecision =
