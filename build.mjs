@@ -1,6 +1,15 @@
 // Builds dist/: the command line by esbuild, then the library with its types by tsc.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename } from "node:path";
 import { build } from "esbuild";
 import { bundleOptions, shippedOptions } from "./bundle-options.mjs";
@@ -38,3 +47,9 @@ writeFileSync(here + licencesFile, licencesText(bundledPackages(metafile).map((f
 execFileSync(process.execPath, [`${here}node_modules/typescript/bin/tsc`, "-p", `${here}tsconfig.build.json`], {
   stdio: "inherit",
 });
+// The library reads it when the first schema of a kind of Kubernetes is used; tsc copies no data.
+mkdirSync(`${dist}/apis/generated`, { recursive: true });
+copyFileSync(
+  `${here}src/apis/generated/kubernetes-definitions.json`,
+  `${dist}/apis/generated/kubernetes-definitions.json`,
+);

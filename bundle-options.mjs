@@ -1,7 +1,22 @@
 // How the command line is bundled, in what ships, in tests and in benches alike.
 
+import { readFile } from "node:fs/promises";
+
 /** What the hub starts as a thread of its own; it must lie beside the bundle under this name. */
-export const yamlThreadEntry = { "yaml-thread-program": "src/formats/yaml-thread-program.ts" };
+export const yamlThreadEntry = { "yaml-thread-program": "src/serializer/yaml/yaml-thread-program.ts" };
+
+/** Puts the schemas of Kubernetes' own kinds into the bundle as text; each is parsed at its first use. */
+export const bundledDefinitions = {
+  name: "bundled-definitions",
+  setup(build) {
+    build.onLoad({ filter: /\/src\/apis\/generated\/kubernetes-definitions\.ts$/ }, async ({ path }) => {
+      const { definitions } = JSON.parse(await readFile(path.replace(/ts$/, "json"), "utf8"));
+      const texts = Object.entries(definitions).map(([name, one]) => [name, JSON.stringify(one)]);
+      const literal = JSON.stringify(Object.fromEntries(texts));
+      return { loader: "js", contents: `export function kubernetesDefinitions() { return ${literal}; }` };
+    });
+  },
+};
 
 /**
  * The settings of esbuild for a program of these sources, split at dynamic imports, so that the agent never loads what only the
@@ -17,6 +32,7 @@ export function bundleOptions(version) {
     platform: "node",
     target: "node20.19",
     external: ["lmdb"],
+    plugins: [bundledDefinitions],
     define: { __PRATIQUE_VERSION__: JSON.stringify(version) },
     // CommonJS libraries inside an ESM bundle still ask for require.
     banner: {

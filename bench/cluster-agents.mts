@@ -255,7 +255,7 @@ function silentOnes(since: ReadonlyMap<string, number>): () => Promise<object> {
   const wrongly = new Set<string>();
   const stream = session.request({ ":path": `${group}?watch=true` });
   stream.on("error", () => undefined);
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let rest = "";
   stream.setEncoding("utf8").on("data", (part: string) => {
     const lines = `${rest}${part}`.split("\n");
@@ -266,8 +266,8 @@ function silentOnes(since: ReadonlyMap<string, number>): () => Promise<object> {
       };
       const { name } = object.metadata;
       const is = object.status?.conditions?.find(({ type }) => type === "ManagedClusterConditionAvailable");
-      if (is?.status !== "Unknown" || told.has(name)) continue;
-      told.add(name);
+      if (is?.status !== "Unknown" || reported.has(name)) continue;
+      reported.add(name);
       const last = since.get(name);
       if (last === undefined) wrongly.add(name);
       else overdue.push(Date.now() - last - given);

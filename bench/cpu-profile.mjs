@@ -4,7 +4,7 @@ import { SourceMap } from "node:module";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** A frame in the names of the sources: `module` is `src/http/respond.ts`, `npm:protobufjs`, `node:internal/http2/core`, or `native`. */
+/** A frame in the names of the sources: `module` is `src/apiserver/respond.ts`, `npm:protobufjs`, `node:internal/http2/core`, or `native`. */
 function frameNames() {
   const maps = new Map();
   const mapOf = (url) => {
@@ -36,7 +36,7 @@ function shortPath(path) {
   return /(?:^|\/)((?:src|bench|dist)\/.*)$/.exec(path)?.[1] ?? path;
 }
 
-/** `src/http/respond.ts` → `src/http`; modules of Node by their first two words. */
+/** `src/apiserver/respond.ts` → `src/apiserver`; modules of Node by their first two words. */
 export function folderOf(module) {
   if (module.startsWith("src/")) return module.slice(0, module.lastIndexOf("/"));
   if (module.startsWith("node:")) return module.split("/").slice(0, 2).join("/");

@@ -40,7 +40,7 @@ export async function run(stage) {
   equal("machine-0 has a kubeconfig", existsSync(wrong.file), false);
   const events = await auditEvents(stage, admin);
   const readers = events
-    .filter(({ requestURI }) => requestURI.startsWith(clusterInfo))
+    .filter(({ verb, requestURI }) => verb === "get" && requestURI.startsWith(clusterInfo))
     .map(({ user }) => user.username);
   equal("users who read cluster-info", new Set(readers), new Set(["kubernetes-admin", "system:anonymous"]));
   equal(

@@ -1,25 +1,41 @@
 import { readGoPackage, type GoField, type GoPackage } from "./go-structs.mts";
 import type { EnumText, Enums } from "./openapi-enums.mts";
 import type { Inputs, OpenApi } from "./inputs.mts";
+import type { ArraySchema, Field, MapSchema, StringSchema } from "../src/apimachinery/schema.ts";
+import type {
+  PublishedDefinition,
+  PublishedField,
+  PublishedForm,
+  PublishedSchema,
+} from "../src/apis/schemas/published.ts";
 
 /** The published definitions have a form that this program does not know: the release differs from those before. */
 export class DefinitionError extends Error {
   readonly code = "definition";
 }
 
-/** Scalars of Kubernetes that are definitions of their own in OpenAPI, and the words for them in the data file. */
-const scalars: Readonly<Record<string, string>> = {
+/** Strings of Kubernetes that are definitions of their own in OpenAPI, and the formats by which a schema knows them. */
+const scalars: Readonly<Record<string, NonNullable<StringSchema["format"]>>> = {
   "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
   "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "micro-time",
-  "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "time",
+  "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "date-time",
   "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "int-or-string",
 };
 
 /** A definition whose fields are the forms of one value. OpenAPI says nothing of them. */
-const forms: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  JSONSchemaPropsOrArray: { object: "1 .JSONSchemaProps", array: "2 .JSONSchemaProps" },
-  JSONSchemaPropsOrBool: { boolean: "1 bool", object: "2 .JSONSchemaProps" },
-  JSONSchemaPropsOrStringArray: { object: "1 .JSONSchemaProps", array: "2 string" },
+const forms: Readonly<Record<string, readonly PublishedForm[]>> = {
+  JSONSchemaPropsOrArray: [
+    { json: "object", number: 1, schema: { ref: ".JSONSchemaProps" } },
+    { json: "array", number: 2, schema: { ref: ".JSONSchemaProps" } },
+  ],
+  JSONSchemaPropsOrBool: [
+    { json: "boolean", number: 1, schema: { type: "boolean" } },
+    { json: "object", number: 2, schema: { ref: ".JSONSchemaProps" } },
+  ],
+  JSONSchemaPropsOrStringArray: [
+    { json: "object", number: 1, schema: { ref: ".JSONSchemaProps" } },
+    { json: "array", number: 2, schema: { type: "string" } },
+  ],
 };
 
 interface Walk {
@@ -36,11 +52,13 @@ interface Part {
   readonly fields: readonly GoField[];
 }
 
-/** The lines of the data file: each definition that the roots reach, in the order of their names. @throws DefinitionError */
-export function definitionLines(roots: readonly string[], inputs: Inputs): readonly string[] {
+type NamedDefinition = readonly [string, PublishedDefinition];
+
+/** Each definition that the roots reach, in the order of their names. @throws DefinitionError */
+export function publishedDefinitions(roots: readonly string[], inputs: Inputs): readonly NamedDefinition[] {
   const packages = new Map<string, GoPackage>();
   const pending = [...roots];
-  const blocks = new Map<string, readonly string[]>();
+  const found = new Map<string, PublishedDefinition>();
   const walk: Walk = {
     inputs,
     packageOf: (definition) => {
@@ -54,21 +72,20 @@ export function definitionLines(roots: readonly string[], inputs: Inputs): reado
     },
   };
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
-    if (blocks.has(name)) continue;
+    if (found.has(name)) continue;
     const openApi = inputs.definitions.get(name);
     if (openApi === undefined) throw new DefinitionError(`${name} is not published`);
-    for (const [part, lines] of block(name, openApi, walk)) if (!blocks.has(part)) blocks.set(part, lines);
+    for (const [part, one] of definitionsOf(name, openApi, walk)) if (!found.has(part)) found.set(part, one);
   }
-  return [...blocks].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, lines]) => lines);
+  return [...found].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function block(name: string, openApi: OpenApi, walk: Walk): readonly (readonly [string, readonly string[]])[] {
+function definitionsOf(name: string, openApi: OpenApi, walk: Walk): readonly NamedDefinition[] {
   const type = typeName(name);
   const known = forms[type];
   if (known !== undefined) {
     walk.refer(`${packageName(name)}.JSONSchemaProps`);
-    const lines = Object.entries(known).map(([form, text]) => ` ${form} ${text}`);
-    return [[name, [line([name, "forms"], openApi.description), ...lines]]];
+    return [[name, { type: "any", ...described(openApi.description), forms: known }]];
   }
   const fields = walk.packageOf(name).get(type);
   const isScalar = scalars[name] !== undefined;
@@ -79,35 +96,35 @@ function block(name: string, openApi: OpenApi, walk: Walk): readonly (readonly [
     ) {
       throw new DefinitionError(`${name} has fields that are not published`);
     }
-    return [[name, [line([name, ...plainTokens(name, openApi)], openApi.description)]]];
+    return [[name, { ...plainDefinition(name, openApi), ...described(openApi.description) }]];
   }
-  return partBlocks({ name, of: name, openApi, fields }, walk);
+  return partDefinitions({ name, of: name, openApi, fields }, walk);
 }
 
 /** What an object without properties is: an empty struct, or any JSON. */
-function plainTokens(name: string, openApi: OpenApi): readonly string[] {
-  if (scalars[name] !== undefined) return [`scalar=${scalars[name]}`];
-  if (/\.(?:FieldsV1|RawExtension|Patch)$/.test(name)) return ["any=object"];
-  return openApi.type === "object" ? objectTokens(openApi) : ["any"];
+function plainDefinition(name: string, openApi: OpenApi): PublishedDefinition {
+  const format = scalars[name];
+  if (format !== undefined) return { type: "string", format };
+  if (/\.(?:FieldsV1|RawExtension|Patch)$/.test(name)) return { type: "any", object: true };
+  return openApi.type === "object" ? { type: "object", ...mapTypeOf(openApi), properties: {} } : { type: "any" };
 }
 
-/** The block of a struct, and those of the structs that stand in it in JSON and are messages of their own in protobuf. */
-function partBlocks(part: Part, walk: Walk): readonly (readonly [string, readonly string[]])[] {
+/** The definition of a struct, and those of the structs that stand in it in JSON and are messages of their own in protobuf. */
+function partDefinitions(part: Part, walk: Walk): readonly NamedDefinition[] {
   const { name, of, openApi } = part;
   const properties = openApi.properties ?? {};
-  const lines: (readonly [number, string])[] = [];
-  const inner: (readonly [string, readonly string[]])[] = [];
+  const fields: (readonly [string, PublishedField])[] = [];
+  const inner: NamedDefinition[] = [];
   const names: string[] = [];
   for (const { field, inlined } of members(part.fields, walk, name)) {
     if (inlined !== undefined) {
       const keys = jsonNames(inlined, walk);
       const own = walk.inputs.definitions.get(inlined.name);
-      if (own === undefined) inner.push(...partBlocks({ ...inlined, of, openApi: pick(openApi, keys) }, walk));
+      if (own === undefined) inner.push(...partDefinitions({ ...inlined, of, openApi: pick(openApi, keys) }, walk));
       else walk.refer(inlined.name);
       const label = typeName(inlined.name);
-      const number = field.number === undefined ? [] : [String(field.number)];
       const key = `${label.slice(0, 1).toLowerCase()}${label.slice(1)}`;
-      lines.push([field.number ?? -1, ` ${[key, ...number, shortened(inlined.name, name), "inline"].join(" ")}`]);
+      fields.push([key, { schema: { ref: shortened(inlined.name, name) }, ...numberOf(field), inline: true }]);
       names.push(...keys);
       continue;
     }
@@ -115,13 +132,18 @@ function partBlocks(part: Part, walk: Walk): readonly (readonly [string, readonl
     const property = properties[key];
     if (property === undefined) throw new DefinitionError(`${name} has a field ${key} that is not published`);
     names.push(key);
-    lines.push([field.number ?? -1, fieldLine(key, field, property, { part, walk })]);
+    fields.push([key, publishedField(key, field, property, { part, walk })]);
   }
   const missing = of === name ? Object.keys(properties).filter((key) => !names.includes(key)) : [];
   if (missing.length > 0) throw new DefinitionError(`${name}: no Go field for ${missing.join(", ")}`);
-  const sorted = lines.sort(([a, x], [b, y]) => a - b || (x < y ? -1 : 1)).map(([, text]) => text);
-  const description = of === name ? openApi.description : undefined;
-  return [[name, [line([name, ...objectTokens(openApi)], description), ...sorted]], ...inner];
+  const sorted = fields.sort(([x, { number: a = -1 }], [y, { number: b = -1 }]) => a - b || (x < y ? -1 : 1));
+  const definition = {
+    type: "object",
+    ...described(of === name ? openApi.description : undefined),
+    ...mapTypeOf(openApi),
+    properties: Object.fromEntries(sorted),
+  } as const;
+  return [[name, definition], ...inner];
 }
 
 interface Member {
@@ -158,109 +180,113 @@ function pick(openApi: OpenApi, names: readonly string[]): OpenApi {
   };
 }
 
-function fieldLine(key: string, field: GoField, property: OpenApi, { part, walk }: { part: Part; walk: Walk }): string {
+function publishedField(
+  key: string,
+  field: GoField,
+  property: OpenApi,
+  { part, walk }: { part: Part; walk: Walk },
+): PublishedField {
   const text = enumOf(walk.inputs.enums, part.of, key);
-  const pointer = field.pointer ? "*" : "";
-  const tokens = [
-    key,
-    ...(field.number === undefined ? [] : [String(field.number)]),
-    `${pointer}${typeWord(property, field, part.name, walk)}`,
+  return {
+    schema: {
+      ...withEnum(schemaOf(property, field, part.name, walk), text?.values),
+      ...merging(property),
+    } as PublishedSchema,
+    ...numberOf(field),
     ...presence(field, part.openApi.required?.includes(key) === true),
-    ...mergeTokens(property),
-    ...(property.default === undefined ? [] : [`default=${token(property.default)}`]),
-    ...(text === undefined ? [] : [`enum=${token(text.values)}`]),
-  ];
-  return ` ${line(tokens, text?.description ?? property.description)}`;
+    ...(field.pointer ? { pointer: true } : {}),
+    ...described(text?.description ?? property.description),
+    ...(property.default === undefined ? {} : { default: property.default }),
+  };
+}
+
+function numberOf({ number }: GoField): Pick<Field, "number"> {
+  return number === undefined ? {} : { number };
+}
+
+function described(description: string | undefined): Pick<Field, "description"> {
+  return description === undefined || description === "" ? {} : { description };
 }
 
 /** Whether the field is required, and where Go's omitempty says otherwise than that, what it says. */
-function presence(field: GoField, required: boolean): readonly string[] {
+function presence(field: GoField, required: boolean): Pick<Field, "required" | "omitEmpty"> {
   const differs = field.number !== undefined && !field.pointer && field.omitEmpty === required;
-  return [...(required ? ["required"] : []), ...(differs ? [field.omitEmpty ? "omitempty" : "always"] : [])];
+  return { ...(required ? { required } : {}), ...(differs ? { omitEmpty: field.omitEmpty } : {}) };
+}
+
+/** The values that a string may have, or each element of a list. */
+function withEnum(schema: PublishedSchema, values: readonly string[] | undefined): PublishedSchema {
+  if (values === undefined || "ref" in schema) return schema;
+  if (schema.type === "string") return { ...schema, enum: values };
+  return schema.type === "array" ? { ...schema, items: withEnum(schema.items, values) } : schema;
 }
 
 function enumOf(enums: Enums, definition: string, key: string): EnumText | undefined {
   return enums.get(definition)?.get(key);
 }
 
-function typeWord(property: OpenApi, field: GoField, name: string, walk: Walk): string {
+function schemaOf(property: OpenApi, field: GoField, name: string, walk: Walk): PublishedSchema {
   const reference = property.$ref ?? property.allOf?.[0]?.$ref;
   if (reference !== undefined) {
     const target = reference.slice(reference.lastIndexOf("/") + 1);
     walk.refer(target);
-    return scalars[target] ?? shortened(target, name);
+    const format = scalars[target];
+    return format === undefined ? { ref: shortened(target, name) } : { type: "string", format };
   }
-  const inside = (inner: OpenApi | undefined, goType: string): string =>
-    typeWord(inner ?? {}, { ...field, type: goType, repeated: false }, name, walk);
+  const inside = (inner: OpenApi | undefined, goType: string): PublishedSchema =>
+    schemaOf(inner ?? {}, { ...field, type: goType, repeated: false }, name, walk);
   switch (property.type) {
     case "boolean":
-      return "bool";
+      return { type: "boolean" };
     case "integer":
-      return property.format ?? "int64";
+      return { type: "integer", format: property.format === "int32" ? "int32" : "int64" };
     case "number":
-      return "double";
+      return { type: "number" };
     case "string":
-      return property.format === "byte" ? "bytes" : "string";
+      return property.format === "byte" ? { type: "string", format: "byte" } : { type: "string" };
     case "array": {
+      const items = inside(property.items, field.type.replace(/^\[\]\*?/, ""));
       // A named type of a list is a message of its own in protobuf.
-      const wrapped = field.repeated || field.type.startsWith("[]") ? "" : "~";
-      return `${wrapped}[]${inside(property.items, field.type.replace(/^\[\]\*?/, ""))}`;
+      return { type: "array", items, ...(field.repeated || field.type.startsWith("[]") ? {} : { wrapped: true }) };
     }
     case "object":
-      return `map:${inside(property.additionalProperties, field.type.replace(/^map\[\w+\]/, ""))}`;
+      return { type: "map", values: inside(property.additionalProperties, field.type.replace(/^map\[\w+\]/, "")) };
     default:
-      throw new DefinitionError(`${name} has a field of an unknown type: ${json(property)}`);
+      throw new DefinitionError(`${name} has a field of an unknown type: ${JSON.stringify(property)}`);
   }
 }
 
-const listStrategies: readonly (string | undefined)[] = [
-  "merge",
-  "replace",
-  "retainKeys",
-  "merge,retainKeys",
-  undefined,
-];
+const listTypes = ["atomic", "set", "map"] as const;
+const listStrategies = ["merge", "replace", "retainKeys", "merge,retainKeys"] as const;
 
-function mergeTokens(property: OpenApi): readonly string[] {
-  const type = property["x-kubernetes-list-type"];
-  const keys = property["x-kubernetes-list-map-keys"];
-  const strategy = property["x-kubernetes-patch-strategy"];
-  const mergeKey = property["x-kubernetes-patch-merge-key"];
-  if (!listStrategies.includes(strategy)) throw new DefinitionError(`unknown patch strategy ${json(strategy)}`);
-  if (strategy !== undefined && property.type !== "array") {
-    throw new DefinitionError(`the patch strategy ${strategy} is known for lists alone`);
+/** How lists and maps are merged. Of an object the definition says it, not the field. */
+function merging(
+  property: OpenApi,
+): Omit<Partial<ArraySchema>, "type" | "items"> & Partial<Pick<MapSchema, "mapType">> {
+  const { "x-kubernetes-list-map-keys": listMapKeys, "x-kubernetes-patch-merge-key": patchMergeKey } = property;
+  const listType = oneOf(listTypes, property["x-kubernetes-list-type"]);
+  const patchStrategy = oneOf(listStrategies, property["x-kubernetes-patch-strategy"]);
+  if (patchStrategy !== undefined && property.type !== "array") {
+    throw new DefinitionError(`the patch strategy ${patchStrategy} is known for lists alone`);
   }
-  return [
-    ...(type === undefined ? [] : [`list=${type}${keys === undefined ? "" : `:${keys.join(",")}`}`]),
-    ...objectTokens(property),
-    ...(strategy === undefined ? [] : [`patch=${strategy}${mergeKey === undefined ? "" : `:${mergeKey}`}`]),
-  ];
+  return {
+    ...(listType === undefined ? {} : { listType }),
+    ...(listMapKeys === undefined ? {} : { listMapKeys }),
+    ...(patchStrategy === undefined ? {} : { patchStrategy }),
+    ...(patchStrategy === undefined || patchMergeKey === undefined ? {} : { patchMergeKey }),
+    ...(property.type === "object" ? mapTypeOf(property) : {}),
+  };
 }
 
-function objectTokens(openApi: OpenApi): readonly string[] {
-  const type = openApi["x-kubernetes-map-type"];
-  return type === undefined ? [] : [`map=${type}`];
+function mapTypeOf(openApi: OpenApi): Pick<MapSchema, "mapType"> {
+  const mapType = oneOf(["atomic", "granular"] as const, openApi["x-kubernetes-map-type"]);
+  return mapType === undefined ? {} : { mapType };
 }
 
-/** Tokens, and after a bar the description, in one line of ASCII. */
-function line(tokens: readonly string[], description: string | undefined): string {
-  const spaced = tokens.find((token) => /\s/.test(token));
-  if (spaced !== undefined) throw new DefinitionError(`a space in ${spaced}`);
-  return description === undefined || description === ""
-    ? tokens.join(" ")
-    : `${tokens.join(" ")} | ${json(description).slice(1, -1).replaceAll('\\"', '"')}`;
-}
-
-function json(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[^\x20-\x7e]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
-/** JSON without a space, since tokens are parted by spaces. */
-function token(value: unknown): string {
-  return json(value).replaceAll(" ", "\\u0020");
+function oneOf<T extends string>(known: readonly T[], value: string | undefined): T | undefined {
+  const found = known.find((one) => one === value);
+  if (value !== undefined && found === undefined) throw new DefinitionError(`unknown: ${value}`);
+  return found;
 }
 
 function packageName(definition: string): string {

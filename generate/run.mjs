@@ -15,7 +15,7 @@ const { schemaFile } = await import(
   `data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`
 );
 try {
-  const file = "src/resources/generated/kubernetes-definitions.ts";
+  const file = "src/apis/generated/kubernetes-definitions.json";
   writeFileSync(root + file, schemaFile());
   process.stdout.write(`wrote ${file}\n`);
 } catch (error) {

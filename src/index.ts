@@ -3,22 +3,22 @@
 // First, since imports run in their order: nothing else runs on a Node that is too old.
 import "./require-node.ts";
 
-export { startHub } from "./hub/hub.ts";
-export type { Hub } from "./hub/hub.ts";
-export type { HubOptions } from "./hub/hub-options.ts";
-export type { LogEntry } from "./core/log-entry.ts";
-export { HubError } from "./hub/hub-error.ts";
-export type { HubErrorCode } from "./hub/hub-error.ts";
+export { startHub } from "./server/hub.ts";
+export type { Hub } from "./server/hub.ts";
+export type { HubOptions } from "./server/hub-options.ts";
+export type { LogEntry } from "./apimachinery/log-entry.ts";
+export { HubError } from "./apimachinery/hub-error.ts";
+export type { HubErrorCode } from "./apimachinery/hub-error.ts";
 
-export { join } from "./agent/join.ts";
-export { JoinError } from "./agent/join-error.ts";
-export type { JoinErrorCode } from "./agent/join-error.ts";
-export type { JoinEvent, JoinReport } from "./agent/join-event.ts";
-export type { Discovery, Joined, JoinOptions } from "./agent/join-options.ts";
-export { wallClock } from "./agent/wall-clock.ts";
+export { join } from "./agent/join/join.ts";
+export { JoinError } from "./credentials/join-error.ts";
+export type { JoinErrorCode } from "./credentials/join-error.ts";
+export type { JoinEvent, JoinReport } from "./agent/join/join-event.ts";
+export type { Discovery, Joined, JoinOptions } from "./agent/join/join-options.ts";
+export { wallClock } from "./host/wall-clock.ts";
 
-export { processWorld } from "./agent/process-world.ts";
-export type { ProcessWorldOptions } from "./agent/process-world.ts";
+export { processWorld } from "./host/process-world.ts";
+export type { ProcessWorldOptions } from "./host/process-world.ts";
 export { kubeconfigAccess } from "./client/kubeconfig-access.ts";
 export type { KubeconfigAccess, KubeconfigWorld } from "./client/kubeconfig-access.ts";
 export { remoteClient } from "./client/remote.ts";
@@ -30,22 +30,22 @@ export type { Kubeconfig } from "./client/kubeconfig.ts";
 export { resolveKubeconfig } from "./client/resolve-kubeconfig.ts";
 export type { ResolvedKubeconfig } from "./client/resolve-kubeconfig.ts";
 
-export type { Clock } from "./core/clock.ts";
-export type { ApiList, ApiObject, ObjectKey, ObjectMeta } from "./core/object.ts";
-export { StatusError } from "./core/status.ts";
-export type { Status, StatusReason } from "./core/status.ts";
+export type { Clock } from "./apimachinery/clock.ts";
+export type { ApiList, ApiObject, ObjectKey, ObjectMeta } from "./apimachinery/object.ts";
+export { StatusError } from "./apimachinery/status.ts";
+export type { Status, StatusReason } from "./apimachinery/status.ts";
 
-export type { CertificateSigningRequest } from "./resources/certificate-signing-request.ts";
-export type { ConfigMap } from "./resources/config-map.ts";
-export type { Event } from "./resources/event.ts";
-export type { Lease } from "./resources/lease.ts";
-export type { LocalSubjectAccessReview } from "./resources/local-subject-access-review.ts";
-export type { Namespace } from "./resources/namespace.ts";
-export type { Node } from "./resources/node.ts";
-export type { Pod } from "./resources/pod.ts";
-export type { Secret } from "./resources/secret.ts";
-export type { SelfSubjectAccessReview } from "./resources/self-subject-access-review.ts";
-export type { SelfSubjectReview } from "./resources/self-subject-review.ts";
-export type { ServiceAccount } from "./resources/service-account.ts";
-export type { SubjectAccessReview } from "./resources/subject-access-review.ts";
-export type { TokenReview } from "./resources/token-review.ts";
+export type { CertificateSigningRequest } from "./apis/certificate-signing-request.ts";
+export type { ConfigMap } from "./apis/config-map.ts";
+export type { Event } from "./apis/event.ts";
+export type { Lease } from "./apis/lease.ts";
+export type { LocalSubjectAccessReview } from "./apis/local-subject-access-review.ts";
+export type { Namespace } from "./apis/namespace.ts";
+export type { Node } from "./apis/node.ts";
+export type { Pod } from "./apis/pod.ts";
+export type { Secret } from "./apis/secret.ts";
+export type { SelfSubjectAccessReview } from "./apis/self-subject-access-review.ts";
+export type { SelfSubjectReview } from "./apis/self-subject-review.ts";
+export type { ServiceAccount } from "./apis/service-account.ts";
+export type { SubjectAccessReview } from "./apis/subject-access-review.ts";
+export type { TokenReview } from "./apis/token-review.ts";

@@ -6,10 +6,23 @@ import { allowedImports } from "./kits/import-table.ts";
 
 const source = resolve(import.meta.dirname, "../src");
 
-/** Rooms that may read the environment, files and the wall clock. */
-const outward: readonly string[] = ["hub", "agent", "cli"];
+/** Rooms that face the machine: they may read the environment, files and the wall clock. */
+const outward: readonly string[] = [
+  "host",
+  "ca",
+  "audit",
+  "webhooks",
+  "kubelet",
+  "bootstrap",
+  "config-files",
+  "agent",
+  "operator",
+  "policy-server",
+  "server",
+  "cli",
+];
 /** Rooms that know no runtime at all. */
-const withoutNode: readonly string[] = ["core"];
+const withoutNode: readonly string[] = ["apimachinery"];
 
 interface SourceFile {
   readonly file: string;
@@ -48,13 +61,13 @@ const rules: Readonly<Record<string, (some: readonly SourceFile[]) => readonly s
       .filter((one) => roomOf(one) !== one.room && allowedImports[one.room]?.includes(roomOf(one)) !== true)
       .map(({ file, target }) => `${file} imports ${target}`),
 
-  "with core know nothing of any runtime or package": (some) =>
+  "with apimachinery know nothing of any runtime or package": (some) =>
     some
       .flatMap(importsOf)
       .filter((one) => withoutNode.includes(one.room) && !one.target.startsWith("."))
       .map(({ file, target }) => `${file} imports ${target}`),
 
-  "other than hub, agent and cli read no environment, files or wall clock": (some) => {
+  "other than those that face the machine read no environment, files or wall clock": (some) => {
     const banned =
       /\bprocess\.(env|argv|cwd)\b|\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|from "node:(fs|fs\/promises|os|child_process)"/;
     const inward = ({ file }: SourceFile): boolean =>
@@ -72,7 +85,7 @@ const rules: Readonly<Record<string, (some: readonly SourceFile[]) => readonly s
     some
       .flatMap(importsOf)
       .filter(({ target }) => target === "prom-client" || target.startsWith("@prometheus-io/"))
-      .filter(({ file }) => file !== "hub/metrics-library.ts")
+      .filter(({ file }) => file !== "metrics/library.ts")
       .map(({ file, target }) => `${file} imports ${target}`),
 
   "throw typed errors only": (some) =>
@@ -89,32 +102,44 @@ const rules: Readonly<Record<string, (some: readonly SourceFile[]) => readonly s
 
 /** A file that breaks a rule, by the rule. */
 const broken: readonly (readonly [string, SourceFile])[] = [
-  ["import only the rooms that they may", { file: "pki/a.ts", text: 'import { b } from "../hub/b.ts";' }],
-  ["import only the rooms that they may", { file: "pki/a.ts", text: 'import type { b } from "../http/b.ts";' }],
-  ["import only the rooms that they may", { file: "pki/a/b.ts", text: 'import {\n  b,\n} from "../../http/b.ts";' }],
-  ["import only the rooms that they may", { file: "pki/a.ts", text: 'export { b } from "../authn/b.ts";' }],
+  ["import only the rooms that they may", { file: "pki/a.ts", text: 'import { b } from "../server/b.ts";' }],
+  ["import only the rooms that they may", { file: "pki/a.ts", text: 'import type { b } from "../apiserver/b.ts";' }],
+  [
+    "import only the rooms that they may",
+    { file: "pki/a/b.ts", text: 'import {\n  b,\n} from "../../apiserver/b.ts";' },
+  ],
+  ["import only the rooms that they may", { file: "pki/a.ts", text: 'export { b } from "../authentication/b.ts";' }],
   ["import only the rooms that they may", { file: "cli/a.ts", text: 'const b = await import("../storage/b.ts");' }],
   ["import only the rooms that they may", { file: "pki/a.ts", text: 'import { b } from "../../supported-node.mjs";' }],
-  ["with core know nothing of any runtime or package", { file: "core/a.ts", text: 'import { b } from "node:util";' }],
-  ["with core know nothing of any runtime or package", { file: "core/a.ts", text: 'import * as b from "yaml";' }],
+  [
+    "with apimachinery know nothing of any runtime or package",
+    { file: "apimachinery/a.ts", text: 'import { b } from "node:util";' },
+  ],
+  [
+    "with apimachinery know nothing of any runtime or package",
+    { file: "apimachinery/a.ts", text: 'import * as b from "yaml";' },
+  ],
   ...["process.env.A", "process.argv", "Date.now()", "new Date()", "Math.random()", 'from "node:fs"'].map(
     (text) =>
       [
-        "other than hub, agent and cli read no environment, files or wall clock",
+        "other than those that face the machine read no environment, files or wall clock",
         { file: "registry/a.ts", text: `const a = ${text};` },
       ] as const,
   ),
-  ["name the library of the metrics in one file", { file: "hub/a.ts", text: 'import { Gauge } from "prom-client";' }],
-  ["throw typed errors only", { file: "hub/a.ts", text: 'throw new Error("x");' }],
+  [
+    "name the library of the metrics in one file",
+    { file: "server/a.ts", text: 'import { Gauge } from "prom-client";' },
+  ],
+  ["throw typed errors only", { file: "server/a.ts", text: 'throw new Error("x");' }],
   [
     "have no default exports, no star exports and no folders for leftovers",
-    { file: "hub/a.ts", text: "export default a;" },
+    { file: "server/a.ts", text: "export default a;" },
   ],
   [
     "have no default exports, no star exports and no folders for leftovers",
-    { file: "hub/a.ts", text: 'export * from "./b.ts";' },
+    { file: "server/a.ts", text: 'export * from "./b.ts";' },
   ],
-  ["have no default exports, no star exports and no folders for leftovers", { file: "hub/utils/a.ts", text: "" }],
+  ["have no default exports, no star exports and no folders for leftovers", { file: "server/utils/a.ts", text: "" }],
 ];
 
 describe("the rooms of src", () => {

@@ -116,6 +116,18 @@ test("CI looks at each case of a title with %s", async () => {
   expect((await judged(all("failed"))).stderr).toContain(`did not pass: ${file}: ${title}\n`);
 });
 
+test("CI judges a run of some files by the rows of docs/ocm-compatibility.md that name these files", async () => {
+  const [row] = compatible;
+  if (row === undefined) throw new TypeError("the page names no test");
+  const ofFile = compatible.filter(({ file }) => file === row.file);
+  expect(await judged(ofFile, [], ["--part"])).toMatchObject({ code: 0, stderr: "" });
+  const [failing, ...rest] = ofFile;
+  expect((await judged([{ ...row, ...failing, status: "failed" }, ...rest], [], ["--part"])).stderr).toContain(
+    `did not pass: ${row.file}: ${row.title}\n`,
+  );
+  expect(await judged([peer], [], ["--part"])).toMatchObject({ code: 1 });
+});
+
 test("CI fails on a report without tests", async () => {
   const { code, stderr } = await judged([]);
   expect(code).toBe(1);

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { reasonCodes } from "../src/core/status.ts";
+import { reasonCodes } from "../src/apimachinery/status.ts";
 import { hubCommand } from "../src/cli/hub/hub-command.ts";
-import { storedResources } from "../src/resources/builtin.ts";
-import { clusterDefinitions } from "../src/resources/cluster-definitions.ts";
-import { stringAt } from "../src/resources/json-fields.ts";
+import { storedResources } from "../src/apis/builtin.ts";
+import { clusterDefinitions } from "../src/apis/cluster-definitions.ts";
+import { stringAt } from "../src/apis/json-fields.ts";
 import { allowedImports } from "./kits/import-table.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -118,10 +118,6 @@ describe("the import table", () => {
     expect(importTable(marked("docs/architecture.md", "imports"))).toEqual(sortedTable);
   });
 
-  test("of CONTRIBUTING.md is the one that is kept", () => {
-    expect(importTable(text("CONTRIBUTING.md"))).toEqual(sortedTable);
-  });
-
   test("has a room for every folder, and docs/architecture.md tells of each", () => {
     const folders = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
     const told = rows(text("docs/architecture.md")).map(([room = ""]) => room);
@@ -131,11 +127,13 @@ describe("the import table", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("is followed by one row for each file of hub/", () => {
-    const told = text("docs/architecture.md").split("## The files of `hub/`")[1] ?? "";
-    const files = readdirSync(join(root, "src/hub")).filter((file) => !file.endsWith(".test.ts"));
+  test("is followed by one row for each file of server/", () => {
+    const told = text("docs/architecture.md").split("## The files of `server/`")[1] ?? "";
+    const files = readdirSync(join(root, "src/server"), { recursive: true, encoding: "utf8" }).filter((file) =>
+      /(?<!\.test)\.ts$/.test(file),
+    );
     expect(files.length).toBeGreaterThan(15);
-    expect(files.filter((file) => !told.includes(`\`${file}\``))).toEqual([]);
+    expect(files.filter((file) => !told.includes(`\`server/${file}\``))).toEqual([]);
   });
 });
 

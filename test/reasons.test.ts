@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { logReasons, reasons } from "../src/core/reasons.ts";
+import { logReasons, reasons } from "../src/apimachinery/reasons.ts";
 
 const page = readFileSync("docs/errors.md", "utf8");
 const [, controllers = "", logLines = ""] = page.split(/^## Reasons of (?:controllers|log lines)$/m);

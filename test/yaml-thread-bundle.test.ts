@@ -19,7 +19,7 @@ async function folder(): Promise<string> {
 
 /** Reads YAML in a thread, and ends without closing it. */
 const program = `
-  import { yamlThread } from "./src/formats/yaml-thread.ts";
+  import { yamlThread } from "./src/serializer/yaml/yaml-thread.ts";
   process.stdout.write(await yamlThread().of("test").parse("a: [b, 1]", { maxCharacters: 100, maxValues: 10 }));
 `;
 
@@ -59,7 +59,7 @@ describe("the YAML thread outside of tests", () => {
     // One file for each module, as tsc writes them.
     await build({
       absWorkingDir: root,
-      entryPoints: modules.map((name) => `src/formats/${name}.ts`),
+      entryPoints: modules.map((name) => `src/serializer/yaml/${name}.ts`),
       outdir: join(dir, "formats"),
       format: "esm",
       target: "node20.19",
@@ -72,7 +72,7 @@ describe("the YAML thread outside of tests", () => {
     await writeFile(join(dir, "package.json"), '{"type":"module"}');
     await writeFile(
       join(dir, "program.js"),
-      program.replace("./src/formats/yaml-thread.ts", "./formats/yaml-thread.js"),
+      program.replace("./src/serializer/yaml/yaml-thread.ts", "./formats/yaml-thread.js"),
     );
     const { stdout } = await promisify(execFile)(process.execPath, [join(dir, "program.js")]);
     expect(stdout).toBe('{"value":{"a":["b",1]},"duplicates":[]}');

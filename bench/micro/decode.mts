@@ -1,11 +1,11 @@
 // Bodies read and objects written a second of processor time, on one core: what a request pays besides its transport.
-import { findDuplicateFields } from "../../src/core/json-duplicates.ts";
-import type { ApiObject } from "../../src/core/object.ts";
-import { badRequest } from "../../src/core/status.ts";
-import { yamlThread } from "../../src/formats/yaml-thread.ts";
-import { objectOfBody, parseBody } from "../../src/http/decode-body.ts";
-import { builtinResources } from "../../src/resources/builtin.ts";
-import type { Resource } from "../../src/resources/resource.ts";
+import { findDuplicateFields } from "../../src/apimachinery/json-duplicates.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
+import { badRequest } from "../../src/apimachinery/status.ts";
+import { yamlThread } from "../../src/serializer/yaml/yaml-thread.ts";
+import { objectOfBody, parseBody } from "../../src/apiserver/body/decode-body.ts";
+import { builtinResources } from "../../src/apis/builtin.ts";
+import type { Resource } from "../../src/apis/resource.ts";
 import { encodeObject, entryOf, objectOf } from "../../src/storage/stored-object.ts";
 import { isQuick, perCpuSecond, print, rounded } from "./measure.mts";
 

@@ -1,8 +1,8 @@
 // The graph of mode Node with many nodes and pods: how long it takes to build, what it holds, and decisions a second of processor time.
-import type { Attributes } from "../../src/authz/authorizer.ts";
-import { nodeAuthorizer } from "../../src/authz/node.ts";
-import { nodeGraph } from "../../src/authz/node-graph.ts";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { Attributes } from "../../src/authorization/authorizer.ts";
+import { nodeAuthorizer } from "../../src/authorization/node.ts";
+import { nodeGraph } from "../../src/authorization/node-graph.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { isQuick, perCpuSecond, print, rounded } from "./measure.mts";
 
 const nodes = isQuick() ? 500 : 5000;

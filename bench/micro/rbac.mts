@@ -1,15 +1,21 @@
 // RBAC decisions a second of processor time, on one core, with more and more bindings.
-import { clusterRole, clusterRoleBinding, group, rule, user } from "../../src/authz/bootstrap-policy/policy-object.ts";
-import { roleBinding } from "../../src/authz/bootstrap-policy/policy-object.ts";
-import { bootstrapPolicy } from "../../src/authz/bootstrap-policy/bootstrap-policy.ts";
-import type { Attributes } from "../../src/authz/authorizer.ts";
-import { firstDecision } from "../../src/authz/chain.ts";
-import { masters } from "../../src/authz/masters.ts";
-import { rbac } from "../../src/authz/rbac.ts";
-import { type RbacIndex, rbacIndex } from "../../src/authz/rbac-index.ts";
-import type { RbacKind, RbacObject } from "../../src/authz/rbac-types.ts";
+import {
+  clusterRole,
+  clusterRoleBinding,
+  group,
+  rule,
+  user,
+} from "../../src/authorization/bootstrap-policy/policy-object.ts";
+import { roleBinding } from "../../src/authorization/bootstrap-policy/policy-object.ts";
+import { bootstrapPolicy } from "../../src/authorization/bootstrap-policy/bootstrap-policy.ts";
+import type { Attributes } from "../../src/authorization/authorizer.ts";
+import { firstDecision } from "../../src/authorization/chain.ts";
+import { masters } from "../../src/authorization/masters.ts";
+import { rbac } from "../../src/authorization/rbac.ts";
+import { type RbacIndex, rbacIndex } from "../../src/authorization/rbac-index.ts";
+import type { RbacKind, RbacObject } from "../../src/authorization/rbac-types.ts";
 import { isAggregated, neededRules } from "../../src/controllers/objects/cluster-role-aggregation-policy.ts";
-import type { ClusterRole } from "../../src/resources/cluster-role.ts";
+import type { ClusterRole } from "../../src/apis/cluster-role.ts";
 import { isQuick, print } from "./measure.mts";
 
 /** Half ClusterRoleBindings, half RoleBindings of `edit`, each for a user of its own; on top the default policy. */

@@ -1,8 +1,8 @@
-import { jsonEqual } from "../core/equal.ts";
-import type { ApiObject } from "../core/object.ts";
-import { forbidden } from "../core/status.ts";
-import { requestLabel } from "../resources/access-request.ts";
-import { stringAt } from "../resources/json-fields.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { forbidden } from "../apimachinery/status.ts";
+import { requestLabel } from "../apis/access-request.ts";
+import { stringAt } from "../apis/json-fields.ts";
 import type { AccessCheck } from "./access-check.ts";
 import { holdsEverywhere, mayIssue, requestOfAccount, type AccountLookups } from "./account-owner.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";

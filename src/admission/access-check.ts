@@ -1,4 +1,4 @@
-import type { UserInfo } from "../core/user.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
 
 /** Something a user wants to do, beside the request that is being admitted; `*` stands for any. */
 export interface Access {

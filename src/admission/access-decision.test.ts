@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AccessDecision, AccessRequestStatus } from "../resources/access-request.ts";
+import type { AccessDecision, AccessRequestStatus } from "../apis/access-request.ts";
 import { oversteps, stampedStatus, verdictsIn, type StatusWrite } from "./access-decision.ts";
 
 const now = "2026-01-02T03:04:05Z";
@@ -59,9 +59,9 @@ describe("a decision", () => {
 
   it.each<readonly [string, StatusWrite, string]>([
     ["two at once", write({}, { accepted: true, denied: true }), "Approved and Denied at once"],
-    ["nobody", write({}, { accepted: true }, { user: "system:anonymous" }), "without a credential"],
-    ["the requester", write({ evidence: { requester: "ada" } }, { accepted: true }), "of their own"],
-    ["the requester, denying", write({ evidence: { requester: "ada" } }, { denied: true }), "of their own"],
+    ["nobody", write({}, { accepted: true }, { user: "system:anonymous" }), "needs an authenticated user"],
+    ["the requester", write({ evidence: { requester: "ada" } }, { accepted: true }), "on its own request"],
+    ["the requester, denying", write({ evidence: { requester: "ada" } }, { denied: true }), "on its own request"],
     ["no profile", write({}, { accepted: true }, { approvers: undefined }), "for no profile"],
     ["revoked before", write({ accepted: true, revoked: true }, { accepted: true, denied: true }), "it was revoked"],
     ["revoking what was not approved", write({}, { revoked: true }), "deny it instead"],

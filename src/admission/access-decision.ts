@@ -1,6 +1,6 @@
-import { jsonEqual } from "../core/equal.ts";
-import { anonymousUser } from "../core/user.ts";
-import type { AccessDecision, AccessRequestStatus, DecidedProfile } from "../resources/access-request.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import { anonymousUser } from "../apimachinery/user.ts";
+import type { AccessDecision, AccessRequestStatus, DecidedProfile } from "../apis/access-request.ts";
 
 /** A person's answer to a request, as the fields of its status say it. */
 export type Verdict = AccessDecision["verdict"];
@@ -98,14 +98,14 @@ function picked(status: AccessRequestStatus, fields: readonly (keyof AccessReque
 /** Why this verdict cannot be given now; undefined where it can. */
 function objection(verdict: Verdict, write: StatusWrite): string | undefined {
   const { stored, user, approvers } = write;
-  if (user === anonymousUser) return "nobody decides without a credential";
+  if (user === anonymousUser) return "a decision needs an authenticated user";
   const requester = stored.evidence?.requester;
   if (requester === user || (write.impersonator !== undefined && requester === write.impersonator)) {
-    return "nobody decides on a request of their own; somebody else must";
+    return "a requester cannot decide on its own request; another approver must";
   }
-  if (stored.revoked === true) return "it was revoked; the machine must ask anew";
+  if (stored.revoked === true) return "it was revoked; the machine must create a new request";
   if (verdict === "Revoked") return stored.accepted === true ? undefined : "it was not approved; deny it instead";
-  if (stored.denied === true) return "it was denied; the machine must ask anew";
+  if (stored.denied === true) return "it was denied; the machine must create a new request";
   if (verdict === "Denied") return stored.accepted === true ? "it was approved; revoke it instead" : undefined;
   if (approvers === undefined) {
     return 'it is for no profile: it names none that exists, and none is marked as default by annotation access.pratique.dev/is-default-profile: "true"';
@@ -116,9 +116,9 @@ function objection(verdict: Verdict, write: StatusWrite): string | undefined {
 }
 
 /** Of those who approve now, the one who has approved before: in an own name, under another that was impersonated, or by being impersonated. */
-function approvedBy(before: readonly AccessDecision[], people: readonly (string | undefined)[]): string | undefined {
+function approvedBy(before: readonly AccessDecision[], users: readonly (string | undefined)[]): string | undefined {
   const counted = new Set(before.flatMap(({ user, impersonator = user }) => [user, impersonator]));
-  return people.find((one) => one !== undefined && counted.has(one));
+  return users.find((one) => one !== undefined && counted.has(one));
 }
 
 /** The approvals of the profile as it is now. */

@@ -1,5 +1,5 @@
-import type { AccessProfile } from "../resources/access-profile.ts";
-import { accessGroup } from "../resources/access-request.ts";
+import type { AccessProfile } from "../apis/access-profile.ts";
+import { accessGroup } from "../apis/access-request.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 import { isWiderProfile, rightsOfProfile } from "./profile-rights.ts";

@@ -1,12 +1,12 @@
-import { rfc3339 } from "../core/clock.ts";
-import { forbiddenField, invalid, invalidObject } from "../core/field-error.ts";
-import type { ApiObject } from "../core/object.ts";
-import { StatusError, forbidden } from "../core/status.ts";
-import { anonymousUser, type UserInfo } from "../core/user.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
+import { forbiddenField, invalid, invalidObject } from "../apimachinery/field-error.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { StatusError, forbidden } from "../apimachinery/status.ts";
+import { anonymousUser, type UserInfo } from "../apimachinery/user.ts";
 import { cidrContainsIp, parseCidr } from "../policy/kubernetes/cidr.ts";
 import { parseIp } from "../policy/kubernetes/ip-address.ts";
 import type { SshPublicKey } from "../pki/ssh-public-key.ts";
-import { decidedProfile, profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
+import { decidedProfile, profileDefaults, type AccessProfile } from "../apis/access-profile.ts";
 import {
   accessGroup,
   plainAddress,
@@ -14,7 +14,7 @@ import {
   type AccessEvidence,
   type AccessRequest,
   type AccessRequestStatus,
-} from "../resources/access-request.ts";
+} from "../apis/access-request.ts";
 import { provesPossession } from "../trust/possession.ts";
 import type { Access } from "./access-check.ts";
 import { oversteps, stampedStatus, verdictsIn } from "./access-decision.ts";
@@ -95,9 +95,10 @@ async function checkAsked(
 
 /** @throws StatusError TooManyRequests; whoever fills a share of the places keeps the rest free for others. */
 function checkPending({ lookups, maxPending }: AccessRequestsOptions, address: string): void {
-  if (lookups.pending() >= maxPending) throw tooMany("that nobody has answered yet");
+  if (lookups.pending() >= maxPending) throw tooMany("that no approver has decided on yet");
   const share = Math.ceil(maxPending / shares);
-  if ((lookups.pendingFrom?.(address) ?? 0) >= share) throw tooMany("from this address that nobody has answered yet");
+  if ((lookups.pendingFrom?.(address) ?? 0) >= share)
+    throw tooMany("from this address that no approver has decided on yet");
 }
 
 const shares = 4;
@@ -112,16 +113,11 @@ function checkModest(request: AdmissionRequest, object: ApiObject): void {
       ? [forbiddenField("metadata.finalizers", "a request has none when it is made")]
       : []),
     ...((object.metadata.ownerReferences ?? []).length > 0
-      ? [forbiddenField("metadata.ownerReferences", "a request belongs to nobody")]
+      ? [forbiddenField("metadata.ownerReferences", "ownerReferences are not allowed")]
       : []),
     // Approvers select by labels: who is selected must not be who says so.
     ...(Object.keys(object.metadata.labels ?? {}).length > 0
-      ? [
-          forbiddenField(
-            "metadata.labels",
-            "labels are put on by those who decide; what a machine says of itself belongs into spec.claims",
-          ),
-        ]
+      ? [forbiddenField("metadata.labels", "only approvers set labels; a machine describes itself in spec.claims")]
       : []),
     ...Object.keys(object.metadata.annotations ?? {})
       .filter(isOurs)
@@ -194,7 +190,7 @@ function provenOr(
   const proves = (caPin: string): boolean =>
     provesPossession(key, { name, fingerprint: key.fingerprint, caPin }, proof);
   if (pins.some(proves)) return "Proven";
-  const why = `its proof is not of this key, name and CA (${pins.join(" or ")}): if the machine saw another CA, somebody stands between it and this API`;
+  const why = `its proof is not of this key, name and CA (${pins.join(" or ")}): if the machine saw another CA, its connection to this API was intercepted`;
   throw forbidden(resource, name, why);
 }
 

@@ -1,15 +1,15 @@
-import { decodeObject } from "../core/decode.ts";
-import { forbiddenField, invalidObject, type FieldError } from "../core/field-error.ts";
-import type { JsonObject } from "../core/json-value.ts";
-import type { ApiObject } from "../core/object.ts";
-import { forbidden } from "../core/status.ts";
-import type { UserInfo } from "../core/user.ts";
-import { accessProfiles } from "../resources/access-profile.ts";
-import { accessGroup, accessRequests, readKey, type AccessRequest } from "../resources/access-request.ts";
-import { configMaps } from "../resources/config-map.ts";
-import { kindOf } from "../resources/resource.ts";
-import { secrets } from "../resources/secret.ts";
-import { serviceAccounts } from "../resources/service-account.ts";
+import { decodeObject } from "../apimachinery/decode.ts";
+import { forbiddenField, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
+import type { JsonObject } from "../apimachinery/json-value.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { forbidden } from "../apimachinery/status.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
+import { accessProfiles } from "../apis/access-profile.ts";
+import { accessGroup, accessRequests, readKey, type AccessRequest } from "../apis/access-request.ts";
+import { configMaps } from "../apis/config-map.ts";
+import { kindOf } from "../apis/resource.ts";
+import { secrets } from "../apis/secret.ts";
+import { serviceAccounts } from "../apis/service-account.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { answeredReview, type ReviewNotes, type ReviewPatch, type ReviewStage } from "./review-answer.ts";
 import { reviewedRequest, type ReviewedKinds } from "./review-request.ts";
@@ -153,5 +153,5 @@ function checkStamped({ resource, name, user }: AdmissionRequest, next: AccessRe
   const added = after.slice(before.length);
   const isKept = JSON.stringify(after.slice(0, before.length)) === JSON.stringify(before);
   if (isKept && added.length <= 1 && added.every((decision) => decision.user === user.username)) return;
-  throw forbidden(resource, name, "decisions are stamped by the access webhook, and by nobody else");
+  throw forbidden(resource, name, "only the access webhook writes the user and time of decisions");
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { accessObject, accessProfile } from "../../test/kits/access-object.ts";
-import type { ApiObject } from "../core/object.ts";
-import type { AccessProfile } from "../resources/access-profile.ts";
-import type { AccessRequest } from "../resources/access-request.ts";
-import { serviceAccounts } from "../resources/service-account.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { AccessProfile } from "../apis/access-profile.ts";
+import type { AccessRequest } from "../apis/access-request.ts";
+import { serviceAccounts } from "../apis/service-account.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { accessTokenAdmission } from "./access-tokens.ts";
 

@@ -1,9 +1,9 @@
-import type { ApiObject } from "../core/object.ts";
-import { forbidden, type StatusError } from "../core/status.ts";
-import { serviceAccountUser } from "../core/user.ts";
-import { profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
-import type { AccessRequest } from "../resources/access-request.ts";
-import { fieldsAt, numberAt, stringsAt, type Fields } from "../resources/json-fields.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { forbidden, type StatusError } from "../apimachinery/status.ts";
+import { serviceAccountUser } from "../apimachinery/user.ts";
+import { profileDefaults, type AccessProfile } from "../apis/access-profile.ts";
+import type { AccessRequest } from "../apis/access-request.ts";
+import { fieldsAt, numberAt, stringsAt, type Fields } from "../apis/json-fields.ts";
 import type { AccessCheck } from "./access-check.ts";
 import { accessOwner, holdsEverywhere, mayIssue, requestOfAccount, type AccountLookups } from "./account-owner.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
@@ -70,12 +70,12 @@ function profileOf(
 ): AccessProfile {
   const { accepted, revoked, decisions = [] } = asked?.status ?? {};
   if (asked === undefined || accepted !== true || revoked === true || asked.metadata.deletionTimestamp !== undefined) {
-    throw refused(request, "its access request is over; the machine must ask anew");
+    throw refused(request, "its access request is over; the machine must create a new request");
   }
   const decided = decisions.findLast(({ verdict }) => verdict === "Approved")?.profile?.name;
   const profile = lookups.profileOf(decided ?? asked.spec.profile);
   if (profile === undefined)
-    throw refused(request, "the profile of its access request is gone; the machine must ask anew");
+    throw refused(request, "the profile of its access request is gone; the machine must create a new request");
   return profile;
 }
 

@@ -1,6 +1,6 @@
-import type { ApiObject } from "../core/object.ts";
-import type { UserInfo } from "../core/user.ts";
-import { accessGroup, type AccessRequest } from "../resources/access-request.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
+import { accessGroup, type AccessRequest } from "../apis/access-request.ts";
 import type { Access, AccessCheck } from "./access-check.ts";
 
 /** What there is already, asked about anew each time. */

@@ -1,7 +1,7 @@
-import { isJsonObject, ownValue, type JsonObject } from "../core/json-value.ts";
-import { apiVersionOf, type ApiObject } from "../core/object.ts";
-import type { UserInfo } from "../core/user.ts";
-import { kindOf, type Resource } from "../resources/resource.ts";
+import { isJsonObject, ownValue, type JsonObject } from "../apimachinery/json-value.ts";
+import { apiVersionOf, type ApiObject } from "../apimachinery/object.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
+import { kindOf, type Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { admissionNamespace } from "./request-match.ts";
 

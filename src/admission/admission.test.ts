@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { configMaps } from "../resources/config-map.ts";
-import { namespaces } from "../resources/namespace.ts";
-import type { Resource } from "../resources/resource.ts";
+import { configMaps } from "../apis/config-map.ts";
+import { namespaces } from "../apis/namespace.ts";
+import type { Resource } from "../apis/resource.ts";
 import { admissionChain, type AdmissionPlugin, type AdmissionRequest } from "./admission.ts";
 
 function request(resource: Resource): AdmissionRequest {

@@ -1,7 +1,7 @@
-import type { JsonObject } from "../core/json-value.ts";
-import type { ApiObject } from "../core/object.ts";
-import type { UserInfo } from "../core/user.ts";
-import type { RequestSource, Resource } from "../resources/resource.ts";
+import type { JsonObject } from "../apimachinery/json-value.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
+import type { RequestSource, Resource } from "../apis/resource.ts";
 
 /** One write on its way to the store, as admission sees it. Source: apiserver pkg/admission Attributes. */
 export interface AdmissionRequest {

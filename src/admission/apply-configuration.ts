@@ -1,12 +1,12 @@
-import { isJsonArray, isJsonObject, type JsonObject } from "../core/json-value.ts";
-import { appliedProblem } from "../core/managed-fields/check-applied.ts";
-import { mergeObjects } from "../core/managed-fields/merge-objects.ts";
-import { fieldElement, elementText } from "../core/managed-fields/path-element.ts";
-import { namedField, shapeOf } from "../core/managed-fields/shape.ts";
-import { endsStep, type Pace } from "../core/pace.ts";
-import { PatchError } from "../core/patch-error.ts";
-import type { Schema } from "../core/schema.ts";
-import type { Steps } from "../core/steps.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../apimachinery/json-value.ts";
+import { appliedProblem } from "../apimachinery/managed-fields/check-applied.ts";
+import { mergeObjects } from "../apimachinery/managed-fields/merge-objects.ts";
+import { fieldElement, elementText } from "../apimachinery/managed-fields/path-element.ts";
+import { namedField, shapeOf } from "../apimachinery/managed-fields/shape.ts";
+import { endsStep, type Pace } from "../apimachinery/step-budget.ts";
+import { PatchError } from "../apimachinery/patch-error.ts";
+import type { Schema } from "../apimachinery/schema.ts";
+import type { Steps } from "../apimachinery/steps.ts";
 
 /**
  * The object with a configuration merged into it; the owners of its fields stay the same. Source: apiserver

@@ -1,5 +1,5 @@
-import { StatusError } from "../core/status.ts";
-import { mastersGroup } from "../core/user.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import { mastersGroup } from "../apimachinery/user.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 
 export interface CertificateRequestLimitOptions {

@@ -1,7 +1,7 @@
-import type { ApiObject } from "../core/object.ts";
-import { forbidden } from "../core/status.ts";
-import type { UserInfo } from "../core/user.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { forbidden } from "../apimachinery/status.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 /** Whether `user` may use `verb` (`approve`, `sign`) on the resource `signers` of that exact name in group certificates.k8s.io. */

@@ -1,5 +1,5 @@
-import { clientSigner, wantsApiAccess } from "../resources/add-on-access.ts";
-import { managedClusterAddOns } from "../resources/managed-cluster.ts";
+import { clientSigner, wantsApiAccess } from "../apis/add-on-access.ts";
+import { managedClusterAddOns } from "../apis/managed-cluster.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 import { approvalRights, requireRights } from "./required-rights.ts";

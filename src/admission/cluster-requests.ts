@@ -1,6 +1,6 @@
-import { forbidden } from "../core/status.ts";
-import { addOnNameLabel, agentOf, clusterNameLabel } from "../resources/managed-cluster.ts";
-import { stringAt } from "../resources/json-fields.ts";
+import { forbidden } from "../apimachinery/status.ts";
+import { addOnNameLabel, agentOf, clusterNameLabel } from "../apis/managed-cluster.ts";
+import { stringAt } from "../apis/json-fields.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 import { isAgent } from "./managed-cluster-agent.ts";
 

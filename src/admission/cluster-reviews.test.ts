@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { JsonObject } from "../core/json-value.ts";
+import type { JsonObject } from "../apimachinery/json-value.ts";
 import type { AccessCheck } from "./access-check.ts";
 import { clusterAddOnAdmission } from "./cluster-add-ons.ts";
 import { clusterReviews } from "./cluster-reviews.ts";

@@ -1,9 +1,9 @@
-import { jsonEqual } from "../core/equal.ts";
-import type { JsonObject } from "../core/json-value.ts";
-import { clusterDefinitions } from "../resources/cluster-definitions.ts";
-import type { CustomResourceDefinition } from "../resources/custom/crd-object.ts";
-import { customKinds } from "../resources/custom/custom-kind.ts";
-import { addOnGroup, clusterGroup } from "../resources/managed-cluster.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import type { JsonObject } from "../apimachinery/json-value.ts";
+import { clusterDefinitions } from "../apis/cluster-definitions.ts";
+import type { CustomResourceDefinition } from "../apis/custom/crd-object.ts";
+import { customKinds } from "../apis/custom/custom-kind.ts";
+import { addOnGroup, clusterGroup } from "../apis/managed-cluster.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { answeredReview, fieldsIn, type ReviewPatch, type ReviewStage } from "./review-answer.ts";
 import { reviewedRequest, type ReviewedKinds } from "./review-request.ts";

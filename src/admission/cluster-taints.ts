@@ -1,5 +1,5 @@
-import { invalid, type FieldError } from "../core/field-error.ts";
-import type { ClusterTaint } from "../resources/managed-cluster.ts";
+import { invalid, type FieldError } from "../apimachinery/field-error.ts";
+import type { ClusterTaint } from "../apis/managed-cluster.ts";
 
 /**
  * The taints of a cluster with the times since when they hold, or what is wrong with times that were given: whoever writes a taint

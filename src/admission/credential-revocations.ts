@@ -1,9 +1,9 @@
-import { forbidden } from "../core/status.ts";
-import type { ApiObject } from "../core/object.ts";
-import { revokedText } from "../resources/credential-revocation.ts";
-import { accessGroup } from "../resources/access-request.ts";
-import { stringAt } from "../resources/json-fields.ts";
-import { credentialOf, lockOutAnnotation, revocationIndex } from "../resources/revocation-index.ts";
+import { forbidden } from "../apimachinery/status.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { revokedText } from "../apis/credential-revocation.ts";
+import { accessGroup } from "../apis/access-request.ts";
+import { stringAt } from "../apis/json-fields.ts";
+import { credentialOf, lockOutAnnotation, revocationIndex } from "../apis/revocation-index.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 
 export interface CredentialRevocationOptions {
@@ -36,12 +36,12 @@ export function credentialRevocationAdmission(options: CredentialRevocationOptio
         throw forbidden(resource, name, why);
       };
       if (options.size() >= maxRevocations) {
-        refused(`there are ${maxRevocations} revocations already; delete those that nobody needs any more`);
+        refused(`there are ${maxRevocations} revocations already; delete those that are no longer needed`);
       }
       if (stringAt(object, "spec", "user") === options.operator) {
         const named = JSON.stringify(options.operator);
         refused(
-          `the hub makes a certificate for ${named} at each start, and nobody could ever use one again: revoke its certificate by the fingerprint, and restart the hub for another`,
+          `the hub makes a certificate for ${named} at each start, and no such certificate could be used again: revoke its certificate by the fingerprint, and restart the hub for another`,
         );
       }
       const isMeant = object.metadata.annotations?.[lockOutAnnotation] === "accepted";

@@ -1,11 +1,11 @@
-import type { ApiObject } from "../core/object.ts";
-import type { Pace } from "../core/pace.ts";
-import type { Steps } from "../core/steps.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Pace } from "../apimachinery/step-budget.ts";
+import type { Steps } from "../apimachinery/steps.ts";
 import { authorizerValue, requestResourceValue } from "../policy/kubernetes/authorizer-functions.ts";
 import { requestVariable } from "./admission-review.ts";
-import { authorizationBook, type Authorize } from "./authorization-book.ts";
+import { cachingAuthorizer, type Authorize } from "./caching-authorizer.ts";
 import type { ExpressionInputs } from "./expression-run.ts";
-import { presentedObjects, type Presentation } from "./presented.ts";
+import { presentedObjects, type Presentation } from "./versioned-attributes.ts";
 import { admissionNamespace } from "./request-match.ts";
 
 /** Waits until the next step of expensive expressions of a request of this user may run. */
@@ -27,7 +27,7 @@ export interface Case extends Presentation {
 export async function judged<T>(subject: Case, judge: (inputs: ExpressionInputs) => Steps<T>): Promise<T> {
   const { request, resource, authorize, turn, namespace, params } = subject;
   const { object = null, oldObject = null } = await presentedObjects(subject);
-  const { ask, settled } = authorizationBook(authorize, request.user);
+  const { ask, settled } = cachingAuthorizer(authorize, request.user);
   const { subresource, name } = request;
   const { group, plural } = request.resource;
   const inputs: ExpressionInputs = {

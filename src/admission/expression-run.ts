@@ -2,10 +2,10 @@ import { CelError } from "../policy/cel/cel-error.ts";
 import type { CelProgram } from "../policy/cel/compile.ts";
 import type { CelType } from "../policy/cel/types.ts";
 import type { CelValue } from "../policy/cel/values.ts";
-import type { JsonObject } from "../core/json-value.ts";
-import { endsStep, type Pace } from "../core/pace.ts";
-import type { Steps } from "../core/steps.ts";
-import { compileExpression, type ExpressionScope } from "../resources/admission-expression.ts";
+import type { JsonObject } from "../apimachinery/json-value.ts";
+import { endsStep, type Pace } from "../apimachinery/step-budget.ts";
+import type { Steps } from "../apimachinery/steps.ts";
+import { compileExpression, type ExpressionScope } from "../apis/admission-expression.ts";
 
 /** An expression of a stored webhook or policy. */
 export interface Expression {

@@ -1,5 +1,5 @@
-import { jsonEqual } from "../core/equal.ts";
-import type { UserInfo } from "../core/user.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
 import {
   agentGroups,
   agentOf,
@@ -7,7 +7,7 @@ import {
   deciderAnnotation,
   managedClustersGroup,
   type ManagedCluster,
-} from "../resources/managed-cluster.ts";
+} from "../apis/managed-cluster.ts";
 
 /** What the hub alone says of a cluster. */
 const hubConditions: readonly string[] = [clusterCondition.accepted, clusterCondition.clock, clusterCondition.deleting];

@@ -1,10 +1,10 @@
-import { rfc3339 } from "../core/clock.ts";
-import { invalid, invalidObject, type FieldError } from "../core/field-error.ts";
-import { dnsLabelProblems } from "../core/names.ts";
-import type { ApiObject } from "../core/object.ts";
-import { forbidden, StatusError } from "../core/status.ts";
-import type { UserInfo } from "../core/user.ts";
-import { stringAt, withField, withMetadata } from "../resources/json-fields.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
+import { invalid, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
+import { dnsLabelProblems } from "../apimachinery/names.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { forbidden, StatusError } from "../apimachinery/status.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
+import { stringAt, withField, withMetadata } from "../apis/json-fields.ts";
 import {
   agentsAnnotation,
   clusterFinalizer,
@@ -18,8 +18,8 @@ import {
   registerGroup,
   requesterAnnotation,
   type ManagedCluster,
-} from "../resources/managed-cluster.ts";
-import type { Resource } from "../resources/resource.ts";
+} from "../apis/managed-cluster.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { stampedTaints } from "./cluster-taints.ts";
@@ -77,11 +77,11 @@ async function withoutHubRecords(
   const { finalizers = [], annotations = {} } = object.metadata;
   const isHeld = finalizers.includes(clusterFinalizer);
   const isClaimed = Object.hasOwn(annotations, agentsAnnotation) || Object.hasOwn(annotations, denialReasonAnnotation);
-  const isBelieved = !isClaimed || (await mayAccept(may, user, name));
+  const isAuthorized = !isClaimed || (await mayAccept(may, user, name));
   const { [agentsAnnotation]: _record, [denialReasonAnnotation]: _denial, ...others } = annotations;
   return withMetadata(object, {
     ...(isHeld ? { finalizers: finalizers.filter((one) => one !== clusterFinalizer) } : {}),
-    ...(isBelieved ? {} : { annotations: others }),
+    ...(isAuthorized ? {} : { annotations: others }),
   });
 }
 

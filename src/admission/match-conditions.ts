@@ -1,6 +1,6 @@
-import type { Steps } from "../core/steps.ts";
+import type { Steps } from "../apimachinery/steps.ts";
 import { boolType } from "../policy/cel/types.ts";
-import type { MatchCondition } from "../resources/admission-match.ts";
+import type { MatchCondition } from "../apis/admission-match.ts";
 import {
   evaluateInSteps,
   matchConditionBudget,

@@ -1,5 +1,5 @@
-import type { ApiObject } from "../core/object.ts";
-import { fieldListAt, stringAt, type Fields } from "../resources/json-fields.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { fieldListAt, stringAt, type Fields } from "../apis/json-fields.ts";
 
 const annotation = "kubernetes.io/enforce-mountable-secrets";
 /** What Go reads as true. Source: strconv.ParseBool. */

@@ -1,9 +1,9 @@
-import { jsonEqual } from "../core/equal.ts";
-import type { ApiObject } from "../core/object.ts";
-import type { Pace } from "../core/pace.ts";
-import { StatusError, forbidden, notFound, type StatusReason } from "../core/status.ts";
-import type { Steps } from "../core/steps.ts";
-import { kindOf } from "../resources/resource.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Pace } from "../apimachinery/step-budget.ts";
+import { StatusError, forbidden, notFound, type StatusReason } from "../apimachinery/status.ts";
+import type { Steps } from "../apimachinery/steps.ts";
+import { kindOf } from "../apis/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
 import { judged, type Case } from "./expression-inputs.ts";
 import { evaluateInSteps, newMeter, validationBudget, withVariables, type ExpressionInputs } from "./expression-run.ts";
@@ -11,7 +11,7 @@ import { judgeConditions } from "./match-conditions.ts";
 import type { BindingTarget, CompiledMutatingPolicy, CompiledMutation } from "./policy.ts";
 import { policyInvocations, type PolicyInvocation, type PolicyPluginOptions } from "./policy-invocations.ts";
 import { mutationPatch, patchProblem, patchedObject, type MutationPatch } from "./policy-patch.ts";
-import { changedObject } from "./presented.ts";
+import { changedObject } from "./versioned-attributes.ts";
 import { newReinvocation, requireReinvocation, type Reinvocation } from "./reinvocation.ts";
 import { isExempt, isNamespaceKind } from "./request-match.ts";
 

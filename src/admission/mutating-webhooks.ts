@@ -1,15 +1,15 @@
-import { decodeObject } from "../core/decode.ts";
-import { DecodeError } from "../core/decode-error.ts";
-import { jsonEqual } from "../core/equal.ts";
-import { applyJsonPatch } from "../core/json-patch.ts";
-import { isJsonArray, isJsonObject } from "../core/json-value.ts";
-import type { ApiObject } from "../core/object.ts";
-import { PatchError } from "../core/patch-error.ts";
-import { internalError } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import { decodeObject } from "../apimachinery/decode.ts";
+import { DecodeError } from "../apimachinery/decode-error.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import { applyJsonPatch } from "../apimachinery/json-patch.ts";
+import { isJsonArray, isJsonObject } from "../apimachinery/json-value.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { PatchError } from "../apimachinery/patch-error.ts";
+import { internalError } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
 import { isExempt } from "./request-match.ts";
-import { changedObject } from "./presented.ts";
+import { changedObject } from "./versioned-attributes.ts";
 import { newReinvocation, requireReinvocation, type Reinvocation } from "./reinvocation.ts";
 import {
   allWebhooksMs,

@@ -1,5 +1,5 @@
-import type { ApiObject } from "../core/object.ts";
-import { forbidden, notFound } from "../core/status.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { forbidden, notFound } from "../apimachinery/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 /** Namespaces that nobody may delete. */

@@ -1,4 +1,4 @@
-import { jsonEqual } from "../core/equal.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 import { approvalRights, requireRights } from "./required-rights.ts";

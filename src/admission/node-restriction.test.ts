@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
-import { certificateSigningRequests } from "../resources/certificate-signing-request.ts";
-import { configMaps } from "../resources/config-map.ts";
-import { csiNodes } from "../resources/csi-node.ts";
-import { leases } from "../resources/lease.ts";
-import { nodes } from "../resources/node.ts";
-import { pods } from "../resources/pod.ts";
-import type { Resource } from "../resources/resource.ts";
-import { serviceAccounts } from "../resources/service-account.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import { certificateSigningRequests } from "../apis/certificate-signing-request.ts";
+import { configMaps } from "../apis/config-map.ts";
+import { csiNodes } from "../apis/csi-node.ts";
+import { leases } from "../apis/lease.ts";
+import { nodes } from "../apis/node.ts";
+import { pods } from "../apis/pod.ts";
+import type { Resource } from "../apis/resource.ts";
+import { serviceAccounts } from "../apis/service-account.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 
@@ -34,7 +34,7 @@ interface Asked extends Partial<Omit<AdmissionRequest, "object" | "oldObject">> 
 }
 
 /** Nothing when it is let pass, else what the client is told. */
-async function told(resource: Resource, asked: Asked): Promise<string> {
+async function reported(resource: Resource, asked: Asked): Promise<string> {
   const plugin = nodeRestriction({
     podOf: (_namespace, name) => [ownPod, otherPod].find(({ metadata }) => metadata.name === name),
     nodeOf: (name) => (name === "n1" ? node : undefined),
@@ -75,12 +75,12 @@ describe("whoever is no node", () => {
     { username: "ann", groups: ["system:nodes"] },
     { username: "system:node:n1", groups: [] },
   ])("is not limited: %j", async (user) => {
-    expect(await told(nodes, { user, name: "n2", object: node })).toBe("");
+    expect(await reported(nodes, { user, name: "n2", object: node })).toBe("");
   });
 
   it("but says so may write nothing without a name", async () => {
     const user = { username: "system:node:", groups: ["system:nodes"] };
-    expect(await told(configMaps, { user, object: {} })).toContain("could not determine node from user");
+    expect(await reported(configMaps, { user, object: {} })).toContain("could not determine node from user");
   });
 });
 
@@ -101,7 +101,7 @@ describe("a Node", () => {
     "plain",
     "xkubernetes.io/b",
   ])("may have the label %s", async (key) => {
-    expect(await told(nodes, { object: withLabels(key) })).toBe("");
+    expect(await reported(nodes, { object: withLabels(key) })).toBe("");
   });
 
   it.each([
@@ -114,18 +114,20 @@ describe("a Node", () => {
     "xkubelet.kubernetes.io/b",
   ])("may not have the label %s", async (key) => {
     const list = `nodes "n1" is forbidden: node "n1" is not allowed to set the following labels: ${key}`;
-    expect(await told(nodes, { object: withLabels(key) })).toBe(list);
+    expect(await reported(nodes, { object: withLabels(key) })).toBe(list);
     const change = `nodes "n1" is forbidden: is not allowed to modify labels: ${key}`;
-    expect(await told(nodes, { operation: "UPDATE", object: withLabels(key), oldObject: node })).toBe(change);
-    expect(await told(nodes, { operation: "UPDATE", object: node, oldObject: withLabels(key) })).toBe(change);
-    expect(await told(nodes, { operation: "UPDATE", object: withLabels(key), oldObject: withLabels(key) })).toBe("");
+    expect(await reported(nodes, { operation: "UPDATE", object: withLabels(key), oldObject: node })).toBe(change);
+    expect(await reported(nodes, { operation: "UPDATE", object: node, oldObject: withLabels(key) })).toBe(change);
+    expect(await reported(nodes, { operation: "UPDATE", object: withLabels(key), oldObject: withLabels(key) })).toBe(
+      "",
+    );
   });
 
   it("is not changed by another, nor in its taints and owners", async () => {
-    expect(await told(nodes, { name: "n2", object: node })).toContain('not allowed to modify node "n2"');
-    expect(await told(nodes, { name: "n2", operation: "DELETE" })).toContain('not allowed to modify node "n2"');
+    expect(await reported(nodes, { name: "n2", object: node })).toContain('not allowed to modify node "n2"');
+    expect(await reported(nodes, { name: "n2", operation: "DELETE" })).toContain('not allowed to modify node "n2"');
     const changed = (change: object): Promise<string> =>
-      told(nodes, { operation: "UPDATE", object: { ...node, ...change }, oldObject: node });
+      reported(nodes, { operation: "UPDATE", object: { ...node, ...change }, oldObject: node });
     expect(await changed({ spec: { taints: [{ key: "a", effect: "NoSchedule" }] } })).toContain("modify taints");
     expect(await changed({ metadata: { ...node.metadata, ownerReferences: [owner] } })).toContain("ownerReferences");
     expect(await changed({ spec: { configSource: { configMap: { name: "c" } } } })).toContain("configSource");
@@ -164,25 +166,29 @@ describe("a pod", () => {
     [mirror({}, { volumes: [{ projected: { sources: [{ later: {} }] } }] }), "reference something unknown"],
     [mirror({}, { resourceClaims: [{ name: "r" }] }), "reference resourceclaims"],
   ])("%j is created, or not: %s", async (object, expected) => {
-    const text = await told(pods, { name: "m", object });
+    const text = await reported(pods, { name: "m", object });
     expect(expected === "" ? [text] : text).toContain(expected);
   });
 
   it("of another node is not changed, evicted or deleted", async () => {
-    expect(await told(pods, { name: "q", operation: "DELETE", oldObject: otherPod })).toContain("can only delete pods");
-    expect(await told(pods, { name: "p", operation: "DELETE", oldObject: ownPod })).toBe("");
-    expect(await told(pods, { name: "q", subresource: "eviction", object: {} })).toContain("can only evict pods");
+    expect(await reported(pods, { name: "q", operation: "DELETE", oldObject: otherPod })).toContain(
+      "can only delete pods",
+    );
+    expect(await reported(pods, { name: "p", operation: "DELETE", oldObject: ownPod })).toBe("");
+    expect(await reported(pods, { name: "q", subresource: "eviction", object: {} })).toContain("can only evict pods");
     const status = { operation: "UPDATE", subresource: "status" } as const;
-    expect(await told(pods, { ...status, object: ownPod, oldObject: otherPod })).toContain(
+    expect(await reported(pods, { ...status, object: ownPod, oldObject: otherPod })).toContain(
       "can only update pod status",
     );
-    expect(await told(pods, { ...status, object: ownPod, oldObject: ownPod })).toBe("");
+    expect(await reported(pods, { ...status, object: ownPod, oldObject: ownPod })).toBe("");
     const labelled = { ...ownPod, metadata: { ...ownPod.metadata, labels: { a: "b" } } };
-    expect(await told(pods, { ...status, object: labelled, oldObject: ownPod })).toContain("cannot update labels");
-    expect(await told(pods, { operation: "UPDATE", object: ownPod, oldObject: ownPod })).toContain(
+    expect(await reported(pods, { ...status, object: labelled, oldObject: ownPod })).toContain("cannot update labels");
+    expect(await reported(pods, { operation: "UPDATE", object: ownPod, oldObject: ownPod })).toContain(
       "unexpected operation",
     );
-    expect(await told(pods, { subresource: "binding", object: {} })).toContain('unexpected pod subresource "binding"');
+    expect(await reported(pods, { subresource: "binding", object: {} })).toContain(
+      'unexpected pod subresource "binding"',
+    );
   });
 });
 
@@ -201,18 +207,18 @@ describe("a token", () => {
     [{ boundObjectRef: { ...bound, name: "q" } }, "scheduled on a different node"],
     [{ boundObjectRef: { ...bound, name: "nobody" } }, 'pods "nobody" not found'],
   ])("of %j is given, or not: %s", async (spec, expected) => {
-    const text = await told(serviceAccounts, { name: "sa", subresource: "token", object: { spec } });
+    const text = await reported(serviceAccounts, { name: "sa", subresource: "token", object: { spec } });
     expect(expected === "" ? [text] : text).toContain(expected);
   });
 });
 
 describe("what else a node writes", () => {
   it("is its own lease and CSINode", async () => {
-    expect(await told(leases, { namespace: "kube-node-lease" })).toBe("");
-    expect(await told(leases, { namespace: "kube-node-lease", name: "n2" })).toContain("same name");
-    expect(await told(leases, {})).toContain('in the "kube-node-lease" system namespace');
-    expect(await told(csiNodes, {})).toBe("");
-    expect(await told(csiNodes, { name: "n2", operation: "DELETE" })).toContain("same name");
+    expect(await reported(leases, { namespace: "kube-node-lease" })).toBe("");
+    expect(await reported(leases, { namespace: "kube-node-lease", name: "n2" })).toContain("same name");
+    expect(await reported(leases, {})).toContain('in the "kube-node-lease" system namespace');
+    expect(await reported(csiNodes, {})).toBe("");
+    expect(await reported(csiNodes, { name: "n2", operation: "DELETE" })).toContain("same name");
   });
 
   it("are requests for certificates of its own name", async () => {
@@ -220,7 +226,7 @@ describe("what else a node writes", () => {
       spec: { signerName, request: Buffer.from(commonName).toString("base64") },
     });
     const client = "kubernetes.io/kube-apiserver-client-kubelet";
-    const ask = (object: object): Promise<string> => told(certificateSigningRequests, { name: "r", object });
+    const ask = (object: object): Promise<string> => reported(certificateSigningRequests, { name: "r", object });
     expect(await ask(csr(client, "system:node:n1"))).toBe("");
     expect(await ask(csr(client, "system:node:n2"))).toContain("CN=system:node:n1");
     expect(await ask(csr("kubernetes.io/kubelet-serving", "system:node:n"))).toContain("CN=system:node:n1");

@@ -1,8 +1,8 @@
-import { forbidden, notFound, type StatusError } from "../core/status.ts";
-import type { ApiObject } from "../core/object.ts";
-import { nodeNameOf, nodeUserPrefix } from "../core/user.ts";
-import { arrayAt, fieldListAt, isSameJson, isTrueAt, stringAt, stringsAt, valueAt } from "../resources/json-fields.ts";
-import { apiReferenceOf, mirrorPodAnnotation, podAudiences } from "../resources/pod-references.ts";
+import { forbidden, notFound, type StatusError } from "../apimachinery/status.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { nodeNameOf, nodeUserPrefix } from "../apimachinery/user.ts";
+import { arrayAt, fieldListAt, isSameJson, isTrueAt, stringAt, stringsAt, valueAt } from "../apis/json-fields.ts";
+import { apiReferenceOf, mirrorPodAnnotation, podAudiences } from "../apis/pod-references.ts";
 import type { Access } from "./access-check.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { forbiddenNodeLabels } from "./node-labels.ts";

@@ -1,7 +1,7 @@
-import { jsonEqual } from "../core/equal.ts";
-import type { OwnerReference } from "../core/object.ts";
-import { forbidden } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import type { OwnerReference } from "../apimachinery/object.ts";
+import { forbidden } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 

@@ -1,6 +1,6 @@
-import { isJsonArray, type JsonObject } from "../core/json-value.ts";
-import { endsStep, type Pace } from "../core/pace.ts";
-import type { Steps } from "../core/steps.ts";
+import { isJsonArray, type JsonObject } from "../apimachinery/json-value.ts";
+import { endsStep, type Pace } from "../apimachinery/step-budget.ts";
+import type { Steps } from "../apimachinery/steps.ts";
 import { isMap, mapGet, mapKeys, messageOf } from "../policy/cel/equality.ts";
 import { celToJson } from "../policy/cel/to-json.ts";
 import { fromJson, type CelMap } from "../policy/cel/values.ts";

@@ -1,12 +1,12 @@
-import { StatusError } from "../core/status.ts";
-import type { ApiObject } from "../core/object.ts";
-import type { Resource } from "../resources/resource.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
-import type { Authorize } from "./authorization-book.ts";
+import type { Authorize } from "./caching-authorizer.ts";
 import type { NextTurn } from "./expression-inputs.ts";
 import type { BindingTarget, BoundPolicy, CompiledTerms } from "./policy.ts";
 import { bindingParams, type ParamLookup } from "./policy-params.ts";
-import type { ConvertObject } from "./presented.ts";
+import type { ConvertObject } from "./versioned-attributes.ts";
 import { admissionNamespace, matchedResource, type MatchLookups } from "./request-match.ts";
 
 /** What plugins of policies look up and ask. */

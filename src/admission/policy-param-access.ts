@@ -1,9 +1,9 @@
-import { jsonEqual } from "../core/equal.ts";
-import { forbiddenField, invalidObject } from "../core/field-error.ts";
-import { mastersGroup } from "../core/user.ts";
-import type { PolicyTerms } from "../resources/admission-policy.ts";
-import type { BindingTerms } from "../resources/admission-policy-binding.ts";
-import type { Resource } from "../resources/resource.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import { forbiddenField, invalidObject } from "../apimachinery/field-error.ts";
+import { mastersGroup } from "../apimachinery/user.ts";
+import type { PolicyTerms } from "../apis/admission-policy.ts";
+import type { BindingTerms } from "../apis/admission-policy-binding.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import type { CompiledTerms } from "./policy.ts";

@@ -1,7 +1,7 @@
-import { labelSelectorFrom, matchesLabels } from "../core/label-selector.ts";
-import type { ApiObject } from "../core/object.ts";
-import { SelectorError } from "../core/selector-error.ts";
-import type { Resource } from "../resources/resource.ts";
+import { labelSelectorFrom, matchesLabels } from "../apimachinery/label-selector.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { SelectorError } from "../apimachinery/selector-error.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { BindingTarget, CompiledTerms } from "./policy.ts";
 
 /** Where parameters are looked up; both see every acknowledged write. */

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { ApiObject } from "../core/object.ts";
-import { configMaps } from "../resources/config-map.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { configMaps } from "../apis/config-map.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { mutatingPolicies } from "./mutating-policies.ts";
 import { compiledBinding, compiledMutatingPolicy, compiledPolicy, compiledTarget } from "./policy.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { finish } from "../core/steps.ts";
-import type { PolicySpec } from "../resources/validating-admission-policy.ts";
+import { finish } from "../apimachinery/steps.ts";
+import type { PolicySpec } from "../apis/validating-admission-policy.ts";
 import type { ExpressionInputs } from "./expression-run.ts";
 import { compiledPolicy } from "./policy.ts";
 import { judgePolicy, type PolicyVerdict } from "./policy-verdict.ts";

@@ -1,5 +1,5 @@
-import { utf8Length } from "../core/utf8.ts";
-import type { Steps } from "../core/steps.ts";
+import { utf8Length } from "../apimachinery/utf8.ts";
+import type { Steps } from "../apimachinery/steps.ts";
 import {
   evaluateInSteps,
   newMeter,

@@ -1,6 +1,6 @@
-import { jsonEqual } from "../core/equal.ts";
-import { defaultProfileAnnotation, profileDefaults, type AccessProfile } from "../resources/access-profile.ts";
-import { accessGroup } from "../resources/access-request.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import { defaultProfileAnnotation, profileDefaults, type AccessProfile } from "../apis/access-profile.ts";
+import { accessGroup } from "../apis/access-request.ts";
 import type { RequiredRight } from "./required-rights.ts";
 
 const rbacGroup = "rbac.authorization.k8s.io";

@@ -1,6 +1,6 @@
-import type { ApiObject } from "../core/object.ts";
-import type { StatusError } from "../core/status.ts";
-import type { UserInfo } from "../core/user.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { StatusError } from "../apimachinery/status.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 
 /** One write of a role or a binding. */

@@ -1,4 +1,4 @@
-import type { ApiObject } from "../core/object.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 
 /**
  * Which webhooks or policies are called a second time, by the rule of Kubernetes: those with the reinvocationPolicy IfNeeded after which

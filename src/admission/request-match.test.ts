@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { ApiObject } from "../core/object.ts";
-import { configMaps } from "../resources/config-map.ts";
-import { namespaces } from "../resources/namespace.ts";
-import { nodes } from "../resources/node.ts";
-import type { Resource } from "../resources/resource.ts";
-import { validatingAdmissionPolicies } from "../resources/validating-admission-policy.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { configMaps } from "../apis/config-map.ts";
+import { namespaces } from "../apis/namespace.ts";
+import { nodes } from "../apis/node.ts";
+import type { Resource } from "../apis/resource.ts";
+import { validatingAdmissionPolicies } from "../apis/validating-admission-policy.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { admissionNamespace, isExempt, matchedResource, requestMatch, type MatchLookups } from "./request-match.ts";
 

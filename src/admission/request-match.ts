@@ -1,10 +1,10 @@
-import { labelSelectorFrom, matchesLabels, type LabelSelector } from "../core/label-selector.ts";
-import type { ApiObject } from "../core/object.ts";
-import { SelectorError } from "../core/selector-error.ts";
-import { internalError, notFound } from "../core/status.ts";
-import type { MatchResources } from "../resources/admission-match.ts";
-import type { AdmissionRule } from "../resources/admission-rule.ts";
-import type { Resource } from "../resources/resource.ts";
+import { labelSelectorFrom, matchesLabels, type LabelSelector } from "../apimachinery/label-selector.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { SelectorError } from "../apimachinery/selector-error.ts";
+import { internalError, notFound } from "../apimachinery/status.ts";
+import type { MatchResources } from "../apis/admission-match.ts";
+import type { AdmissionRule } from "../apis/admission-rule.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { matchesAnyRule } from "./rule-match.ts";
 

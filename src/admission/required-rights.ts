@@ -1,4 +1,4 @@
-import { forbidden } from "../core/status.ts";
+import { forbidden } from "../apimachinery/status.ts";
 import type { Access, AccessCheck } from "./access-check.ts";
 import type { AdmissionRequest } from "./admission.ts";
 

@@ -1,7 +1,7 @@
-import { DecodeError } from "../core/decode-error.ts";
-import { isJsonObject, ownValue, type JsonObject } from "../core/json-value.ts";
-import { badRequest, StatusError } from "../core/status.ts";
-import type { UserInfo } from "../core/user.ts";
+import { DecodeError } from "../apimachinery/decode-error.ts";
+import { isJsonObject, ownValue, type JsonObject } from "../apimachinery/json-value.ts";
+import { badRequest, StatusError } from "../apimachinery/status.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
 import type { AdmissionRequest } from "./admission.ts";
 
 /** Which of the two questions of an API server is answered. */

@@ -1,7 +1,7 @@
-import { ownValue, type JsonObject } from "../core/json-value.ts";
-import type { ApiObject } from "../core/object.ts";
-import { badRequest } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import { ownValue, type JsonObject } from "../apimachinery/json-value.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { badRequest } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { fieldsIn, reviewedUser, textIn, type ReviewNotes } from "./review-answer.ts";
 

@@ -1,7 +1,7 @@
-import type { RandomBytes } from "../core/clock.ts";
-import { generatedName } from "../core/names.ts";
-import type { ApiObject } from "../core/object.ts";
-import { fieldListAt, isFields, stringAt, valueAt, type Fields } from "../resources/json-fields.ts";
+import type { RandomBytes } from "../apimachinery/clock.ts";
+import { generatedName } from "../apimachinery/names.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { fieldListAt, isFields, stringAt, valueAt, type Fields } from "../apis/json-fields.ts";
 
 const volumePrefix = "kube-api-access-";
 const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount";

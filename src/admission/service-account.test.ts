@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ApiObject } from "../core/object.ts";
-import { pods } from "../resources/pod.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { pods } from "../apis/pod.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { serviceAccount } from "./service-account.ts";
 

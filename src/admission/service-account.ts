@@ -1,9 +1,9 @@
-import type { RandomBytes } from "../core/clock.ts";
-import type { ApiObject } from "../core/object.ts";
-import { forbidden } from "../core/status.ts";
-import { arrayAt, fieldListAt, fieldsAt, stringAt, withField } from "../resources/json-fields.ts";
-import { mirrorPodAnnotation, podReferences } from "../resources/pod-references.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { RandomBytes } from "../apimachinery/clock.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { forbidden } from "../apimachinery/status.ts";
+import { arrayAt, fieldListAt, fieldsAt, stringAt, withField } from "../apis/json-fields.ts";
+import { mirrorPodAnnotation, podReferences } from "../apis/pod-references.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { limitsSecrets, secretProblem } from "./mountable-secrets.ts";
 import { automountsToken, projectsToken, withTokenVolume } from "./service-account-volume.ts";

@@ -1,5 +1,5 @@
-import { StatusError, forbidden, reasonCodes, type StatusReason } from "../core/status.ts";
-import type { Pace } from "../core/pace.ts";
+import { StatusError, forbidden, reasonCodes, type StatusReason } from "../apimachinery/status.ts";
+import type { Pace } from "../apimachinery/step-budget.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { judged } from "./expression-inputs.ts";
 import type { BoundPolicy, CompiledBinding, CompiledPolicy } from "./policy.ts";
@@ -110,10 +110,10 @@ function failureValue(policy: CompiledPolicy, binding: CompiledBinding, { index,
 function refusal(request: AdmissionRequest, { policy, binding, message, reason }: Denial): StatusError {
   const by = binding === undefined ? "" : ` with binding '${binding.name}'`;
   const why = `ValidatingAdmissionPolicy '${policy.name}'${by} denied request: ${message}`;
-  const said = forbidden(request.resource, request.name, why, [{ reason: "", message: why }]);
+  const text = forbidden(request.resource, request.name, why, [{ reason: "", message: why }]);
   const known: StatusReason = reason === "Forbidden" || reason === "RequestEntityTooLarge" ? reason : "Invalid";
-  return new StatusError(known, said.message, {
+  return new StatusError(known, text.message, {
     code: reasonCodes[known],
-    ...(said.details === undefined ? {} : { details: said.details }),
+    ...(text.details === undefined ? {} : { details: text.details }),
   });
 }

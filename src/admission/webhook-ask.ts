@@ -1,11 +1,11 @@
-import { StatusError, badRequest, forbidden, internalError } from "../core/status.ts";
-import { WebhookCallError, type CallWebhook } from "../core/webhook-call.ts";
-import { qualifiedNameProblems } from "../core/names.ts";
-import type { Resource } from "../resources/resource.ts";
+import { StatusError, badRequest, forbidden, internalError } from "../apimachinery/status.ts";
+import { WebhookCallError, type CallWebhook } from "../apimachinery/webhook-call.ts";
+import { qualifiedNameProblems } from "../apimachinery/names.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { admissionReview, ReviewError, reviewAnswer, type ReviewAnswer } from "./admission-review.ts";
-import { presentedObjects, type ConvertObject } from "./presented.ts";
-import type { Authorize } from "./authorization-book.ts";
+import { presentedObjects, type ConvertObject } from "./versioned-attributes.ts";
+import type { Authorize } from "./caching-authorizer.ts";
 import { judged, type NextTurn } from "./expression-inputs.ts";
 import { judgeConditions } from "./match-conditions.ts";
 import { matchedResource, type MatchLookups } from "./request-match.ts";

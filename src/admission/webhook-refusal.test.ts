@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonObject } from "../core/json-value.ts";
+import type { JsonObject } from "../apimachinery/json-value.ts";
 import { webhookRefusal } from "./webhook-refusal.ts";
 
 describe("a refusal", () => {

@@ -1,5 +1,5 @@
-import { isJsonObject, ownValue, type JsonObject } from "../core/json-value.ts";
-import { StatusError, type StatusCause, type StatusDetails } from "../core/status.ts";
+import { isJsonObject, ownValue, type JsonObject } from "../apimachinery/json-value.ts";
+import { StatusError, type StatusCause, type StatusDetails } from "../apimachinery/status.ts";
 
 /**
  * The error for a request that a webhook refused, made from the Status it gave: at least code 400.

@@ -1,4 +1,4 @@
-import type { AdmissionWebhook, WebhookConfiguration } from "../resources/admission-webhook.ts";
+import type { AdmissionWebhook, WebhookConfiguration } from "../apis/admission-webhook.ts";
 import type { ReviewVersion } from "./admission-review.ts";
 import { matchConditions, type MatchConditions } from "./match-conditions.ts";
 import { requestMatch, type RequestMatch } from "./request-match.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { ApiObject } from "../core/object.ts";
-import { WebhookCallError, type WebhookCall } from "../core/webhook-call.ts";
-import type { AdmissionWebhook } from "../resources/admission-webhook.ts";
-import { configMaps } from "../resources/config-map.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { WebhookCallError, type WebhookCall } from "../apimachinery/webhook-call.ts";
+import type { AdmissionWebhook } from "../apis/admission-webhook.ts";
+import { configMaps } from "../apis/config-map.ts";
 import { admissionChain, type AdmissionRequest } from "./admission.ts";
 import { mutatingWebhooks } from "./mutating-webhooks.ts";
 import { validatingWebhooks } from "./validating-webhooks.ts";

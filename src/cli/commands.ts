@@ -6,7 +6,7 @@ import type { CommandEntry } from "./command.ts";
 import { completionCommand } from "./completion-command.ts";
 import { controllerCommand } from "./kubernetes/controller-command.ts";
 import { credentialCommand } from "./agent/credential-command.ts";
-import { approveCommand, denyCommand, pendingCommand, revokeCommand } from "./access/csr-commands.ts";
+import { approveCommand, denyCommand, pendingCommand, revokeCommand } from "./access/approval-commands.ts";
 import { credentialsCommand } from "./credentials/credentials-command.ts";
 import { hubCommand } from "./hub/hub-command.ts";
 import { joinCommand } from "./agent/join-command.ts";

@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
-import { isJsonObject } from "../core/json-value.ts";
+import { isJsonObject } from "../apimachinery/json-value.ts";
 
 /**
  * What of a kubeconfig's credentials has ended by `now`, in milliseconds since the epoch, and when, in a sentence; undefined where

@@ -1,5 +1,7 @@
 import { ConnectionError } from "../client/client.ts";
-import { StatusError } from "../core/status.ts";
+import { failureMessage } from "../client/failure-message.ts";
+import { OptionError } from "../apimachinery/option-error.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { CliError } from "./cli-error.ts";
 import type { ExitName } from "./exit-code.ts";
 import { whyHint, type GivenTexts } from "./why/why-hint.ts";
@@ -13,55 +15,45 @@ export interface Failure {
 
 /** Sorts whatever a command threw; with the options of one that talks to a server, hints speak of that server. Nothing is escaped yet. */
 export function failureOf(error: unknown, args?: GivenTexts): Failure {
-  if (error instanceof CliError) return { exit: error.code, message: error.message, hints: error.hints };
-  if (error instanceof StatusError) return ofStatus(error, args);
-  if (error instanceof ConnectionError) return ofConnection(error);
-  const name = error instanceof Error ? error.name : "";
-  const message = error instanceof Error ? error.message : String(error);
+  const message = failureMessage(error);
+  if (error instanceof CliError || error instanceof OptionError)
+    return { exit: error.code, message, hints: error.hints };
+  if (error instanceof StatusError) return { message, ...ofStatus(error, args) };
+  if (error instanceof ConnectionError) return { message, ...ofConnection(error) };
   // By name: loading the room that throws it only to compare would make every command pay for it.
-  const exit = wrongInput.includes(name) ? "usage" : "failed";
+  const exit = error instanceof Error && wrongInput.includes(error.name) ? "usage" : "failed";
   return { exit, message, hints: [] };
 }
 
 const wrongInput: readonly string[] = ["KubeconfigError", "TokenError", "PinError"];
 
-function ofStatus(error: StatusError, args: GivenTexts | undefined): Failure {
+type Ending = Omit<Failure, "message">;
+
+function ofStatus(error: StatusError, args: GivenTexts | undefined): Ending {
   switch (error.code) {
     case 401:
-      return {
-        exit: "refused",
-        message: "the server does not accept the credentials (401 Unauthorized)",
-        hints: ["They may have expired, or belong to another server: see --kubeconfig."],
-      };
+      return { exit: "refused", hints: ["They may have expired, or belong to another server: see --kubeconfig."] };
     case 403: {
       const hint = whyHint(error, args);
-      return { exit: "refused", message: error.message, hints: hint === undefined ? [] : [hint] };
+      return { exit: "refused", hints: hint === undefined ? [] : [hint] };
     }
     case 404:
-      return { exit: "notFound", message: error.message, hints: [] };
+      return { exit: "notFound", hints: [] };
     case 409:
-      return { exit: "conflict", message: error.message, hints: [] };
+      return { exit: "conflict", hints: [] };
     case 504:
-      return { exit: "timedOut", message: error.message, hints: [] };
+      return { exit: "timedOut", hints: [] };
     default:
-      return { exit: "failed", message: error.message, hints: [] };
+      return { exit: "failed", hints: [] };
   }
 }
 
-function ofConnection(error: ConnectionError): Failure {
-  const { code, message } = error;
-  if (code === "TIMEOUT") {
-    return {
-      exit: "timedOut",
-      message: "the server did not answer in time",
-      hints: ["Is it overloaded, or a firewall between?"],
-    };
-  }
-  if (code === "EXEC_PLUGIN") return { exit: "failed", message, hints: [] };
-  if (code.startsWith("ERR_OSSL_")) return { exit: "usage", message, hints: [] };
+function ofConnection({ code }: ConnectionError): Ending {
+  if (code === "TIMEOUT") return { exit: "timedOut", hints: ["Is it overloaded, or a firewall between?"] };
+  if (code === "EXEC_PLUGIN") return { exit: "failed", hints: [] };
+  if (code.startsWith("ERR_OSSL_")) return { exit: "usage", hints: [] };
   return {
     exit: "unreachable",
-    message,
     hints: code === "ECONNREFUSED" ? ["A hub of your own is started with: pratique hub"] : [],
   };
 }

@@ -28,7 +28,7 @@ export function programHelp(entries: readonly CommandEntry[], { program, width }
   const codes = Object.values(exitCodes).map(({ code, meaning }) => ({ left: String(code), right: meaning }));
   return text([
     ...wrapped(
-      "Pratique lets machines in: a hub with a Kubernetes API and its own CA, and the agent that joins it.",
+      "Pratique brings machines into trust: a hub with a Kubernetes API and its own CA, and the agent that joins it.",
       width,
     ),
     "",

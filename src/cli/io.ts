@@ -1,17 +1,17 @@
-import type { AgentOptions } from "../agent/agent.ts";
-import type { Acceptance, AskOptions } from "../agent/ask-acceptance.ts";
-import type { FolderEntry } from "../agent/find-credentials.ts";
-import type { JoinReport } from "../agent/join-event.ts";
-import type { Joined, JoinOptions } from "../agent/join-options.ts";
-import type { Trust } from "../agent/keep-trust.ts";
+import type { AgentOptions } from "../agent/node/agent.ts";
+import type { Acceptance, AskOptions } from "../credentials/proof/credential-probe.ts";
+import type { FolderEntry } from "../agent/node/find-credentials.ts";
+import type { JoinReport } from "../agent/join/join-event.ts";
+import type { Joined, JoinOptions } from "../agent/join/join-options.ts";
+import type { Trust } from "../credentials/trust/trust-bundle-manager.ts";
 import type { KlusterletOptions, KlusterletResult } from "../agent/klusterlet/klusterlet-options.ts";
 import type { LeftHub } from "../agent/klusterlet/leave-hub.ts";
-import type { AccessGranted, RequestAccessOptions } from "../agent/request-access.ts";
+import type { AccessGranted, RequestAccessOptions } from "../agent/access/request-access.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
-import type { Clock, RandomBytes } from "../core/clock.ts";
-import type { Hub } from "../hub/hub.ts";
-import type { HubOptions } from "../hub/hub-options.ts";
+import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
+import type { Hub } from "../server/hub.ts";
+import type { HubOptions } from "../server/hub-options.ts";
 
 import type { ChildEnd, ChildRun } from "./agent/child-program.ts";
 
@@ -62,7 +62,7 @@ export interface Io {
   readonly startHub: (options: HubOptions) => Promise<Hub>;
   readonly join: (options: JoinOptions, report: JoinReport) => Promise<Joined>;
   /** Asks a hub whether it takes a credential. Never rejects for what a server does. */
-  readonly askAcceptance: (trust: Trust, options: AskOptions) => Promise<Acceptance>;
+  readonly probeCredential: (trust: Trust, options: AskOptions) => Promise<Acceptance>;
   readonly runAgent: (options: AgentOptions) => Promise<void>;
   readonly runKlusterlet: (options: KlusterletOptions) => Promise<KlusterletResult>;
   readonly leaveHub: (options: KlusterletOptions, force: boolean) => Promise<LeftHub>;

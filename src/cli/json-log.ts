@@ -1,5 +1,5 @@
 import { format } from "node:util";
-import { logEntry } from "../core/log-entry.ts";
+import { logEntry } from "../apimachinery/log-entry.ts";
 import { isGroup, type CommandEntry } from "./command.ts";
 import type { Failure } from "./failure.ts";
 import type { Io } from "./io.ts";

@@ -42,29 +42,42 @@ describe("what is loaded", () => {
   test("with the program itself is the tables and little more: no package, no hub, no cryptography of ours", () => {
     const { now, later: lazily } = loadedWith("cli/run-process.ts");
     expect(packages(now)).toEqual([]);
-    expect(rooms(now)).toEqual(["agent", "cli", "client", "core"]);
+    expect(rooms(now)).toEqual(["apimachinery", "cli", "client", "host"]);
     expect(now.filter((file) => !file.startsWith("cli/") && file.endsWith(".ts")).sort()).toEqual([
-      "agent/wall-clock.ts",
+      "apimachinery/duration.ts",
+      "apimachinery/error-text.ts",
+      "apimachinery/hub-error.ts",
+      "apimachinery/log-entry.ts",
+      "apimachinery/nearest.ts",
+      "apimachinery/option-error.ts",
+      "apimachinery/quoted.ts",
+      "apimachinery/reasons.ts",
+      "apimachinery/shell-word.ts",
+      "apimachinery/status.ts",
       "client/client.ts",
-      "core/duration.ts",
-      "core/log-entry.ts",
-      "core/nearest.ts",
-      "core/quoted.ts",
-      "core/reasons.ts",
-      "core/shell-word.ts",
-      "core/status.ts",
+      "client/failure-message.ts",
+      "host/wall-clock.ts",
     ]);
     // Had the patterns found nothing, all this would hold too.
-    expect(lazily).toContain("hub/hub.ts");
+    expect(lazily).toContain("server/hub.ts");
     expect(lazily).toContain("cli/agent/run-join.ts");
     expect(now.length).toBeGreaterThan(15);
   });
 
   test("with `join` is never the hub, its store or its metrics", () => {
-    const files = ["cli/run-process.ts", "cli/agent/run-join.ts", "agent/join.ts"].flatMap(
+    const files = ["cli/run-process.ts", "cli/agent/run-join.ts", "agent/join/join.ts"].flatMap(
       (file) => loadedWith(file).now,
     );
-    for (const room of ["hub", "storage", "registry", "http", "controllers", "admission", "authz"]) {
+    for (const room of [
+      "server",
+      "storage",
+      "registry",
+      "apiserver",
+      "controllers",
+      "admission",
+      "authorization",
+      "operator",
+    ]) {
       expect(rooms(files)).not.toContain(room);
     }
     for (const name of ["lmdb", "prom-client", "protobufjs"]) expect(packages(files)).not.toContain(name);

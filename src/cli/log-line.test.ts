@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { logEntry } from "../core/log-entry.ts";
+import { logEntry } from "../apimachinery/log-entry.ts";
 import { logLine } from "./log-line.ts";
 
 const now = Date.UTC(2026, 10, 21, 1, 2, 3, 45);

@@ -1,4 +1,4 @@
-import type { LogEntry } from "../core/log-entry.ts";
+import type { LogEntry } from "../apimachinery/log-entry.ts";
 import { jsonText } from "./json-text.ts";
 import { printable } from "./printable.ts";
 

@@ -1,4 +1,4 @@
-import type { LogEntry } from "../core/log-entry.ts";
+import type { LogEntry } from "../apimachinery/log-entry.ts";
 import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
 import { logLine } from "./log-line.ts";

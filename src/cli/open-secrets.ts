@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
 import { holdsSecret } from "../client/kubeconfig-secrets.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
-import { logEntry, type LogEntry } from "../core/log-entry.ts";
+import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { Io } from "./io.ts";
 import { printable } from "./printable.ts";
 

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
-import { DurationError, parseDuration } from "../core/duration.ts";
+import { DurationError, parseDuration } from "../apimachinery/duration.ts";
 import { CliError } from "./cli-error.ts";
 import type { Args, Command, Option } from "./command.ts";
-import { nearest } from "../core/nearest.ts";
+import { nearest } from "../apimachinery/nearest.ts";
 
 /** What stands on a command line: words, or the wish for help. */
 export type ParsedLine = { readonly kind: "help" } | { readonly kind: "args"; readonly args: Args };

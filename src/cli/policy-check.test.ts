@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fakeIo, runLine } from "../../test/kits/fake-io.ts";
-import { essentialComponents } from "../authz/essential-requests.ts";
+import { essentialComponents } from "../authorization/lockout-check.ts";
 
 const example = resolve(import.meta.dirname, "../../examples/opa-walk-through");
 const denyOthers = `package k8s
@@ -66,8 +66,8 @@ describe("pratique policy check", () => {
   test("finds nothing wrong with the modes of kubeadm, nor with any policy behind them", async () => {
     const plain = await check();
     expect(plain.code).toBe(0);
-    expect(plain.out).toMatch(/Nobody is locked out: the chain Node, RBAC allows all \d{3} requests\.\n$/);
-    expect((await check(...deny())).out).toMatch(/Nobody is locked out: the chain Node, RBAC, Webhook allows all/);
+    expect(plain.out).toMatch(/No request is locked out: the chain Node, RBAC allows all \d{3} requests\.\n$/);
+    expect((await check(...deny())).out).toMatch(/No request is locked out: the chain Node, RBAC, Webhook allows all/);
   });
 
   test("names who a policy before RBAC shuts out, by whom and why, and ends with a code of its own", async () => {
@@ -105,9 +105,9 @@ describe("pratique policy check", () => {
     expect(out).toMatch(
       /\n\d+ of \d+ requests were put to a webhook that gave no usable answer; what it would say is not known\.\n  Webhook: \S.*\n$/,
     );
-    expect(out).not.toContain("Nobody is locked out");
+    expect(out).not.toContain("No request is locked out");
     // Nobody asks it where all are allowed before.
-    expect((await check(...words)).out).toMatch(/Nobody is locked out: the chain Node, RBAC, Webhook allows/);
+    expect((await check(...words)).out).toMatch(/No request is locked out: the chain Node, RBAC, Webhook allows/);
   });
 
   test("lets the configuration of the example pass, and not without its conditions", async () => {

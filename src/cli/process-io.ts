@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { availableParallelism, homedir, hostname, networkInterfaces, totalmem } from "node:os";
 import { basename, resolve } from "node:path";
-import { wallClock } from "../agent/wall-clock.ts";
+import { wallClock } from "../host/wall-clock.ts";
 import { paceHeap } from "./hub/heap-pacing.ts";
 import { lowerHelperThreads } from "./hub/helper-threads.ts";
 import { CliError } from "./cli-error.ts";
@@ -13,7 +13,7 @@ import { release } from "./release.ts";
 export function processIo(): Io {
   let interruption: AbortSignal | undefined;
   let isStdinRead = false;
-  const toldPaths = new Set<string>();
+  const reportedPaths = new Set<string>();
   return {
     program: basename(process.argv[1] ?? "").startsWith("kubectl-") ? "kubectl pratique" : "pratique",
     stdout: outputTo(process.stdout),
@@ -42,9 +42,9 @@ export function processIo(): Io {
     readFile: readFileOf,
     openPermissions: async (path, allowed) => {
       const file = resolve(process.cwd(), path);
-      if (toldPaths.has(file)) return undefined;
-      toldPaths.add(file);
-      return (await import("../agent/open-permissions.ts")).openPermissions(file, allowed);
+      if (reportedPaths.has(file)) return undefined;
+      reportedPaths.add(file);
+      return (await import("../host/open-permissions.ts")).openPermissions(file, allowed);
     },
     listFolder: async (path) => {
       const entries = await readdir(resolve(process.cwd(), path), { withFileTypes: true }).catch(() => []);
@@ -54,7 +54,7 @@ export function processIo(): Io {
     connect: async (config) => {
       const { remoteClient } = await import("../client/remote.ts");
       const { kubeconfigAccess } = await import("../client/kubeconfig-access.ts");
-      const { processWorld } = await import("../agent/process-world.ts");
+      const { processWorld } = await import("../host/process-world.ts");
       const noTerminal = (): string | undefined =>
         isStdinRead || !process.stdin.isTTY ? "standard input is not a terminal, or is read by the command" : undefined;
       return remoteClient({
@@ -68,15 +68,16 @@ export function processIo(): Io {
     startHub: async (options) => {
       paceHeap();
       lowerHelperThreads();
-      return (await import("../hub/hub.ts")).startHub(options);
+      return (await import("../server/hub.ts")).startHub(options);
     },
-    askAcceptance: async (trust, options) => (await import("../agent/ask-acceptance.ts")).askAcceptance(trust, options),
-    runAgent: async (options) => (await import("../agent/agent.ts")).runAgent(options),
+    probeCredential: async (trust, options) =>
+      (await import("../credentials/proof/credential-probe.ts")).probeCredential(trust, options),
+    runAgent: async (options) => (await import("../agent/node/agent.ts")).runAgent(options),
     runKlusterlet: async (options) => (await import("../agent/klusterlet/klusterlet.ts")).runKlusterlet(options),
     leaveHub: async (options, force) => (await import("../agent/klusterlet/leave-hub.ts")).leaveHub(options, force),
     requestAccess: async (options, report) =>
-      (await import("../agent/request-access.ts")).requestAccess(options, report),
-    join: async (options, report) => (await import("../agent/join.ts")).join(options, report),
+      (await import("../agent/access/request-access.ts")).requestAccess(options, report),
+    join: async (options, report) => (await import("../agent/join/join.ts")).join(options, report),
   };
 }
 

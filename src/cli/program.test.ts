@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { ConnectionError } from "../client/client.ts";
-import { StatusError } from "../core/status.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { fakeIo, runLine } from "../../test/kits/fake-io.ts";
 import { isGroup, type Args, type Command } from "./command.ts";
 import { commands } from "./commands.ts";
 import { runProgram } from "./program.ts";
 
-const usage = `Pratique lets machines in: a hub with a Kubernetes API and its own CA, and the agent that joins it.
+const usage = `Pratique brings machines into trust: a hub with a Kubernetes API and its own CA, and the agent that
+joins it.
 
 Usage:
   pratique COMMAND [FLAGS]
@@ -25,18 +26,18 @@ Commands:
   pending         List the requests that wait for a decision, with who asks for what
   approve         Approve certificate requests and access requests
   deny            Deny certificate requests and access requests
-  revoke          Take access or a credential back
+  revoke          Revoke access or a credential
   revocations     List what is revoked, print a signed list of it, or import one
   credentials     List what was issued to whom, by whom approved, when it ends, and when its holder
                   was last seen
-  why             Say why somebody may do something, or may not, and what is missing
+  why             Say why a user may do something, or may not, and what is missing
   who-can         List who may do something, through which binding and role
   cluster token   Write the kubeconfig with which a cluster asks to join
   cluster join    Let this cluster join a hub: wait for both decisions and until it is available
   cluster agent   Print what the agent needs to run in this cluster, for kubectl apply -f -
-  cluster accept  Let clusters in: approve the certificate of the agent and accept the cluster
-  cluster deny    Shut clusters out, and deny what they have asked for
-  cluster list    List the managed clusters: who is in, how each is, when it was last heard
+  cluster accept  Approve the certificate of the agent and accept the cluster
+  cluster deny    Deny managed clusters and their pending certificate requests
+  cluster list    List the managed clusters: which are accepted, their health, their last heartbeat
   cluster detach  Take clusters off the hub, with all that belongs to them there
   ca status       Show the CAs of a hub and the phase of a CA change
   ca prepare      Create the next CA; it is trusted at once and signs nothing yet
@@ -47,13 +48,13 @@ Commands:
   manifests       Print what a Kubernetes cluster needs for access requests, for kubectl apply -f -
   controller      Answer access requests and approve serving certificates on any Kubernetes cluster
   webhook         Guard access requests on any Kubernetes cluster: decisions are stamped, each field
-                  is written by whoever may
+                  is written by the user who may
   authorizer      Decide the SubjectAccessReviews of any kube-apiserver with a policy in Rego or CEL
   policy eval     Evaluate a policy for one input and print its value as JSON
   policy test     Run the rules whose names begin with test_
   policy check    Say whom a proposed chain of authorizers would lock out
   policy replay   Say which recorded requests a proposed chain would decide otherwise
-  simulate        Let many simulated machines join a hub and live there, to see what it bears
+  simulate        Load-test a hub with simulated machines
   version         Print the version of this program, and of the server if there is a kubeconfig
   completion      Print the completion script of a shell
 

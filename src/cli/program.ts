@@ -1,13 +1,14 @@
-import { StatusError } from "../core/status.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { allCommands, type Args, type Command, type CommandEntry, isGroup } from "./command.ts";
 import { CliError } from "./cli-error.ts";
 import { currentWords } from "./deprecated-name.ts";
 import { exitCodes } from "./exit-code.ts";
+import { OptionError } from "../apimachinery/option-error.ts";
 import { failureOf } from "./failure.ts";
 import { commandHelp, groupHelp, helpPlace, programHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { failureLine, wantsJsonLog } from "./json-log.ts";
-import { nearest } from "../core/nearest.ts";
+import { nearest } from "../apimachinery/nearest.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import { printable } from "./printable.ts";
 import { release } from "./release.ts";
@@ -30,7 +31,7 @@ export async function runProgram(entries: readonly CommandEntry[], typed: readon
       return exitCodes[exit].code;
     }
     for (const line of [`error: ${message}`, ...hints]) io.stderr.write(`${printable(line)}\n`);
-    if (exit === "usage" && error instanceof CliError) {
+    if (exit === "usage" && (error instanceof CliError || error instanceof OptionError)) {
       io.stderr.write(`See '${helpLine(entries, words, io)}'.\n`);
     }
     return exitCodes[exit].code;

@@ -2,13 +2,13 @@ import { join } from "node:path";
 import { KubeconfigError, mergeKubeconfigs, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
-import { StatusError } from "../core/status.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { CliError } from "./cli-error.ts";
 import { endedCredential } from "./credential-end.ts";
 import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
 import { warnOfOpenCredentials, warnOfOpenKubeconfig, type Warn } from "./open-secrets.ts";
-import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
+import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
 
 /** A server that a kubeconfig leads to. */
 export interface ServerAccess {

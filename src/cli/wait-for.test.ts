@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConnectionError } from "../client/client.ts";
-import { StatusError } from "../core/status.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
 import { fakeIo, type FakeIo } from "../../test/kits/fake-io.ts";
 import { waitFor, type Looked } from "./wait-for.ts";

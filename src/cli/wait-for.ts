@@ -27,7 +27,7 @@ const pollMs = 1000;
 export async function waitFor<T>({ io, timeoutMs, about, look, hints = [] }: WaitFor<T>): Promise<T> {
   const signal = io.interrupted();
   const until = io.clock.now() + timeoutMs;
-  let told = "";
+  let reported = "";
   for (;;) {
     const looked = await unlessCutOff(look, timeoutMs);
     if ("found" in looked) return looked.found;
@@ -36,8 +36,8 @@ export async function waitFor<T>({ io, timeoutMs, about, look, hints = [] }: Wai
       const how = timeoutMs === 0 ? "missing" : "the time is up, still waiting for";
       throw new CliError("timedOut", `${about}: ${how} ${looked.missing}`, hints);
     }
-    if (looked.missing !== told) io.stderr.write(`${printable(`${about}: waiting for ${looked.missing}`)}\n`);
-    told = looked.missing;
+    if (looked.missing !== reported) io.stderr.write(`${printable(`${about}: waiting for ${looked.missing}`)}\n`);
+    reported = looked.missing;
     await io.clock.sleep(pollMs, signal);
   }
 }

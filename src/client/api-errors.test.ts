@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { createOrGet, getOrUndefined, hasReason, ignoreReasons, retryOnConflict } from "./api-errors.ts";
 import type { Client, ResourceRef } from "./client.ts";
 

@@ -1,5 +1,5 @@
-import type { ApiObject, ObjectKey } from "../core/object.ts";
-import { StatusError, type StatusReason } from "../core/status.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
+import { StatusError, type StatusReason } from "../apimachinery/status.ts";
 import type { Client, ResourceRef } from "./client.ts";
 import { keyOf } from "./object-key.ts";
 

@@ -1,5 +1,5 @@
-import type { ApiList, ApiObject, ObjectKey } from "../core/object.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { ApiList, ApiObject, ObjectKey } from "../apimachinery/object.ts";
+import type { Resource } from "../apis/resource.ts";
 
 /** Which kind a call speaks of; every Resource is one. */
 export type ResourceRef = Pick<Resource, "group" | "version" | "plural" | "kind" | "scope">;

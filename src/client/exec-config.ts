@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, join } from "node:path";
-import type { YamlObject, YamlValue } from "../formats/bounded-yaml.ts";
+import type { YamlObject, YamlValue } from "../serializer/yaml/bounded-yaml.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 
 /** When a credential plugin is given the terminal. */
@@ -65,7 +65,7 @@ function requireVersion(apiVersion: string, where: string): string {
   const given = apiVersion === "" ? "is not set" : `${JSON.stringify(apiVersion)} is not supported`;
   throw new KubeconfigError(
     "unsupported",
-    `${where}.apiVersion ${given}: it must be ${versions.join(" or ")}; write the kubeconfig anew with a current version of the plugin`,
+    `${where}.apiVersion ${given}: it must be ${versions.join(" or ")}; write a new kubeconfig with a current version of the plugin`,
   );
 }
 

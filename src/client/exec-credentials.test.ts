@@ -99,14 +99,14 @@ describe("the credential of a plugin", () => {
 });
 
 describe("what a plugin is told", () => {
-  async function told(given: Partial<ExecPlugin>, noTerminal?: string): Promise<unknown> {
+  async function reported(given: Partial<ExecPlugin>, noTerminal?: string): Promise<unknown> {
     const { exec, runs } = world(given, () => wrote(""), noTerminal);
     await exec.current().catch(() => undefined);
     return { ...runs[0], env: { ...runs[0]?.env, KUBERNETES_EXEC_INFO: undefined }, info: infoOf(runs[0]) };
   }
 
   it("is the version, its arguments and variables, and nothing of the cluster", async () => {
-    expect(await told({})).toEqual({
+    expect(await reported({})).toEqual({
       command: "get-token",
       args: ["--for", "hub"],
       env: { REGION: "north" },
@@ -116,7 +116,7 @@ describe("what a plugin is told", () => {
   });
 
   it("is the cluster where the kubeconfig says so", async () => {
-    expect(await told({ provideClusterInfo: true, extension: { audience: "a" } })).toMatchObject({
+    expect(await reported({ provideClusterInfo: true, extension: { audience: "a" } })).toMatchObject({
       info: {
         spec: {
           cluster: {
@@ -137,7 +137,7 @@ describe("what a plugin is told", () => {
     ["IfAvailable", "there is none", false],
     ["Always", undefined, true],
   ] as const)("is a terminal with %s where %s: %s", async (interactiveMode, noTerminal, isInteractive) => {
-    expect(await told({ interactiveMode }, noTerminal)).toMatchObject({
+    expect(await reported({ interactiveMode }, noTerminal)).toMatchObject({
       isInteractive,
       info: { spec: { interactive: isInteractive } },
     });

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import type { Clock } from "../core/clock.ts";
-import { isJsonObject } from "../core/json-value.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import { isJsonObject } from "../apimachinery/json-value.ts";
 import { ConnectionError } from "./client.ts";
 import type { ExecPlugin, ResolvedKubeconfig } from "./resolve-kubeconfig.ts";
 import type { ClientCredentials } from "./transport.ts";

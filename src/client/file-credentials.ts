@@ -1,4 +1,4 @@
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
 import type { ResolvedKubeconfig } from "./resolve-kubeconfig.ts";
 import type { ClientCredentials } from "./transport.ts";
 

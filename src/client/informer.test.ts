@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { StatusError } from "../core/status.ts";
-import type { ApiObject } from "../core/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 import { fakeApi } from "../../test/kits/fake-api.ts";
 import type { FakeApi } from "../../test/kits/fake-api.ts";
 import { fakeClock, settled } from "../../test/kits/fake-clock.ts";

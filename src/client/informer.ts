@@ -1,6 +1,6 @@
-import type { Clock } from "../core/clock.ts";
-import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { jitteredBackoffMs } from "./backoff.ts";
 import type { Backoff } from "./backoff.ts";
 import type { Client, ListOptions, ResourceRef } from "./client.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
 import { environmentProxy, type Environment } from "./environment-proxy.ts";
 import { execCredentials, type PluginHost } from "./exec-credentials.ts";
 import { fileCredentials } from "./file-credentials.ts";

@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, join } from "node:path";
-import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../formats/bounded-yaml.ts";
+import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../serializer/yaml/bounded-yaml.ts";
 import { textList } from "./exec-config.ts";
 import { KubeconfigError } from "./kubeconfig-error.ts";
 

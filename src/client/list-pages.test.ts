@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ApiList, ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
+import type { ApiList, ApiObject } from "../apimachinery/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { ConnectionError } from "./client.ts";
 import { listPages, type ListPage } from "./list-pages.ts";
 

@@ -1,5 +1,5 @@
-import type { ApiList, ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
+import type { ApiList, ApiObject } from "../apimachinery/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { ConnectionError, type ListOptions } from "./client.ts";
 
 /** Lists one page; without `limit` and `continue`, everything at once. */

@@ -1,4 +1,4 @@
-import type { ApiObject, ObjectKey } from "../core/object.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 
 /** The key of an object: its name, and its namespace where it has one. */
 export function keyOf(object: ApiObject): ObjectKey {

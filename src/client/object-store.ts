@@ -1,4 +1,4 @@
-import type { ApiObject, ObjectKey } from "../core/object.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import { keyOf, keyText } from "./object-key.ts";
 
 /** One difference between what was known and what is known now. A DELETED object is in its last known state. */
@@ -32,7 +32,7 @@ export function objectStore<T extends ApiObject>(onListenerError: (error: unknow
   const objects = new Map<string, T>();
   const listeners = new Set<(change: Change<T>) => void>();
 
-  function tell(listener: (change: Change<T>) => void, change: Change<T>): void {
+  function notify(listener: (change: Change<T>) => void, change: Change<T>): void {
     try {
       listener(change);
     } catch (error) {
@@ -49,14 +49,14 @@ export function objectStore<T extends ApiObject>(onListenerError: (error: unknow
     if (previous !== undefined && previous.metadata.resourceVersion === object.metadata.resourceVersion) return;
     objects.set(id, object);
     const type = previous === undefined ? "ADDED" : "MODIFIED";
-    for (const listener of listeners) tell(listener, { type, object, previous });
+    for (const listener of listeners) notify(listener, { type, object, previous });
   }
 
   function remove(last: T): void {
     const id = keyText(keyOf(last));
     const previous = objects.get(id);
     objects.delete(id);
-    for (const listener of listeners) tell(listener, { type: "DELETED", object: last, previous });
+    for (const listener of listeners) notify(listener, { type: "DELETED", object: last, previous });
   }
 
   function replace(next: readonly T[]): void {
@@ -66,7 +66,7 @@ export function objectStore<T extends ApiObject>(onListenerError: (error: unknow
   }
 
   function onChange(listener: (change: Change<T>) => void): () => void {
-    for (const object of objects.values()) tell(listener, { type: "ADDED", object, previous: undefined });
+    for (const object of objects.values()) notify(listener, { type: "ADDED", object, previous: undefined });
     listeners.add(listener);
     return () => listeners.delete(listener);
   }

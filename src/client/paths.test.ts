@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { StatusError } from "../core/status.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import type { ResourceRef } from "./client.ts";
 import { listQuery, resourcePath, withQuery } from "./paths.ts";
 

@@ -1,4 +1,4 @@
-import { badRequest } from "../core/status.ts";
+import { badRequest } from "../apimachinery/status.ts";
 import type { ListOptions, ResourceRef } from "./client.ts";
 
 /** What a path points at inside a resource; nothing set means all objects of all namespaces. */

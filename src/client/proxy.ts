@@ -2,7 +2,7 @@ import { request as plainRequest, type IncomingMessage, type RequestOptions } fr
 import { request as tlsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { rootCertificates, type SecureContextOptions } from "node:tls";
-import { systemErrorText } from "../core/system-error.ts";
+import { systemErrorText } from "../apimachinery/system-error.ts";
 import { ConnectionError } from "./client.ts";
 import { noAnswer, socks5 } from "./socks5.ts";
 

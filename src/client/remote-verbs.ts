@@ -1,6 +1,6 @@
-import { apiVersionOf } from "../core/object.ts";
-import type { ApiList, ApiObject, ObjectKey } from "../core/object.ts";
-import { badRequest } from "../core/status.ts";
+import { apiVersionOf } from "../apimachinery/object.ts";
+import type { ApiList, ApiObject, ObjectKey } from "../apimachinery/object.ts";
+import { badRequest } from "../apimachinery/status.ts";
 import type { Client, DeleteOptions, ListOptions, ResourceRef } from "./client.ts";
 import { listPages } from "./list-pages.ts";
 import { keyOf } from "./object-key.ts";

@@ -10,7 +10,7 @@ import type { CertificateAuthority } from "../pki/ca.ts";
 import { issueCertificate } from "../pki/certificate.ts";
 import { buildName } from "../pki/names.ts";
 import { buildSubjectAltNames } from "../pki/subject-alt-name.ts";
-import { StatusError } from "../core/status.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
 import type { FakeClock } from "../../test/kits/fake-clock.ts";
 import { ConnectionError } from "./client.ts";

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import type { Clock } from "../core/clock.ts";
-import type { ApiObject } from "../core/object.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 import { ConnectionError } from "./client.ts";
 import type { Client, ResourceRef, WatchEvent, WatchOptions } from "./client.ts";
 import { inNamespace, listQuery, resourcePath, withQuery } from "./paths.ts";

@@ -1,5 +1,5 @@
-import { reasonCodes, StatusError } from "../core/status.ts";
-import type { StatusDetails, StatusReason } from "../core/status.ts";
+import { reasonCodes, StatusError } from "../apimachinery/status.ts";
+import type { StatusDetails, StatusReason } from "../apimachinery/status.ts";
 
 const reasonOfCode: Readonly<Record<number, readonly [StatusReason, string]>> = {
   400: ["BadRequest", "the server rejected our request for an unknown reason"],

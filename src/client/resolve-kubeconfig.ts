@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import type { YamlValue } from "../formats/bounded-yaml.ts";
-import { systemErrorText } from "../core/system-error.ts";
+import type { YamlValue } from "../serializer/yaml/bounded-yaml.ts";
+import { systemErrorText } from "../apimachinery/system-error.ts";
 import { type ExecConfig, readExecConfig } from "./exec-config.ts";
 import type { Impersonation } from "./impersonation.ts";
 import { type Kubeconfig, type KubeconfigEntry, KubeconfigError } from "./kubeconfig.ts";
@@ -98,7 +98,7 @@ function entryOf(config: Kubeconfig, list: "clusters" | "users" | "contexts", na
 
 const instead: Readonly<Record<string, string>> = {
   "auth-provider":
-    "client-go has removed it too: write the kubeconfig anew with a credential plugin (exec), for example kubelogin for OIDC and Azure, gke-gcloud-auth-plugin for GKE",
+    "client-go has removed it too: write a new kubeconfig with a credential plugin (exec), for example kubelogin for OIDC and Azure, gke-gcloud-auth-plugin for GKE",
 };
 
 /** The contexts to choose from, a few of them. */

@@ -11,7 +11,7 @@ import { ConnectionError } from "./client.ts";
 import { type Impersonation, impersonationHeaders } from "./impersonation.ts";
 import { connectThrough, requiredProxy } from "./tunnel.ts";
 import { unlessAborted } from "./unless-aborted.ts";
-import { systemErrorCode, systemErrorText } from "../core/system-error.ts";
+import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
 
 /** Who the client says it is; none of the three means anonymous. */
 export interface ClientCredentials {
@@ -102,7 +102,7 @@ export function httpsTransport(options: TransportOptions): Transport {
       // Node tells a request of the abort only once it has a connection, for which a proxy may let it wait.
       const outcome = await unlessAborted(send(target, agent, { ...call, headers }), call.signal);
       if (outcome.kind === "reply") {
-        if (options.serverSeen !== undefined) tellSeen(outcome.message, options.serverSeen);
+        if (options.serverSeen !== undefined) reportServerCertificate(outcome.message, options.serverSeen);
         return outcome.message;
       }
       // A kept connection that the server has closed meanwhile says nothing about the server; reading again is harmless.
@@ -188,7 +188,7 @@ function drain(agent: Agent): void {
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
 }
 
-function tellSeen({ socket }: IncomingMessage, seen: (leaf: Uint8Array) => void): void {
+function reportServerCertificate({ socket }: IncomingMessage, seen: (leaf: Uint8Array) => void): void {
   const leaf = (socket as TLSSocket).getPeerX509Certificate();
   if (leaf !== undefined) seen(leaf.raw);
 }

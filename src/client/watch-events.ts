@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { ConnectionError } from "./client.ts";
 import type { WatchEvent } from "./client.ts";
 import { lineCutter } from "./lines.ts";

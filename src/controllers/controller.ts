@@ -2,26 +2,26 @@ import { hasReason } from "../client/api-errors.ts";
 import type { Backoff } from "../client/backoff.ts";
 import type { ListOptions, ResourceRef } from "../client/client.ts";
 import type { Change } from "../client/object-store.ts";
-import type { ApiObject, ObjectKey } from "../core/object.ts";
-import type { StatusReason } from "../core/status.ts";
-import type { Told } from "./told.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
+import type { StatusReason } from "../apimachinery/status.ts";
+import type { Report } from "./report.ts";
 
 /** How one pass over one object ended, and what is to be told of it. A thrown error is logged and counts as `retry`. */
 export type Outcome =
-  | { readonly kind: "done"; readonly tell?: readonly Told[] }
+  | { readonly kind: "done"; readonly reports?: readonly Report[] }
   /** Once more after a time that the controller knows; earlier failures are forgotten. */
-  | { readonly kind: "requeue"; readonly afterMs: number; readonly why: string; readonly tell?: readonly Told[] }
+  | { readonly kind: "requeue"; readonly afterMs: number; readonly why: string; readonly reports?: readonly Report[] }
   /** Once more after the key's growing pause: the world is not ready, and nothing says when it will be. */
-  | { readonly kind: "retry"; readonly why: string; readonly tell?: readonly Told[] }
+  | { readonly kind: "retry"; readonly why: string; readonly reports?: readonly Report[] }
   /**
    * The controller cannot go on, for this reason, which is told when it begins and when it becomes another. Looked at again when a watch
    * wakes the key, after the growing pause, or after so many milliseconds.
    */
   | {
       readonly kind: "blocked";
-      readonly because: Told;
+      readonly because: Report;
       readonly again: "woken" | "paused" | number;
-      readonly tell?: readonly Told[];
+      readonly reports?: readonly Report[];
     };
 
 export const done: Outcome = { kind: "done" };

@@ -1,8 +1,8 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { ApiObject } from "../core/object.ts";
-import { conflict } from "../core/status.ts";
-import type { UserInfo } from "../core/user.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { conflict } from "../apimachinery/status.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
 import { createCa } from "../pki/ca.ts";
 import { issueCertificate } from "../pki/certificate.ts";
 import { createCsr, parseCsr } from "../pki/csr.ts";

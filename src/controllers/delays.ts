@@ -1,6 +1,6 @@
 import { keyText } from "../client/object-key.ts";
-import type { Clock } from "../core/clock.ts";
-import type { ObjectKey } from "../core/object.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import type { ObjectKey } from "../apimachinery/object.ts";
 
 /** Calls back for each key once its time has come, with one timer for all of them. */
 export interface Delays {

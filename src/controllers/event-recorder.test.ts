@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { fakeApi, type FakeApi } from "../../test/kits/fake-api.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
-import { StatusError } from "../core/status.ts";
-import type { Event } from "../resources/event.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import type { Event } from "../apis/event.ts";
 import { eventRecorder, type Recorded, type Recording } from "./event-recorder.ts";
 import { events, namespaces } from "./kinds.ts";
-import type { Told } from "./told.ts";
+import type { Report } from "./report.ts";
 
 function bench(): {
   readonly api: FakeApi;
@@ -23,7 +23,7 @@ function bench(): {
   };
 }
 
-function told(part: Partial<Told> & { readonly name?: string } = {}): Told {
+function report(part: Partial<Report> & { readonly name?: string } = {}): Report {
   const { name = "vm-1", ...rest } = part;
   const about = { apiVersion: "access.pratique.dev/v1alpha1", kind: "AccessRequest", name, uid: `uid-${name}` };
   return { reason: "AccessRequestDenied", about, message: "denied", ...rest };
@@ -33,10 +33,10 @@ describe("an event recorder", () => {
   test("counts what repeats in one Event for each object and reason, with the last message", async () => {
     const { clock, by, stored } = bench();
     const record = eventRecorder(clock);
-    await record(by, told());
+    await record(by, report());
     await clock.advance(60_000);
-    await record(by, told({ message: "denied again" }));
-    await record(by, told({ reason: "AccessRevoked" }));
+    await record(by, report({ message: "denied again" }));
+    await record(by, report({ reason: "AccessRevoked" }));
     expect(stored().map(({ reason, message, count }) => [reason, message, count])).toEqual(
       expect.arrayContaining([
         ["AccessRequestDenied", "denied again", 2],
@@ -50,7 +50,7 @@ describe("an event recorder", () => {
   test("records once what is to be recorded once, also after a restart", async () => {
     const { clock, by, stored } = bench();
     const record = eventRecorder(clock);
-    const kinds = async (of: typeof record): Promise<Recorded["kind"]> => (await of(by, told({ once: true }))).kind;
+    const kinds = async (of: typeof record): Promise<Recorded["kind"]> => (await of(by, report({ once: true }))).kind;
     expect([await kinds(record), await kinds(record), await kinds(eventRecorder(clock))]).toEqual([
       "written",
       "known",
@@ -63,30 +63,30 @@ describe("an event recorder", () => {
     const { api, clock, by, stored } = bench();
     const record = eventRecorder(clock);
     api.failNext("create", events, new StatusError("InternalError", "no"));
-    expect(await record(by, told({ once: true }))).toMatchObject({ kind: "failed" });
-    expect(await record(by, told({ once: true }))).toEqual({ kind: "written" });
+    expect(await record(by, report({ once: true }))).toMatchObject({ kind: "failed" });
+    expect(await record(by, report({ once: true }))).toEqual({ kind: "written" });
     expect(stored()).toMatchObject([{ count: 1 }]);
   });
 
   test("counts on after a restart in the Event that is there", async () => {
     const { clock, by, stored } = bench();
-    await eventRecorder(clock)(by, told());
-    await eventRecorder(clock)(by, told({ message: "later" }));
+    await eventRecorder(clock)(by, report());
+    await eventRecorder(clock)(by, report({ message: "later" }));
     expect(stored().map(({ message }) => message)).toEqual(["later"]);
   });
 
   test("begins another Event when the one that it counted in has ended", async () => {
     const { clock, by, stored } = bench();
     const record = eventRecorder(clock);
-    await record(by, told());
+    await record(by, report());
     const [first] = stored();
     await by.client.delete(events, { namespace: "default", name: first?.metadata.name ?? "" });
     await clock.advance(3_600_000);
-    expect((await record(by, told({ message: "denied again" }))).kind).toBe("written");
+    expect((await record(by, report({ message: "denied again" }))).kind).toBe("written");
     const [next] = stored();
     expect(next).toMatchObject({ message: "denied again", count: 1 });
     expect(next?.firstTimestamp).toBe(next?.lastTimestamp);
-    expect((await record(by, told())).kind).toBe("written");
+    expect((await record(by, report())).kind).toBe("written");
     expect(stored()).toMatchObject([{ message: "denied", count: 2 }]);
   });
 
@@ -94,21 +94,21 @@ describe("an event recorder", () => {
     const { clock, by } = bench();
     const record = eventRecorder(clock);
     const kinds: string[] = [];
-    for (let index = 0; index < 30; index += 1) kinds.push((await record(by, told())).kind);
+    for (let index = 0; index < 30; index += 1) kinds.push((await record(by, report())).kind);
     expect(kinds.filter((kind) => kind === "written")).toHaveLength(25);
-    expect((await record(by, told({ name: "vm-2" }))).kind).toBe("written");
+    expect((await record(by, report({ name: "vm-2" }))).kind).toBe("written");
     await clock.advance(300_000);
-    expect((await record(by, told())).kind).toBe("written");
-    expect((await record(by, told())).kind).toBe("limited");
+    expect((await record(by, report())).kind).toBe("written");
+    expect((await record(by, report())).kind).toBe("limited");
   });
 
   test("of one reason, writes no more than 520 at once and then little more than its share in a second, however many objects", async () => {
     const { clock, by, stored } = bench();
     const record = eventRecorder(clock);
-    for (let index = 0; index < 1000; index += 1) await record(by, told({ name: `vm-${index}` }));
+    for (let index = 0; index < 1000; index += 1) await record(by, report({ name: `vm-${index}` }));
     expect(stored()).toHaveLength(520);
     await clock.advance(10_000);
-    for (let index = 1000; index < 1200; index += 1) await record(by, told({ name: `vm-${index}` }));
+    for (let index = 1000; index < 1200; index += 1) await record(by, report({ name: `vm-${index}` }));
     expect(stored()).toHaveLength(520 + 100 + 1);
   });
 
@@ -116,11 +116,11 @@ describe("an event recorder", () => {
     const { clock, by, stored } = bench();
     const record = eventRecorder(clock);
     for (let index = 0; index < 3000; index += 1) {
-      await record({ ...by, controller: "csrapproving" }, told({ name: `csr-${index}`, reason: "NodeNameInUse" }));
+      await record({ ...by, controller: "csrapproving" }, report({ name: `csr-${index}`, reason: "NodeNameInUse" }));
     }
     const signing = { ...by, controller: "csrsigning" };
     for (let index = 0; index < 500; index += 1) {
-      await record(signing, told({ name: `csr-${index}`, reason: "CertificateIssued" }));
+      await record(signing, report({ name: `csr-${index}`, reason: "CertificateIssued" }));
     }
     expect(stored().filter(({ reason }) => reason === "CertificateIssued")).toHaveLength(500);
     expect(stored().filter(({ reason }) => reason === "NodeNameInUse")).toHaveLength(520);
@@ -129,10 +129,10 @@ describe("an event recorder", () => {
   test("a flood of one reason leaves each other reason and source a share of its own", async () => {
     const { clock, by } = bench();
     const record = eventRecorder(clock);
-    const kinds = async (controller: string, reason: Told["reason"]): Promise<readonly string[]> => {
+    const kinds = async (controller: string, reason: Report["reason"]): Promise<readonly string[]> => {
       const all: string[] = [];
       for (let index = 0; index < 600; index += 1) {
-        all.push((await record({ ...by, controller }, told({ name: `${controller}-${index}`, reason }))).kind);
+        all.push((await record({ ...by, controller }, report({ name: `${controller}-${index}`, reason }))).kind);
       }
       return all.filter((kind) => kind === "written");
     };
@@ -146,17 +146,17 @@ describe("an event recorder", () => {
   test("marks of one source about an object leave other sources, and decisions, their own 25 of it", async () => {
     const { clock, by } = bench();
     const record = eventRecorder(clock);
-    const mark = told({ reason: "NodeNameInUse" });
+    const mark = report({ reason: "NodeNameInUse" });
     for (let index = 0; index < 30; index += 1) await record(by, mark);
     expect((await record(by, mark)).kind).toBe("limited");
-    expect((await record(by, told({ reason: "CertificateApproved" }))).kind).toBe("written");
+    expect((await record(by, report({ reason: "CertificateApproved" }))).kind).toBe("written");
     expect((await record({ ...by, controller: "other" }, mark)).kind).toBe("written");
   });
 
   test("escapes and cuts texts of strangers", async () => {
     const { clock, by, stored } = bench();
     const message = `by \u001b[2Jada\u202e\n${"é".repeat(2000)}`;
-    await eventRecorder(clock)(by, told({ message }));
+    await eventRecorder(clock)(by, report({ message }));
     const [event] = stored();
     expect(event?.message).toMatch(/^by \\u\{1b\}\[2Jada\\u\{202e\}\\u\{a\}é+…$/);
     expect(Buffer.byteLength(event?.message ?? "")).toBeLessThanOrEqual(1024);
@@ -167,7 +167,7 @@ describe("an event recorder", () => {
     await by.client.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: "going" } });
     await by.client.delete(namespaces, { name: "going" });
     const about = { apiVersion: "v1", kind: "Secret", namespace: "going", name: "s", uid: "u" };
-    expect(await eventRecorder(fakeClock())(by, told({ about }))).toEqual({ kind: "limited" });
+    expect(await eventRecorder(fakeClock())(by, report({ about }))).toEqual({ kind: "limited" });
     expect(stored()).toEqual([]);
   });
 
@@ -176,7 +176,7 @@ describe("an event recorder", () => {
     const api = fakeApi({ clock });
     const error = new TypeError("no");
     api.failNext("create", events, error);
-    expect(await eventRecorder(clock)({ client: api.client, controller: "test" }, told())).toEqual({
+    expect(await eventRecorder(clock)({ client: api.client, controller: "test" }, report())).toEqual({
       kind: "failed",
       error,
     });

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Client } from "../client/client.ts";
-import { rfc3339, type Clock } from "../core/clock.ts";
-import type { OwnerReference } from "../core/object.ts";
-import { isDecision, reasons } from "../core/reasons.ts";
-import type { Event } from "../resources/event.ts";
+import { rfc3339, type Clock } from "../apimachinery/clock.ts";
+import type { OwnerReference } from "../apimachinery/object.ts";
+import { isDecision, reasons } from "../apimachinery/reasons.ts";
+import type { Event } from "../apis/event.ts";
 import { hasReason, isTerminating } from "../client/api-errors.ts";
 import { events } from "./kinds.ts";
 import { tokenBuckets } from "./token-bucket.ts";
-import type { Told } from "./told.ts";
+import type { Report } from "./report.ts";
 
 /** What became of an Event: made or counted up; there already where it is told once; held back by a limit, or by its namespace, which goes or is gone; refused by the API. */
 export type Recorded =
@@ -23,7 +23,7 @@ export interface Recording {
 }
 
 /** Writes an Event about an object; never rejects. */
-export type EventRecorder = (by: Recording, told: Told) => Promise<Recorded>;
+export type EventRecorder = (by: Recording, report: Report) => Promise<Recorded>;
 
 // Events of what lies in no namespace are in this one.
 const clusterNamespace = "default";
@@ -56,12 +56,12 @@ export function eventRecorder(clock: Clock): EventRecorder {
     return next;
   }
 
-  return async ({ client, controller, goesWithObject = false }, told) => {
-    const name = eventName(told, controller);
-    if (told.once === true && counts.has(name)) return { kind: "known" };
-    if (!isWithinBudget(told, controller)) return { kind: "limited" };
+  return async ({ client, controller, goesWithObject = false }, report) => {
+    const name = eventName(report, controller);
+    if (report.once === true && counts.has(name)) return { kind: "known" };
+    if (!isWithinBudget(report, controller)) return { kind: "limited" };
     const { first, count } = counted(name, rfc3339(clock.now()));
-    const event = eventOf(told, { name, controller, goesWithObject, first, last: rfc3339(clock.now()), count });
+    const event = eventOf(report, { name, controller, goesWithObject, first, last: rfc3339(clock.now()), count });
     const namespace = event.metadata.namespace ?? "";
     try {
       if (count === 1) {
@@ -73,7 +73,7 @@ export function eventRecorder(clock: Clock): EventRecorder {
         counts.delete(name);
         return unwritten(error);
       }
-      if (told.once === true) return { kind: "known" };
+      if (report.once === true) return { kind: "known" };
     }
     try {
       const { message, lastTimestamp } = event;
@@ -101,7 +101,7 @@ function unwritten(error: unknown): Recorded {
 }
 
 /** Whether one more Event of a source may be written; it is charged for it. */
-function eventBudget(clock: Clock): (told: Told, controller: string) => boolean {
+function eventBudget(clock: Clock): (report: Report, controller: string) => boolean {
   const allowsObject = tokenBuckets(clock, ofObject, maxRemembered);
   const allowsReason = tokenBuckets(clock, ofReason, maxRemembered);
   const allowsMore = {
@@ -115,7 +115,7 @@ function eventBudget(clock: Clock): (told: Told, controller: string) => boolean 
   };
 }
 
-function eventName({ about, reason }: Told, controller: string): string {
+function eventName({ about, reason }: Report, controller: string): string {
   const digest = createHash("sha256")
     .update(JSON.stringify([about.kind, about.uid, reason, controller]))
     .digest("hex");
@@ -123,7 +123,7 @@ function eventName({ about, reason }: Told, controller: string): string {
 }
 
 function eventOf(
-  { reason, about, message }: Told,
+  { reason, about, message }: Report,
   at: {
     readonly name: string;
     readonly controller: string;
@@ -153,7 +153,7 @@ function eventOf(
   };
 }
 
-function ownerOf({ apiVersion = "", kind = "", name = "", uid = "" }: Told["about"]): OwnerReference {
+function ownerOf({ apiVersion = "", kind = "", name = "", uid = "" }: Report["about"]): OwnerReference {
   return { apiVersion, kind, name, uid };
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { fakeClock, settled, type FakeClock } from "../../test/kits/fake-clock.ts";
 import type { Client } from "../client/client.ts";
-import type { LogEntry } from "../core/log-entry.ts";
-import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
+import type { LogEntry } from "../apimachinery/log-entry.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { leaderTimings, leadWhileElected, leaseStep, type LeaseView } from "./leader-election.ts";
 
 const start = Date.UTC(2026, 10, 21);

@@ -1,8 +1,8 @@
 import { getOrUndefined, hasReason } from "../client/api-errors.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
-import type { Clock } from "../core/clock.ts";
-import { logEntry, type Log, type LogEntry } from "../core/log-entry.ts";
-import type { ApiObject } from "../core/object.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import { logEntry, type Log, type LogEntry } from "../apimachinery/log-entry.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 
 /** How long one who is gone keeps the others waiting, in milliseconds. */
 export interface LeaderTimings {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { controllerBench } from "../../test/kits/controller-bench.ts";
 import type { ControllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { keyOf } from "../client/object-key.ts";
-import type { ApiObject, ObjectKey } from "../core/object.ts";
-import { conflict } from "../core/status.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
+import { conflict } from "../apimachinery/status.ts";
 import { controllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
 import { done } from "./controller.ts";
 import type { Controller, Outcome } from "./controller.ts";
 import { configMaps, events, namespaces, secrets } from "./kinds.ts";
-import { referenceTo, type Told } from "./told.ts";
+import { referenceTo, type Report } from "./report.ts";
 
 const configMap = (name: string): ApiObject => ({
   apiVersion: "v1",
@@ -190,10 +190,10 @@ describe("runControllers", () => {
       }),
     );
     await bench.clock.advance(100_000);
-    const told = bench.api.all(events).map((event) => [event["reason"], event["message"], event["count"]]);
-    expect(told).toEqual([
-      ["ReconcileFailed", "test tried 7 times and goes on trying: broken", 1],
-      ["ReconcileRetried", "test tried 7 times and goes on trying: not yet", 1],
+    const reported = bench.api.all(events).map((event) => [event["reason"], event["message"], event["count"]]);
+    expect(reported).toEqual([
+      ["ReconcileFailed", "test tried 7 times and keeps trying: broken", 1],
+      ["ReconcileRetried", "test tried 7 times and keeps trying: not yet", 1],
     ]);
     await bench.stop();
   });
@@ -204,7 +204,7 @@ describe("runControllers", () => {
     const watches = [{ resource: configMaps, keys: (object: ApiObject) => [keyOf(object), { name: "of-no-object" }] }];
     await bench.start({ ...controller(async () => ({ kind: "retry", why: "not yet" })), watches });
     await bench.clock.advance(100_000);
-    const message = "test tried 7 times and goes on trying: not yet";
+    const message = "test tried 7 times and keeps trying: not yet";
     expect(bench.api.all(events)).toMatchObject([{ message, involvedObject: { kind: "ConfigMap", name: "a" } }]);
     expect(bench.log.filter(({ reason }) => reason === "ReconcileRetried")).toEqual(
       expect.arrayContaining([
@@ -238,7 +238,7 @@ describe("runControllers", () => {
   });
 });
 
-function blocked(message: string, details: Told["details"] = {}): Outcome {
-  const because: Told = { reason: "IssuingFailed", about: referenceTo(configMaps, configMap("a")), message, details };
+function blocked(message: string, details: Report["details"] = {}): Outcome {
+  const because: Report = { reason: "IssuingFailed", about: referenceTo(configMaps, configMap("a")), message, details };
   return { kind: "blocked", because, again: "paused" };
 }

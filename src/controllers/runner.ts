@@ -1,16 +1,16 @@
 import type { Informer } from "../client/informer.ts";
 import type { Change } from "../client/object-store.ts";
 import { keyOf, keyText } from "../client/object-key.ts";
-import type { Clock } from "../core/clock.ts";
-import { logEntry, type LogEntry } from "../core/log-entry.ts";
-import type { ApiObject, ObjectKey } from "../core/object.ts";
-import type { Reason } from "../core/reasons.ts";
-import { StatusError } from "../core/status.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
+import type { Reason } from "../apimachinery/reasons.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import type { Controller, Outcome, Watch } from "./controller.ts";
 import { eventRecorder, type EventRecorder } from "./event-recorder.ts";
 import type { SharedInformers } from "./shared-informers.ts";
-import { obstacleMemory, teller } from "./telling.ts";
-import { referenceTo } from "./told.ts";
+import { obstacleMemory, reporter } from "./reporter.ts";
+import { referenceTo } from "./report.ts";
 import { defaultBackoff, workQueue } from "./workqueue.ts";
 import type { Verdict, WorkQueue, WorkQueueObserver, WorkQueueOptions } from "./workqueue.ts";
 
@@ -81,7 +81,7 @@ export function runControllers(options: RunOptions): RunningControllers {
 function worker(controller: Controller, options: RunOptions, record: EventRecorder): Worker {
   const { signal, log } = options;
   const sources = new Map<Informer, Source>();
-  const tell = teller({
+  const reports = reporter({
     ...options,
     record,
     controller: controller.name,
@@ -94,12 +94,12 @@ function worker(controller: Controller, options: RunOptions, record: EventRecord
     const about = { controller: controller.name, key: id, attempt };
     try {
       const outcome = await controller.reconcile(key, signal);
-      for (const one of outcome.tell ?? []) await tell(one);
-      if (outcome.kind === "blocked" && obstacles.isNew(id, outcome.because)) await tell(outcome.because, true);
+      for (const one of outcome.reports ?? []) await reports(one);
+      if (outcome.kind === "blocked" && obstacles.isNew(id, outcome.because)) await reports(outcome.because, true);
       if (outcome.kind === "done" || outcome.kind === "requeue") obstacles.forget(id);
       if (outcome.kind === "retry") {
         log(logEntry("ReconcileRequeued", outcome.why, about));
-        if (attempt === tellAtAttempt) await tellRetried(key, "ReconcileRetried", outcome.why);
+        if (attempt === reportAtAttempt) await reportRetries(key, "ReconcileRetried", outcome.why);
       }
       return verdictOf(outcome);
     } catch (error) {
@@ -108,19 +108,19 @@ function worker(controller: Controller, options: RunOptions, record: EventRecord
       const expected = error instanceof StatusError && error.reason === "Conflict";
       const message = error instanceof Error ? error.message : "reconcile failed";
       log(logEntry(expected ? "ReconcileRequeued" : "ReconcileError", message, about), error);
-      if (attempt === tellAtAttempt) await tellRetried(key, "ReconcileFailed", message);
+      if (attempt === reportAtAttempt) await reportRetries(key, "ReconcileFailed", message);
       return { kind: "retry" };
     }
   }
 
   /** What goes on being tried is told of its object where the key is that of an object, else in log and metric alone. */
-  async function tellRetried(key: ObjectKey, reason: Reason, why: string): Promise<void> {
+  async function reportRetries(key: ObjectKey, reason: Reason, why: string): Promise<void> {
     const id = keyText(key);
-    const message = `${controller.name} tried ${tellAtAttempt} times and goes on trying: ${why}`;
+    const message = `${controller.name} tried ${reportAtAttempt} times and keeps trying: ${why}`;
     for (const [informer, { watch }] of sources) {
       const object = informer.get(key);
       const isOwn = object !== undefined && (watch.keys?.(object) ?? [key]).some((one) => keyText(one) === id);
-      if (isOwn) return tell({ reason, about: referenceTo(watch.resource, object), message }, true);
+      if (isOwn) return reports({ reason, about: referenceTo(watch.resource, object), message }, true);
     }
     options.count?.(controller.name, reason);
     log(logEntry(reason, message, { controller: controller.name, key: id }));
@@ -151,7 +151,7 @@ function observed(observer: WorkQueueObserver, process: WorkQueueOptions["proces
 }
 
 /** With the default pauses, a third of a second after the first try. */
-const tellAtAttempt = 7;
+const reportAtAttempt = 7;
 
 function verdictOf(outcome: Outcome): Verdict {
   switch (outcome.kind) {
@@ -175,11 +175,11 @@ function connect(each: Worker, informers: SharedInformers): void {
     const source = informers.get(controller.serviceAccount, watch);
     wanted.add(source);
     if (sources.has(source)) continue;
-    const hear = (change: Change): void => {
+    const enqueueChange = (change: Change): void => {
       watch.observe?.(change);
       wake(queue, watch, change.object);
     };
-    sources.set(source, { watch, leave: source.onChange(hear) });
+    sources.set(source, { watch, leave: source.onChange(enqueueChange) });
   }
   for (const [source, { watch, leave }] of sources) {
     if (wanted.has(source)) continue;

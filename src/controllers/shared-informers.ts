@@ -3,8 +3,8 @@ import type { Client, ResourceRef } from "../client/client.ts";
 import { informer as newInformer } from "../client/informer.ts";
 import type { Informer } from "../client/informer.ts";
 import type { Reader } from "../client/object-store.ts";
-import type { Clock } from "../core/clock.ts";
-import type { ApiObject } from "../core/object.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 import type { Watch } from "./controller.ts";
 
 /** Which objects an informer follows. */
@@ -53,9 +53,9 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
   const known = new Map<string, { readonly informer: Informer; readonly life: AbortController }>();
   const runs = new Set<Promise<void>>();
   // One listener on the common signal, however many informers there are.
-  const lives = new Set<AbortController>();
+  const lifetimes = new Set<AbortController>();
   options.signal.addEventListener("abort", () => {
-    for (const life of lives) life.abort();
+    for (const life of lifetimes) life.abort();
   });
 
   function get(serviceAccount: string, selection: Selection): Informer {
@@ -85,10 +85,10 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
     });
     const life = new AbortController();
     known.set(id, { informer: made, life });
-    lives.add(life);
+    lifetimes.add(life);
     if (options.signal.aborted) life.abort();
     const run = made.run(life.signal).finally(() => {
-      lives.delete(life);
+      lifetimes.delete(life);
       runs.delete(run);
     });
     runs.add(run);

@@ -1,4 +1,4 @@
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
 
 /** How many at once, and how long one more takes to be allowed, in milliseconds. */
 export interface BucketSize {

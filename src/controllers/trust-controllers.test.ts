@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { ApiObject } from "../core/object.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 import { createCa } from "../pki/ca.ts";
 import { clusterInfoKubeconfig, signatureKey, verifyClusterInfo } from "../trust/cluster-info.ts";
 import { tokenSecret } from "../trust/token-secret.ts";

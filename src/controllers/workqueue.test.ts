@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ObjectKey } from "../core/object.ts";
+import type { ObjectKey } from "../apimachinery/object.ts";
 import { fakeClock, settled } from "../../test/kits/fake-clock.ts";
 import type { FakeClock } from "../../test/kits/fake-clock.ts";
 import { workQueue } from "./workqueue.ts";

@@ -1,8 +1,8 @@
 import { backoffMs } from "../client/backoff.ts";
 import type { Backoff } from "../client/backoff.ts";
 import { keyText } from "../client/object-key.ts";
-import type { Clock } from "../core/clock.ts";
-import type { ObjectKey } from "../core/object.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import type { ObjectKey } from "../apimachinery/object.ts";
 import { delays } from "./delays.ts";
 
 /** The pauses of a controller that names none: 5 ms, doubling up to 1000 s. Source: client-go util/workqueue. */

@@ -1,6 +1,6 @@
 import type { KeyObject } from "node:crypto";
-import { rfc3339 } from "../core/clock.ts";
-import type { RandomBytes } from "../core/clock.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
+import type { RandomBytes } from "../apimachinery/clock.ts";
 import { CertificateError, issueCertificate, subjectKeyId } from "./certificate.ts";
 import type { Issuer } from "./certificate.ts";
 import { keyKindOf, loadPrivateKey, spkiOf, spkiPin } from "./keys.ts";

@@ -1,4 +1,4 @@
-import { nodesGroup, nodeUserPrefix } from "../core/user.ts";
+import { nodesGroup, nodeUserPrefix } from "../apimachinery/user.ts";
 import type { ParsedCsr } from "./csr.ts";
 
 /** The signers that this program answers for. Source: Kubernetes api/certificates/v1; `legacy-unknown` is not of v1. */

@@ -1,4 +1,4 @@
-import { rfc3339 } from "../core/clock.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
 
 /** From when until when a certificate is valid, in milliseconds since the epoch, whole seconds. */
 export interface Validity {

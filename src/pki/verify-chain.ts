@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { KeyObject } from "node:crypto";
-import { rfc3339 } from "../core/clock.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
 import { CertificateError } from "./certificate.ts";
 import { DerError, sameBytes } from "./der.ts";
 import { attributeTexts, subjectOf } from "./names.ts";
@@ -11,7 +11,7 @@ import type { ParsedCertificate } from "./parse-certificate.ts";
 import { decodePem, PemError } from "./pem.ts";
 import { importPublicKey, KeyError } from "./public-key.ts";
 import { verifySignature } from "./signature.ts";
-import { twinCertificate } from "./twin-certificate.ts";
+import { malleatedCertificate } from "./malleated-certificate.ts";
 import { keyUsageBits } from "./usages.ts";
 
 /** A certificate whose key is trusted to sign others. */
@@ -48,7 +48,7 @@ export type ClientChainVerdict =
       /** Lower-case hexadecimal SHA-256 of the leaf's DER. */
       readonly fingerprint: string;
       /** As `fingerprint`, of the leaf with its signature in its other form; undefined where a signature has one form. */
-      readonly twinFingerprint: string | undefined;
+      readonly malleatedFingerprint: string | undefined;
     }
   | { readonly ok: false; readonly error: string };
 
@@ -143,7 +143,7 @@ function proven(chain: readonly ParsedCertificate[], { leaf, expired, graceMs }:
     return { ok: false, error: "certificate: the subject has more than one uid" };
   }
   const issuer = chain[1];
-  const twin = issuer === undefined ? undefined : twinCertificate(leaf, issuer.publicKey.kind);
+  const malleated = issuer === undefined ? undefined : malleatedCertificate(leaf, issuer.publicKey.kind);
   return {
     ok: true,
     subject: subjectOf(leaf.subject, "certificate: the subject"),
@@ -152,7 +152,7 @@ function proven(chain: readonly ParsedCertificate[], { leaf, expired, graceMs }:
     validUntil: Math.min(...chain.map((one) => one.notAfter + (one === leaf ? graceMs : 0))),
     expired,
     fingerprint: fingerprintOf(leaf.raw),
-    twinFingerprint: twin === undefined ? undefined : fingerprintOf(twin),
+    malleatedFingerprint: malleated === undefined ? undefined : fingerprintOf(malleated),
   };
 }
 

@@ -1,10 +1,10 @@
 import type { Admission } from "../admission/admission.ts";
-import type { ObjectKey } from "../core/object.ts";
-import type { RandomBytes } from "../core/clock.ts";
-import { storagePrefix, type Resource } from "../resources/resource.ts";
+import type { ObjectKey } from "../apimachinery/object.ts";
+import type { RandomBytes } from "../apimachinery/clock.ts";
+import { storagePrefix, type Resource } from "../apis/resource.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
-import type { EntryVersions } from "./entry-versions.ts";
+import type { EntryVersions } from "./conversion.ts";
 import type { Turns } from "./turns.ts";
 
 /** What the verbs stand on. */

@@ -1,6 +1,6 @@
-import type { ApiObject } from "../core/object.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 import { objectOf } from "../storage/stored-object.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { get } from "./get.ts";

@@ -1,6 +1,6 @@
-import type { JsonObject } from "../core/json-value.ts";
-import type { UserInfo } from "../core/user.ts";
-import type { RequestSource } from "../resources/resource.ts";
+import type { JsonObject } from "../apimachinery/json-value.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
+import type { RequestSource } from "../apis/resource.ts";
 
 /** Who asks, when, and on which terms; the same for a request over the network and for a controller inside the hub. */
 export interface RequestContext {

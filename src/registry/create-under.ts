@@ -1,6 +1,6 @@
-import type { ApiObject } from "../core/object.ts";
-import { methodNotAllowed } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { methodNotAllowed } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import { objectOf, type Entry } from "../storage/stored-object.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";

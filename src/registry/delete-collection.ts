@@ -1,5 +1,5 @@
-import { StatusError } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import { objectOf } from "../storage/stored-object.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";

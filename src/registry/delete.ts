@@ -1,9 +1,9 @@
 import type { AdmissionRequest } from "../admission/admission.ts";
-import { rfc3339 } from "../core/clock.ts";
-import { invalid, invalidObject, notSupported } from "../core/field-error.ts";
-import type { ApiObject, ObjectMeta } from "../core/object.ts";
-import { conflict, notFound } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
+import { invalid, invalidObject, notSupported } from "../apimachinery/field-error.ts";
+import type { ApiObject, ObjectMeta } from "../apimachinery/object.ts";
+import { conflict, notFound } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { caughtUp, storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";

@@ -1,9 +1,9 @@
-import type { ObjectKey } from "../core/object.ts";
-import { notFound } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { ObjectKey } from "../apimachinery/object.ts";
+import { notFound } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { Entry } from "../storage/stored-object.ts";
 import { caughtUp, storageKey, type Backend } from "./backend.ts";
-import { waitForVersion } from "./freshness.ts";
+import { waitForVersion } from "./resource-version-match.ts";
 
 /** One object, not older than `atLeast`; undefined means the newest. @throws StatusError NotFound, Timeout when `atLeast` is ahead of the hub. */
 export async function get(

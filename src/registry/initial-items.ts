@@ -1,13 +1,13 @@
-import { StatusError } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { Entry } from "../storage/stored-object.ts";
 import type { Backend } from "./backend.ts";
 import { partsOf, type PartSize } from "./entry-parts.ts";
 import type { Turn } from "./large-work.ts";
-import { conversionFailed } from "./seen-changes.ts";
+import { conversionFailed } from "./watch-filter.ts";
 import type { Scope, WatchItem, WatchStart } from "./watch.ts";
 
-/** What existed at the start: the next of it, none while more is looked through, `told` behind its end. */
+/** What existed at the start: the next of it, none while more is looked through, `reported` behind its end. */
 export interface InitialItems {
   take(max: number): readonly WatchItem[] | StatusError | "told";
 }

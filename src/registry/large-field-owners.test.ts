@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { countedList, longestRun } from "../../test/kits/longest-run.ts";
-import { appliedProblem } from "../core/managed-fields/check-applied.ts";
-import type { ApiObject } from "../core/object.ts";
-import { finish } from "../core/steps.ts";
-import { customKinds } from "../resources/custom/custom-kind.ts";
-import type { Resource } from "../resources/resource.ts";
-import { appliedTo, withCreator, withUpdater, type Write } from "./field-owners.ts";
+import { appliedProblem } from "../apimachinery/managed-fields/check-applied.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { finish } from "../apimachinery/steps.ts";
+import { customKinds } from "../apis/custom/custom-kind.ts";
+import type { Resource } from "../apis/resource.ts";
+import { appliedTo, withCreator, withUpdater, type Write } from "./managed-fields.ts";
 
 const text = { type: "string" };
 const properties = {

@@ -1,4 +1,4 @@
-import { finish, type Steps } from "../core/steps.ts";
+import { finish, type Steps } from "../apimachinery/steps.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 
@@ -18,7 +18,7 @@ export function turnFor(
 }
 
 /** Does the steps at once where there is no `turn` to wait for, and else each in one of its own. */
-export async function stepped<Result>(turn: Turn | undefined, steps: Steps<Result>): Promise<Result> {
+export function stepped<Result>(turn: Turn | undefined, steps: Steps<Result>): Result | Promise<Result> {
   return turn === undefined ? finish(steps) : finishInTurns(turn, steps);
 }
 
@@ -29,4 +29,21 @@ export async function finishInTurns<Result>(turn: Turn, steps: Steps<Result>): P
     const { done, value } = steps.next();
     if (done === true) return value;
   }
+}
+
+/** Whether the JSON of a value has about `largeBytes` or more; the values are counted only as far as it takes to know that. */
+export function isLargeValue(value: unknown): boolean {
+  return charactersWithin(value, largeBytes) >= largeBytes;
+}
+
+/** About how many characters of JSON a value takes, counted until there are `max`. */
+function charactersWithin(value: unknown, max: number): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null) return 6;
+  let characters = 2;
+  for (const key in value) {
+    if (characters >= max) break;
+    characters += key.length + 3 + charactersWithin(Reflect.get(value, key), max - characters);
+  }
+  return characters;
 }

@@ -1,11 +1,11 @@
-import { encodeContinueToken, type ContinueToken } from "../core/continue-token.ts";
-import { StatusError, badRequest } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import { encodeContinueToken, type ContinueToken } from "../apimachinery/continue-token.ts";
+import { StatusError, badRequest } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import { StorageError } from "../storage/store.ts";
 import { entryOf, type Entry } from "../storage/stored-object.ts";
 import { caughtUp, storageNamespacePrefix, type Backend } from "./backend.ts";
 import { partsOf, type PartSize } from "./entry-parts.ts";
-import { waitForVersion } from "./freshness.ts";
+import { waitForVersion } from "./resource-version-match.ts";
 import type { Turn } from "./large-work.ts";
 import type { Selection } from "./selection.ts";
 

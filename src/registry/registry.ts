@@ -1,7 +1,7 @@
-import { abortListeners } from "../core/abort-listeners.ts";
-import { apiVersionOf, type ApiObject, type ObjectKey } from "../core/object.ts";
-import { qualified } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import { abortListeners } from "../apimachinery/abort-listeners.ts";
+import { apiVersionOf, type ApiObject, type ObjectKey } from "../apimachinery/object.ts";
+import { qualified } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { Entry } from "../storage/stored-object.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";

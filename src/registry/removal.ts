@@ -1,5 +1,5 @@
-import type { ApiObject } from "../core/object.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Resource } from "../apis/resource.ts";
 import { entryAt, type Entry } from "../storage/stored-object.ts";
 import type { Backend } from "./backend.ts";
 import { unstoredEntry } from "./unstored-entry.ts";

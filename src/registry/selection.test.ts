@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { configMaps } from "../resources/config-map.ts";
+import { configMaps } from "../apis/config-map.ts";
 import { encodeObject, entryOf } from "../storage/stored-object.ts";
 import { selectionOf } from "./selection.ts";
 

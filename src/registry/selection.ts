@@ -4,12 +4,12 @@ import {
   parseFieldSelector,
   selectedName,
   type FieldSelector,
-} from "../core/field-selector.ts";
-import { matchesLabels, parseLabelSelector, type LabelSelector } from "../core/label-selector.ts";
-import type { ApiObject, ObjectMeta } from "../core/object.ts";
-import { SelectorError } from "../core/selector-error.ts";
-import { badRequest } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+} from "../apimachinery/field-selector.ts";
+import { matchesLabels, parseLabelSelector, type LabelSelector } from "../apimachinery/label-selector.ts";
+import type { ApiObject, ObjectMeta } from "../apimachinery/object.ts";
+import { SelectorError } from "../apimachinery/selector-error.ts";
+import { badRequest } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import { metadataOf } from "../storage/stored-metadata.ts";
 import { objectOf, type Entry } from "../storage/stored-object.ts";
 

@@ -1,5 +1,5 @@
-import type { ApiObject } from "../core/object.ts";
-import { StatusError } from "../core/status.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import { largeBytes } from "./large-work.ts";
 import { encodeObject } from "../storage/stored-object.ts";
 

@@ -1,7 +1,7 @@
-import type { ApiObject } from "../core/object.ts";
-import { credentialRevocations } from "../resources/credential-revocation.ts";
-import { leases } from "../resources/lease.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { credentialRevocations } from "../apis/credential-revocation.ts";
+import { leases } from "../apis/lease.ts";
+import type { Resource } from "../apis/resource.ts";
 
 /** No Lease and no revocation that is meant as one is larger, in bytes. */
 const maxReserveBytes = 8 * 1024;

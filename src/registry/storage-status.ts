@@ -1,4 +1,4 @@
-import { StatusError, internalError } from "../core/status.ts";
+import { StatusError, internalError } from "../apimachinery/status.ts";
 import { StorageError } from "../storage/store.ts";
 
 const storeFull =

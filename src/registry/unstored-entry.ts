@@ -1,4 +1,4 @@
-import type { ApiObject } from "../core/object.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 import type { Entry } from "../storage/stored-object.ts";
 
 /** An entry for an object that was not stored: a dry run's answer, or an evaluated review. It keeps whatever resourceVersion it has. */

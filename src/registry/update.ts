@@ -1,15 +1,15 @@
-import { apiVersionOf, type ApiObject, type ObjectMeta } from "../core/object.ts";
-import { jsonEqual } from "../core/equal.ts";
-import { invalid, invalidObject, type FieldError } from "../core/field-error.ts";
-import { StatusError, conflict, methodNotAllowed, notFound, staleObject } from "../core/status.ts";
-import { validateObjectMeta, validateObjectMetaUpdate } from "../resources/object-validation.ts";
-import type { Resource } from "../resources/resource.ts";
+import { apiVersionOf, type ApiObject, type ObjectMeta } from "../apimachinery/object.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import { invalid, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
+import { StatusError, conflict, methodNotAllowed, notFound, staleObject } from "../apimachinery/status.ts";
+import { validateObjectMeta, validateObjectMetaUpdate } from "../apis/object-validation.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "../admission/admission.ts";
 import { entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { caughtUp, storageKey, type Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { create } from "./create.ts";
-import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./field-owners.ts";
+import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./managed-fields.ts";
 import { stepped, turnFor, type Turn } from "./large-work.ts";
 import { isReleased, removeEntry } from "./removal.ts";
 import { mayUseReserve } from "./storage-reserve.ts";
@@ -229,7 +229,7 @@ function withGeneration(resource: Resource, next: ApiObject, stored: ApiObject):
 }
 
 /** What admission has changed, with what it may not change. */
-function restored(step: Step, prepared: ApiObject, mutated: ApiObject): Promise<ApiObject> {
+function restored(step: Step, prepared: ApiObject, mutated: ApiObject): ApiObject | Promise<ApiObject> {
   const next = withServerFields(step, { stored: objectOf(step.current), desired: mutated });
   return stepped(step.turn, withAdmitted(next, prepared.metadata.managedFields, mutated.metadata.managedFields));
 }

@@ -1,7 +1,7 @@
-import type { FieldError } from "../core/field-error.ts";
-import type { ApiObject } from "../core/object.ts";
-import type { Steps } from "../core/steps.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { FieldError } from "../apimachinery/field-error.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Steps } from "../apimachinery/steps.ts";
+import type { Resource } from "../apis/resource.ts";
 import type { Backend } from "./backend.ts";
 import type { RequestContext } from "./context.ts";
 import { finishInTurns } from "./large-work.ts";
@@ -13,22 +13,22 @@ interface Validation {
 }
 
 /** What the kind finds wrong with a new object, or with one that replaces `stored`; in parts where that may take long. */
-export async function validated(
+export function validated(
   validation: Validation,
   object: ApiObject,
   stored?: ApiObject,
-): Promise<readonly FieldError[]> {
+): readonly FieldError[] | Promise<readonly FieldError[]> {
   const { validate, validateInSteps } = validation.resource;
   if (validateInSteps === undefined) return validate?.(object, stored) ?? [];
   return inTurns(validation, validateInSteps(object, stored));
 }
 
 /** What the kind, or its subresource, finds wrong with `next` in place of `stored` besides that; in parts where that may take long. */
-export async function validatedUpdate(
+export function validatedUpdate(
   validation: Validation & { readonly subresource: string },
   next: ApiObject,
   stored: ApiObject,
-): Promise<readonly FieldError[]> {
+): readonly FieldError[] | Promise<readonly FieldError[]> {
   const { resource, subresource } = validation;
   if (subresource === "") return resource.validateUpdate?.(next, stored) ?? [];
   const part = resource.subresources[subresource];
@@ -37,10 +37,10 @@ export async function validatedUpdate(
 }
 
 /** What has one step only is done at once, and waits for no turn. */
-async function inTurns<Result>(
+function inTurns<Result>(
   { backend: { turns }, context: { user } }: Validation,
   steps: Steps<Result>,
-): Promise<Result> {
+): Result | Promise<Result> {
   const { done, value } = steps.next();
   return done === true ? value : finishInTurns(() => turns.next(user.username), steps);
 }

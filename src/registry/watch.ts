@@ -1,13 +1,13 @@
-import type { OnAbort } from "../core/abort-listeners.ts";
-import type { StatusError } from "../core/status.ts";
-import type { Resource } from "../resources/resource.ts";
+import type { OnAbort } from "../apimachinery/abort-listeners.ts";
+import type { StatusError } from "../apimachinery/status.ts";
+import type { Resource } from "../apis/resource.ts";
 import { entryAt, type Entry } from "../storage/stored-object.ts";
 import type { CacheEvent, Subscription } from "../storage/watch-cache.ts";
 import { caughtUp, storageKey, storageNamespacePrefix, type Backend } from "./backend.ts";
-import { tooOld, waitForVersion } from "./freshness.ts";
+import { tooOld, waitForVersion } from "./resource-version-match.ts";
 import type { Turn } from "./large-work.ts";
 import { initialItems, partSize, type InitialOptions } from "./initial-items.ts";
-import { seenChanges, type SeenChange, type SeenChanges } from "./seen-changes.ts";
+import { seenChanges, type SeenChange, type SeenChanges } from "./watch-filter.ts";
 import type { Selection } from "./selection.ts";
 
 /** Where a watch begins. `state` sends what exists as ADDED first, `marked` closes that part with an annotated bookmark. */

@@ -102,7 +102,7 @@ async function logOver(
   const path = join(dir, dataFile);
   const database = (): Database => {
     if (held.db.status === "open") return held.db;
-    throw new StorageError("unreachable", `the store in ${dir} cannot be opened anew after a write that failed`);
+    throw new StorageError("unreachable", `the store in ${dir} cannot be opened again after a write that failed`);
   };
   const space: LmdbSpace = await lmdbSpace({ path, place: dir, size: () => treeSize(database()), quotaBytes });
   return {
@@ -139,7 +139,7 @@ async function logOver(
 function closeNow(db: Database, dir: string): void {
   Object.assign(db, { _endWrites: () => undefined });
   void db.close();
-  if (db.status !== "closed") throw new StorageError("unreachable", `the store in ${dir} cannot be opened anew`);
+  if (db.status !== "closed") throw new StorageError("unreachable", `the store in ${dir} cannot be opened again`);
 }
 
 // As large as the engine makes it for 126 readers, in whole pages.
@@ -236,7 +236,7 @@ function decode(bytes: Buffer, revision: number, dir: string): StoreEvent {
 }
 
 function damaged(dir: string, what: string): string {
-  return `the store in ${dir} is damaged: ${what}; restore the directory from a backup, or move it away to begin anew`;
+  return `the store in ${dir} is damaged: ${what}; restore the directory from a backup, or move it away to start with an empty store`;
 }
 
 function keyOf(revision: number): Buffer {

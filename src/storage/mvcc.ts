@@ -53,7 +53,7 @@ export function openMvcc(log: RevisionLog, now: () => number = () => performance
     failure: () => (history.closed ? closedError(log) : queue.failure()),
   });
   const parts: Parts = { log, index, queue, feed, history, times: times.read };
-  return { ...reads(parts), ...writes(parts), ...lifecycle(parts), ...standing(parts), watch: watchOf(parts) };
+  return { ...reads(parts), ...writes(parts), ...lifecycle(parts), ...maintenance(parts), watch: watchOf(parts) };
 }
 
 function reads(parts: Parts): Pick<Store, "get" | "list" | "currentRevision" | "compactedRevision"> {
@@ -163,7 +163,7 @@ function writer(queue: CommitQueue, mayUseReserve: boolean): (draft: Unmarked) =
   };
 }
 
-function standing({ log, queue, times }: Parts): Pick<Store, "condition" | "usage" | "recover"> {
+function maintenance({ log, queue, times }: Parts): Pick<Store, "condition" | "usage" | "recover"> {
   return {
     condition: () => ({ refusal: queue.refusal(), commits: times() }),
     usage: () => log.usage(),

@@ -40,6 +40,6 @@ function possible(event: StoreEvent, latest: number): boolean {
 function corrupt(log: RevisionLog, what: string): StorageError {
   return new StorageError(
     "corrupt",
-    `the store in ${log.place} is damaged: ${what}; restore the directory from a backup, or move it away to begin anew`,
+    `the store in ${log.place} is damaged: ${what}; restore the directory from a backup, or move it away to start with an empty store`,
   );
 }

@@ -75,7 +75,7 @@ export async function inspectDirectory(dir: string): Promise<DirectoryState> {
   if (!names.includes(dataFile)) {
     throw new StorageError(
       "corrupt",
-      `${dir} is a store without its ${dataFile}; restore it from a backup, or move the directory away to begin anew`,
+      `${dir} is a store without its ${dataFile}; restore it from a backup, or move the directory away to start with an empty store`,
     );
   }
   return "ready";

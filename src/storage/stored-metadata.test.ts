@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ApiObject } from "../core/object.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 import { metadataOf } from "./stored-metadata.ts";
 import { encodeObject, entryOf, objectOf, type Entry } from "./stored-object.ts";
 

@@ -1,5 +1,5 @@
-import { stringEnd } from "../core/json-duplicates.ts";
-import type { ObjectMeta } from "../core/object.ts";
+import { stringEnd } from "../apimachinery/json-duplicates.ts";
+import type { ObjectMeta } from "../apimachinery/object.ts";
 import { parsedOf, type Entry } from "./stored-object.ts";
 
 const metadataStart = '"metadata":{';

@@ -1,4 +1,4 @@
-import type { ApiObject, ObjectMeta } from "../core/object.ts";
+import type { ApiObject, ObjectMeta } from "../apimachinery/object.ts";
 
 /**
  * An object as the watch cache holds it: its JSON text with the resourceVersion inside, encoded once and sent as it is. Text and not

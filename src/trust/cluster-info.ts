@@ -1,10 +1,13 @@
-import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../formats/bounded-yaml.ts";
+import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../serializer/yaml/bounded-yaml.ts";
 import { detachedJws, verifyDetachedJws } from "./jws.ts";
 import { type CaPin, certificatesOfBundle, type PinnableCertificate, pinnedCertificates, PinError } from "./pins.ts";
 import { type BootstrapToken, secretsEqual } from "./token.ts";
 
 /** Where every joining machine finds the hub's address and CA before it trusts anything. */
 export const clusterInfoKey = { namespace: "kube-public", name: "cluster-info" } as const;
+
+/** The path that every joining machine reads. The parameter is kubeadm's. @see cmd/kubeadm/app/discovery/token */
+export const clusterInfoPath: string = `/api/v1/namespaces/${clusterInfoKey.namespace}/configmaps/${clusterInfoKey.name}?timeout=10s`;
 
 const kubeconfigKey = "kubeconfig";
 const signaturePrefix = "jws-kubeconfig-";

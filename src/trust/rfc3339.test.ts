@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { rfc3339 } from "../core/clock.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
 import { parseRfc3339 } from "./rfc3339.ts";
 
 describe("parseRfc3339", () => {

@@ -6,7 +6,7 @@ import {
   publicEncrypt,
   type KeyObject,
 } from "node:crypto";
-import type { RandomBytes } from "../core/clock.ts";
+import type { RandomBytes } from "../apimachinery/clock.ts";
 import { hpkeNames, hpkeOpen, hpkeSeal } from "./hpke.ts";
 import type { SshKeyKind, SshPublicKey } from "../pki/ssh-public-key.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ApiObject } from "../core/object.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 import { tokenSecret } from "./token-secret.ts";
 import { authenticateToken, isExpired, tokenLifetime, validForSigning } from "./token-rules.ts";
 

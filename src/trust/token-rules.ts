@@ -1,5 +1,5 @@
-import type { ApiObject } from "../core/object.ts";
-import { bootstrapGroup, bootstrapUserPrefix, type UserInfo } from "../core/user.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { bootstrapGroup, bootstrapUserPrefix, type UserInfo } from "../apimachinery/user.ts";
 import { parseRfc3339 } from "./rfc3339.ts";
 import { type BootstrapToken, isBootstrapGroup, parseToken, secretsEqual } from "./token.ts";
 import { readTokenSecret, type TokenFacts, tokenIdOfName, tokenSecretType } from "./token-secret.ts";

@@ -1,6 +1,6 @@
-import { rfc3339 } from "../core/clock.ts";
-import type { ApiObject } from "../core/object.ts";
-import { defaultNodeTokenGroup } from "../core/user.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { defaultNodeTokenGroup } from "../apimachinery/user.ts";
 import {
   type BootstrapToken,
   isBootstrapGroup,

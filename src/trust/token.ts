@@ -1,5 +1,5 @@
 import { timingSafeEqual, createHash } from "node:crypto";
-import type { RandomBytes } from "../core/clock.ts";
+import type { RandomBytes } from "../apimachinery/clock.ts";
 
 /** A bootstrap token: a public id and a secret. Source: cluster-bootstrap/token/api. */
 export interface BootstrapToken {

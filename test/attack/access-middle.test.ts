@@ -4,13 +4,13 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { requestAccess } from "../../src/agent/request-access.ts";
-import type { JoinEvent } from "../../src/agent/join-event.ts";
-import { issueOwn } from "../../src/hub/authority.ts";
+import { requestAccess } from "../../src/agent/access/request-access.ts";
+import type { JoinEvent } from "../../src/agent/join/join-event.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
 import { createCa, type CertificateAuthority } from "../../src/pki/ca.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { parseSshPublicKey, sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
-import { sealBinding, type AccessRequest } from "../../src/resources/access-request.ts";
+import { sealBinding, type AccessRequest } from "../../src/apis/access-request.ts";
 import { pairingWords, sameWords } from "../../src/trust/pairing-words.ts";
 import { certificatesOfBundle } from "../../src/trust/pins.ts";
 import { provePossession } from "../../src/trust/possession.ts";
@@ -98,8 +98,8 @@ async function machine(url: string, name: string, pins: readonly string[] = []):
   const said: JoinEvent[] = [];
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  let tell: (words: readonly string[]) => void;
-  const words = new Promise<readonly string[]>((resolve) => (tell = resolve));
+  let notify: (words: readonly string[]) => void;
+  const words = new Promise<readonly string[]>((resolve) => (notify = resolve));
   const options = {
     endpoint: url,
     pins,
@@ -115,7 +115,7 @@ async function machine(url: string, name: string, pins: readonly string[] = []):
   };
   const end = requestAccess(options, (event) => {
     said.push(event);
-    if (event.kind === "access-asked") tell(event.words);
+    if (event.kind === "access-asked") notify(event.words);
   }).then(
     () => "granted",
     (error: unknown) =>
@@ -215,7 +215,7 @@ describe("somebody in the middle of a machine without a pin", () => {
 
   it("who passes everything on but the CA is refused by the hub: the proof speaks of another CA", async () => {
     const asking = await machine((await between({})).url, "passed");
-    expect(await asking.end).toMatch(/^forbidden: .*somebody stands between it and this API/);
+    expect(await asking.end).toMatch(/^forbidden: .*its connection to this API was intercepted/);
     expect((await stage.admin(`${stage.requests}/passed`)).status).toBe(404);
   });
 

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { request as httpsRequest } from "node:https";
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../src/hub/system-clock.ts";
+import { systemClock } from "../../src/host/system-clock.ts";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
 import { startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 import type { TestHub } from "../kits/hub.ts";

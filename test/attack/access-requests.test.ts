@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
-import { sealBinding, type AccessRequest } from "../../src/resources/access-request.ts";
+import { sealBinding, type AccessRequest } from "../../src/apis/access-request.ts";
 import { openAnswer } from "../../src/trust/seal.ts";
 import { provePossession } from "../../src/trust/possession.ts";
 import { certificatesOfBundle } from "../../src/trust/pins.ts";
@@ -243,7 +243,7 @@ describe("the status", () => {
       201,
     );
     const reply = await stage.decide("self", { accepted: true }, ada);
-    expect([reply.status, reply.text]).toEqual([422, expect.stringContaining("a request of their own")]);
+    expect([reply.status, reply.text]).toEqual([422, expect.stringContaining("on its own request")]);
     expect((await stage.decide("self", { accepted: true }, stage.person("ben"))).status).toBe(200);
   });
 
@@ -280,7 +280,7 @@ describe("the status", () => {
     const spec = { pubKey: sshPublicKeyOf(machineKeys.p256.publicKey).text };
     await ada(stage.requests, { method: "POST", body: { metadata: { name: "by-way-of-carl" }, spec } });
     const own = await asCarl("by-way-of-carl", ada);
-    expect([own.status, own.text]).toEqual([422, expect.stringContaining("a request of their own")]);
+    expect([own.status, own.text]).toEqual([422, expect.stringContaining("on its own request")]);
     await stage.profile("pair", { namespace: "vms", approvers: 2 });
     await stage.ask("twice", { spec: { profile: "pair" } });
     const ben = stage.person("ben");

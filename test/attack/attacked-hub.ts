@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { ClientHttp2Session } from "node:http2";
 import { join } from "node:path";
-import { systemClock } from "../../src/hub/system-clock.ts";
-import type { HubOptions } from "../../src/hub/hub-options.ts";
+import { systemClock } from "../../src/host/system-clock.ts";
+import type { HubOptions } from "../../src/server/hub-options.ts";
 import { loadCa, type CertificateAuthority } from "../../src/pki/ca.ts";
 import { issueCertificate } from "../../src/pki/certificate.ts";
 import { exportSec1Pem, generatePrivateKey, spkiOf } from "../../src/pki/keys.ts";
@@ -202,7 +202,7 @@ const ownMaps = [
 ];
 
 /** Resolves when the ConfigMaps are there that controllers put into a new hub. */
-async function furnished(session: ClientHttp2Session): Promise<void> {
+async function bootstrapped(session: ClientHttp2Session): Promise<void> {
   for (const path of ownMaps) {
     await eventually(path, async () => {
       const { status } = await sendHttp2(session, { path: `/api/v1/namespaces/${path}` });
@@ -214,7 +214,7 @@ async function furnished(session: ClientHttp2Session): Promise<void> {
 /** Begins to look after a hub; what is stored once its controllers have furnished it is what shall be stored later. */
 export async function watchman(hub: AttackedHub): Promise<Watchman> {
   const session = await openHttp2(hub.target, hub.admin);
-  await furnished(session);
+  await bootstrapped(session);
   const memory = ownMemory();
   const count = async (): Promise<number> => {
     const lists = await Promise.all(written.map((path) => sendHttp2(session, { path: `/${path}` })));

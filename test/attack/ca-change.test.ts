@@ -9,12 +9,12 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { AgentReport } from "../../src/agent/agent-event.ts";
-import { trustKeeper, type Trust } from "../../src/agent/keep-trust.ts";
-import { wallClock } from "../../src/agent/wall-clock.ts";
-import { changeAuthorities, readState } from "../../src/hub/authority-folder.ts";
-import type { AuthorityStep } from "../../src/hub/authority-state.ts";
-import { readCaCheck } from "../../src/hub/ca-check.ts";
+import type { AgentReport } from "../../src/credentials/credential-event.ts";
+import { trustBundleManager, type Trust } from "../../src/credentials/trust/trust-bundle-manager.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
+import { changeAuthorities, readState } from "../../src/ca/ca-folder.ts";
+import type { AuthorityStep } from "../../src/ca/ca-state.ts";
+import { readCaCheck } from "../../src/ca/ca-check.ts";
 import { createCa, loadCa, type CertificateAuthority } from "../../src/pki/ca.ts";
 import { exportPkcs8Pem, generatePrivateKey } from "../../src/pki/keys.ts";
 import { caCheckServerName, caCheckPath } from "../../src/trust/ca-check.ts";
@@ -281,8 +281,8 @@ peerSuite("kubectl", "an agent that is told of CAs", () => {
       text: (path: string) => Promise.resolve(written.get(path) ?? (path === "ca.crt" ? trust.caPem : kubeconfig)),
       write: async (path: string, content: string) => void written.set(path, content),
     };
-    const keeper = trustKeeper({ files, clock: wallClock, fraction: () => 0, userAgent: "test", report });
-    return { written, events, act: async () => void (await keeper.act(new AbortController().signal)) };
+    const member = trustBundleManager({ files, clock: wallClock, fraction: () => 0, userAgent: "test", report });
+    return { written, events, act: async () => void (await member.act(new AbortController().signal)) };
   }
 
   const clusterInfo = (server: string, caPem: string): string =>

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AccessExplanationStatus } from "../../src/resources/access-explanation.ts";
+import type { AccessExplanationStatus } from "../../src/apis/access-explanation.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 

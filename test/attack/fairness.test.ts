@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { systemClock } from "../../src/hub/system-clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import { systemClock } from "../../src/host/system-clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 import {
   openHttp2,
   openTls,

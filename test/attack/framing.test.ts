@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readBody } from "../../src/http/body.ts";
-import { listen, type Server } from "../../src/http/server.ts";
-import { issueOwn } from "../../src/hub/authority.ts";
+import { readBody } from "../../src/apiserver/body/body.ts";
+import { listen, type Server } from "../../src/apiserver/server.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
 import { ownMemory } from "../kits/own-memory.ts";
 import {
   fieldBlock,

@@ -3,9 +3,9 @@ import { connect, createServer, Server as NetServer, type AddressInfo, type Sock
 import { constants } from "node:os";
 import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { listen, type Server, type ServerOptions } from "../../src/http/server.ts";
-import { issueOwn } from "../../src/hub/authority.ts";
-import { systemRandom } from "../../src/hub/system-random.ts";
+import { listen, type Server, type ServerOptions } from "../../src/apiserver/server.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
+import { systemRandom } from "../../src/host/system-random.ts";
 import { createCa } from "../../src/pki/ca.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { openHttp2, send, sendHttp2 } from "../kits/wire.ts";

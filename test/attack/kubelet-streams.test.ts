@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { issueOwn } from "../../src/hub/authority.ts";
-import { systemRandom } from "../../src/hub/system-random.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
+import { systemRandom } from "../../src/host/system-random.ts";
 import { adminKeyPair, apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { echoing, nodeAt, podOn, startFakeKubelet, type FakeKubelet } from "../kits/fake-kubelet.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
@@ -202,6 +202,20 @@ describe("what follows a request for an upgrade", () => {
       expect([answersIn(reply), parseReply(Buffer.from(reply)).status]).toEqual([1, 400]);
     }
     expect(kubelet.seen).toEqual([]);
+  });
+
+  it("does not keep the connection of a client that keeps its side of it open", async () => {
+    const connections = async (): Promise<string | undefined> =>
+      /^pratique_connections (\d+)$/m.exec((await admin("/metrics")).text)?.[1];
+    const before = await connections();
+    const request = `POST /version HTTP/1.1\r\nHost: localhost\r\n${spdy.join("\r\n")}\r\nContent-Length: 5000\r\n\r\n`;
+    const requests = [request, "GET /version HTTP/1.1\r\nno header\r\n\r\n", "GET /version HTTP/1.1\r\n\r\n"];
+    const sockets = await Promise.all(
+      requests.map(() => openTls({ port: hub.port, caPem: hub.ca }, "http/1.1", { allowHalfOpen: true })),
+    );
+    for (const [at, socket] of sockets.entries()) socket.write(requests[at] ?? "");
+    await expect.poll(connections).toBe(before);
+    for (const socket of sockets) socket.destroy();
   });
 
   it("a kubelet that speaks another protocol than asked, or answers 101 to a plain request, is cut off", async () => {

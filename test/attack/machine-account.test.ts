@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AccessRequest } from "../../src/resources/access-request.ts";
+import type { AccessRequest } from "../../src/apis/access-request.ts";
 import { startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { putChanged, type ApiClient, type Reply } from "../kits/api-client.ts";

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
-import { agentUser, clusterGroupOf } from "../../src/resources/managed-cluster.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
+import { agentUser, clusterGroupOf } from "../../src/apis/managed-cluster.ts";
 import { putChanged, type ApiClient, type Reply } from "../kits/api-client.ts";
 import {
   clustersPath,

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import type { ClientHttp2Session } from "node:http2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { encodeContinueToken } from "../../src/core/continue-token.ts";
+import { encodeContinueToken } from "../../src/apimachinery/continue-token.ts";
 import { openHttp2, sendHttp2, type WireReply } from "../kits/wire.ts";
 import { answer, refusal } from "./verdict.ts";
 import { call, startAttackedHub, type AttackedHub } from "./attacked-hub.ts";

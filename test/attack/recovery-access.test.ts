@@ -1,8 +1,8 @@
 import { generateKeyPairSync, type KeyPairKeyObjectResult } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { systemClock } from "../../src/hub/system-clock.ts";
+import { systemClock } from "../../src/host/system-clock.ts";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
-import type { AccessRequest } from "../../src/resources/access-request.ts";
+import type { AccessRequest } from "../../src/apis/access-request.ts";
 import { provePossession } from "../../src/trust/possession.ts";
 import { isReady, startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 
@@ -89,14 +89,14 @@ test("whose token has ended is let in again, and what it had is taken away", asy
 test("whose access is still good waits for a person: somebody else may hold the key", async () => {
   const pair = newKey();
   const first = await letIn(pair);
-  expect(await verdict(await ask(pair))).toContain("is still good, so somebody else may hold its key");
+  expect(await verdict(await ask(pair))).toContain("is still valid, so another machine may hold its key");
   const machine = stage.as((await stage.open(first, "ed25519", pair.privateKey)).token);
   ahead += 50 * 60_000;
   const path = `${accounts}/${first.metadata.name}/token`;
   expect((await machine(path, { method: "POST", body: { spec: {} } })).status).toBe(201);
   ahead += 20 * 60_000;
   // The first token is over, and the one that it was renewed to is not.
-  expect(await verdict(await ask(pair))).toContain("is still good");
+  expect(await verdict(await ask(pair))).toContain("is still valid");
 });
 
 test("that was revoked or denied, by request or by user, waits for a person", async () => {
@@ -138,7 +138,7 @@ test("is let in for nothing but what people let it in for", async () => {
   const seen = await stage.until(other.name, ({ status }) => status?.evidence?.earlierRequests !== undefined);
   expect(seen.status?.evidence?.returning).toMatchObject({ times: 1 });
   expect(seen.status?.accepted).toBeUndefined();
-  expect(await verdict(await ask(pair, { profile: "never" }))).toContain("profile never lets nobody");
+  expect(await verdict(await ask(pair, { profile: "never" }))).toContain("profile never recovers no machine");
 });
 
 test("comes within the terms: networks, window by the hub's clock, number of times", async () => {

@@ -5,7 +5,7 @@ import { createCsr } from "../../src/pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../src/pki/keys.ts";
 import { parseCertificate } from "../../src/pki/parse-certificate.ts";
 import { encodePem } from "../../src/pki/pem.ts";
-import { twinCertificate } from "../../src/pki/twin-certificate.ts";
+import { malleatedCertificate } from "../../src/pki/malleated-certificate.ts";
 import { bootstrapSecret } from "../kits/bootstrap-secret.ts";
 import { eventually } from "../kits/peers-process.ts";
 import type { Dial } from "../kits/wire.ts";
@@ -439,8 +439,8 @@ describe("a key that was copied", () => {
   test("does not hide behind a certificate whose signature is written in its other form", async () => {
     const { node, dial } = await enrolled();
     const { cert = "" } = dial;
-    const twin = twinCertificate(parseCertificate(new X509Certificate(cert).raw), "p256") ?? new Uint8Array();
-    const altered = { ...dial, cert: encodePem("CERTIFICATE", twin) };
+    const malleated = malleatedCertificate(parseCertificate(new X509Certificate(cert).raw), "p256") ?? new Uint8Array();
+    const altered = { ...dial, cert: encodePem("CERTIFICATE", malleated) };
     // The records would not know with which certificate it asks.
     expect((await post(altered, node)).status).toBe(401);
     pass(2 * hour);

@@ -3,7 +3,7 @@ import type { ClientHttp2Session } from "node:http2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseCertificate } from "../../src/pki/parse-certificate.ts";
 import { encodePem } from "../../src/pki/pem.ts";
-import { twinCertificate } from "../../src/pki/twin-certificate.ts";
+import { malleatedCertificate } from "../../src/pki/malleated-certificate.ts";
 import { csrObject } from "../kits/csr-object.ts";
 import { openHttp2, openTls, parseReply, requestBytes, resumable, sendHttp2, speak, type Dial } from "../kits/wire.ts";
 import {
@@ -63,8 +63,8 @@ function fingerprintOf(dial: Dial): string {
 
 /** The same certificate with a signature that only looks different. */
 function twinOf(dial: Dial): string {
-  const twin = twinCertificate(parseCertificate(certificateOf(dial).raw), "p256");
-  return encodePem("CERTIFICATE", twin ?? new Uint8Array());
+  const malleated = malleatedCertificate(parseCertificate(certificateOf(dial).raw), "p256");
+  return encodePem("CERTIFICATE", malleated ?? new Uint8Array());
 }
 
 describe("what is revoked is exactly what was named", () => {
@@ -217,13 +217,13 @@ describe("a revoked certificate", () => {
 
   test("is no other certificate when its signature is written in its other form", async () => {
     const { dial, name } = thief();
-    const twin = { ...dial, cert: twinOf(dial) };
-    expect(fingerprintOf(twin)).not.toBe(fingerprintOf(dial));
-    expect(certificateOf(twin).verify(new X509Certificate(hub.target.caPem).publicKey)).toBe(true);
-    expect(await identity(hub, twin)).toContain(name);
+    const malleated = { ...dial, cert: twinOf(dial) };
+    expect(fingerprintOf(malleated)).not.toBe(fingerprintOf(dial));
+    expect(certificateOf(malleated).verify(new X509Certificate(hub.target.caPem).publicKey)).toBe(true);
+    expect(await identity(hub, malleated)).toContain(name);
     await revoke({ fingerprint: fingerprintOf(dial) });
     expect(await identity(hub, dial)).toBe("401");
-    expect(await identity(hub, twin)).toBe("401");
+    expect(await identity(hub, malleated)).toBe("401");
   });
 
   test("is revoked by whoever else presents the same certificate, and another of that name is not", async () => {

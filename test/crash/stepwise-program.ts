@@ -36,7 +36,8 @@ export async function stepwiseProgram(): Promise<StepwiseProgram> {
         name: "stepwise",
         setup: ({ onResolve, onLoad }) => {
           onResolve({ filter: /^node:(?:fs\/promises|https)$/ }, ({ path, importer }) => {
-            if (!/[\\/]src[\\/](?:agent|client|cli)[\\/]/.test(importer)) return { path, external: true };
+            if (!/[\\/]src[\\/](?:agent|credentials|host|client|cli)[\\/]/.test(importer))
+              return { path, external: true };
             return path === "node:https" ? { path: join(here, "https.ts") } : { path, namespace: "stepwise" };
           });
           onLoad({ filter: /.*/, namespace: "stepwise" }, () => ({ contents: fileSystemModule, resolveDir: here }));

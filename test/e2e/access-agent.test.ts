@@ -2,12 +2,12 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { requestAccess } from "../../src/agent/request-access.ts";
-import { wallClock } from "../../src/agent/wall-clock.ts";
+import { requestAccess } from "../../src/agent/access/request-access.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 

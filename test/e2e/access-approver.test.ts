@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { approverWords } from "../../src/cli/access/access-words.ts";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
 import { provePossession } from "../../src/trust/possession.ts";

@@ -2,13 +2,15 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { JoinEvent } from "../../src/agent/join-event.ts";
-import { requestAccess, type AccessGranted } from "../../src/agent/request-access.ts";
-import { wallClock } from "../../src/agent/wall-clock.ts";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { JoinEvent } from "../../src/agent/join/join-event.ts";
+import { requestAccess, type AccessGranted } from "../../src/agent/access/request-access.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { isReady, isRefusedFor, startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 import { pratiqueAs, type Ran } from "../kits/pratique-as.ts";
 import { eventually } from "../kits/peers-process.ts";
+import { skippingClock } from "../kits/skipping-clock.ts";
 
 let stage: AccessStage;
 
@@ -41,7 +43,9 @@ interface Machine {
   readonly granted: Promise<AccessGranted>;
 }
 
-async function machine(name: string, profile: string, waitMs = 60_000): Promise<Machine> {
+const waitMs = 60_000;
+
+async function machine(name: string, profile: string, { now }: Pick<Clock, "now"> = wallClock): Promise<Machine> {
   const dir = await mkdtemp(join(stage.hub.dir, `${name}-`));
   const events: JoinEvent[] = [];
   const sleep = wallClock.sleep;
@@ -55,7 +59,7 @@ async function machine(name: string, profile: string, waitMs = 60_000): Promise<
       dir,
       waitMs,
       discoveryTimeoutMs: 10_000,
-      clock: { now: wallClock.now, sleep: (ms, signal) => sleep(ms <= 2000 ? Math.min(ms, 50) : ms, signal) },
+      clock: { now, sleep: (ms, signal) => sleep(ms <= 2000 ? Math.min(ms, 50) : ms, signal) },
       random: (size) => randomBytes(size),
       userAgent: "test",
     },
@@ -92,10 +96,10 @@ describe("a profile whose namespace does not exist", () => {
     expect(after.out).toMatch(/^! +accessrequest\/vm-lost .* 1 of 1 /m);
     expect(after.out).toContain("was approved, and access cannot be issued (ProfileNamespaceMissing): ");
 
-    const told = await eventually("the machine to hear of it", async () =>
+    const reportedTexts = await eventually("the machine to hear of it", async () =>
       events.find(({ kind }) => kind === "access-blocked"),
     );
-    expect(told).toMatchObject({ name: "vm-lost", reason: "ProfileNamespaceMissing" });
+    expect(reportedTexts).toMatchObject({ name: "vm-lost", reason: "ProfileNamespaceMissing" });
     const event = await eventually(
       "the Event",
       async () => (await eventsAbout("vm-lost", "ProfileNamespaceMissing"))[0],
@@ -133,8 +137,11 @@ describe("a profile whose namespace does not exist", () => {
 
   it("is told to a machine whose time is up as well, which is not that nobody has answered", async () => {
     await stage.profile("void", { namespace: "void" });
-    const { granted } = await machine("vm-void", "void", 15_000);
+    const clock = skippingClock();
+    const { events, granted } = await machine("vm-void", "void", clock);
     await pratique("ada", "approve", "accessrequest/vm-void");
+    await eventually("the machine to hear of it", async () => events.find(({ kind }) => kind === "access-blocked"));
+    clock.skip(waitMs);
     await expect(granted).rejects.toMatchObject({
       code: "timeout-waiting",
       message: expect.stringContaining(

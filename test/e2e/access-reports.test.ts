@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isConditionTrue } from "../../src/core/conditions.ts";
+import { isConditionTrue } from "../../src/apimachinery/conditions.ts";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
-import type { AccessRequest } from "../../src/resources/access-request.ts";
+import type { AccessRequest } from "../../src/apis/access-request.ts";
 import { provePossession } from "../../src/trust/possession.ts";
 import { isRefusedFor, startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 import { reported, type Report } from "../kits/reports.ts";

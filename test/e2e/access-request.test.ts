@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sshPublicKeyOf, type SshKeyKind } from "../../src/pki/ssh-public-key.ts";
-import { sealBinding, type AccessRequest } from "../../src/resources/access-request.ts";
+import { sealBinding, type AccessRequest } from "../../src/apis/access-request.ts";
 import { openAnswer } from "../../src/trust/seal.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
@@ -288,7 +288,7 @@ describe("what a request cannot do", () => {
   it("prove its key with a proof for another name or CA", async () => {
     const reply = await ask("vm-proof", { proof: "AAAA" });
     expect(reply.status).toBe(403);
-    expect(reply.text).toContain("somebody stands between it and this API");
+    expect(reply.text).toContain("its connection to this API was intercepted");
   });
 });
 

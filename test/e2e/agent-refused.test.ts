@@ -1,10 +1,10 @@
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { wallClock } from "../../src/agent/wall-clock.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 import { agentClock } from "../kits/agent-clock.ts";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";

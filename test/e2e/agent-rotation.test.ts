@@ -2,8 +2,8 @@ import { X509Certificate } from "node:crypto";
 import { readdir, readFile, readlink, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { wallClock } from "../../src/agent/wall-clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { requests, tokenOn, whoami } from "../kits/peers-cluster.ts";
 import { eventually } from "../kits/peers-process.ts";
@@ -136,7 +136,7 @@ peerSuite("kubectl", "an agent beside a hub whose certificates live for minutes"
     });
     const late = programRun(["agent", "--dir", dir, "--status"], ahead + 2 * lifeSeconds * 1000);
     expect(await late.done).toBe(1);
-    expect(late.out()).toContain("join anew with pratique join --force");
+    expect(late.out()).toContain("join again with pratique join --force");
   });
 
   test(

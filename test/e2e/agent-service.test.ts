@@ -1,7 +1,7 @@
 import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { systemClock } from "../../src/hub/system-clock.ts";
+import { systemClock } from "../../src/host/system-clock.ts";
 import { writeExecutable } from "../kits/executable.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { tokenOn } from "../kits/peers-cluster.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { generatePrivateKey, exportPkcs8Pem } from "../../src/pki/keys.ts";
 import { createCa } from "../../src/pki/ca.ts";
-import { systemRandom } from "../../src/hub/system-random.ts";
+import { systemRandom } from "../../src/host/system-random.ts";
 import { apiClient, type ApiClient, type Identity, type Reply } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 

@@ -1,10 +1,10 @@
 import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { createCsr } from "../../src/pki/csr.ts";
 import { exportPkcs8Pem, generatePrivateKey } from "../../src/pki/keys.ts";
-import { certificateSigningRequests } from "../../src/resources/certificate-signing-request.ts";
-import { encodeProtobuf } from "../../src/resources/protobuf.ts";
+import { certificateSigningRequests } from "../../src/apis/certificate-signing-request.ts";
+import { encodeProtobuf } from "../../src/serializer/protobuf/protobuf.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
-import { encodeProtobuf } from "../../src/resources/protobuf.ts";
-import { publishedMeta } from "../../src/resources/schemas/published.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
+import { encodeProtobuf } from "../../src/serializer/protobuf/protobuf.ts";
+import { publishedMeta } from "../../src/apis/schemas/published.ts";
 import type { Ask, Reply } from "../kits/api-client.ts";
 import { hubForFile } from "../kits/hub-for-file.ts";
 

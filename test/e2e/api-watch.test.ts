@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { decodeProtobuf } from "../../src/resources/protobuf.ts";
-import { secrets as secretKind } from "../../src/resources/secret.ts";
+import { decodeProtobuf } from "../../src/serializer/protobuf/protobuf.ts";
+import { secrets as secretKind } from "../../src/apis/secret.ts";
 import { apiClient, type ApiClient, type Stream, type StreamEvent } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 

@@ -44,6 +44,36 @@ describe("the audit log", () => {
     expect(events.filter(({ requestURI }) => requestURI === "/readyz")).toEqual([]);
   });
 
+  it("has the writes of the hub's controllers, and none of Events and Leases", async () => {
+    hub = await startTestHub({});
+    const admin = apiClient(hub);
+    await admin("/api/v1/namespaces", { method: "POST", body: { metadata: { name: "audited" } } });
+    const account = "/api/v1/namespaces/audited/serviceaccounts/default";
+    await expect.poll(async () => (await admin(account)).status).toBe(200);
+    admin.close();
+    await hub.hub.close();
+    const text = await readFile(join(hub.dataDir, "audit", "audit.log"), "utf8");
+    const inside = text
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as { readonly [field: string]: unknown })
+      .filter(({ sourceIPs }) => sourceIPs === undefined);
+    expect(inside).toContainEqual(
+      expect.objectContaining({
+        verb: "create",
+        requestURI: "/api/v1/namespaces/audited/serviceaccounts",
+        user: expect.objectContaining({
+          username: "system:serviceaccount:kube-system:service-account-controller",
+        }) as unknown,
+        objectRef: { resource: "serviceaccounts", namespace: "audited", name: "default", apiVersion: "v1" },
+      }),
+    );
+    const resources = inside.map(({ objectRef }) => (objectRef as { readonly resource: string }).resource);
+    expect(resources.filter((resource) => ["events", "leases"].includes(resource))).toEqual([]);
+    // Not those of the start, of which there are hundreds.
+    expect(inside.length).toBeLessThan(60);
+  });
+
   it.each(["none", ""])("is off with --audit-log-path %j", async (auditLogPath) => {
     const folder = join(await used({ auditLogPath }), "audit");
     await expect(stat(folder)).rejects.toMatchObject({ code: "ENOENT" });

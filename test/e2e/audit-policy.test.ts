@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { issueOwn } from "../../src/hub/authority.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
 import { loadCa } from "../../src/pki/ca.ts";
 import { apiClient, type ApiClient, type Ask, type Reply } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";

@@ -3,16 +3,16 @@ import { readFileSync } from "node:fs";
 import { cp, mkdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { join } from "../../src/agent/join.ts";
-import { JoinError } from "../../src/agent/join-error.ts";
-import { readKeptCertificate } from "../../src/agent/kept-certificate.ts";
-import { requestAccess } from "../../src/agent/request-access.ts";
-import { tokenClaims } from "../../src/agent/token-claims.ts";
-import { wallClock } from "../../src/agent/wall-clock.ts";
+import { join } from "../../src/agent/join/join.ts";
+import { JoinError } from "../../src/credentials/join-error.ts";
+import { readStoredCertificate } from "../../src/credentials/storage/stored-certificate.ts";
+import { requestAccess } from "../../src/agent/access/request-access.ts";
+import { tokenClaims } from "../../src/credentials/proof/token-claims.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { programRun } from "../kits/program-run.ts";
@@ -185,7 +185,7 @@ async function joinedAs(outcome: string, at: Stage, plan: JoinPlan): Promise<voi
 
 async function inUse(dir: string, which: "client" | "server"): Promise<number> {
   const text = await readFile(joinPath(dir, "pki", `kubelet-${which}-current.pem`), "utf8");
-  return readKeptCertificate(text)?.notAfter ?? 0;
+  return readStoredCertificate(text)?.notAfter ?? 0;
 }
 
 async function tokenEnd(dir: string): Promise<number> {
@@ -281,7 +281,7 @@ async function accessOutcome(at: Stage, dir: string): Promise<string> {
     if ((await tokenEnd(dir)) > time.now()) return "recovers";
     expect(asked).toHaveLength(1);
     expect(asked[0]?.status?.evidence?.returning).toMatchObject({ times: 1 });
-    expect(await printed(at, "pending")).toMatch(/accessrequest\/\S+: its key was let in once since .*, last as vm-/);
+    expect(await printed(at, "pending")).toMatch(/accessrequest\/\S+: its key was approved once since .*, last as vm-/);
     const type = "application/merge-patch+json";
     const path = `${access}/accessrequests/${asked[0]?.metadata.name}/status`;
     expect((await ops(path, { method: "PATCH", type, body: { status: { accepted: true } } })).status).toBe(200);

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { wallClock } from "../../src/agent/wall-clock.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 import { certificatesOfBundle } from "../../src/trust/pins.ts";
 import { agentClock } from "../kits/agent-clock.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
@@ -71,7 +71,7 @@ async function step(name: string, ...more: readonly string[]): Promise<void> {
 }
 
 /** What `ca check` says of the node, once the hub has written down what it was shown. */
-async function fate(): Promise<unknown> {
+async function impact(): Promise<unknown> {
   const { out } = await ca("check", "-o", "json");
   return (JSON.parse(out) as readonly { readonly username: string }[]).find(
     ({ username }) => username === "system:node:n1",
@@ -81,7 +81,7 @@ async function fate(): Promise<unknown> {
 it("a node follows its hub from one CA to the next, and the old one is not revoked before it has", async () => {
   const [first] = await pinsIn(join(certDir, "ca.crt"));
   await step("prepare");
-  await expect.poll(fate).toMatchObject({ leftBehind: ["has not shown that it trusts the newest CA"] });
+  await expect.poll(impact).toMatchObject({ leftBehind: ["has not shown that it trusts the newest CA"] });
   expect((await ca("check")).code).toBe(1);
 
   const looked = await look();
@@ -92,11 +92,11 @@ it("a node follows its hub from one CA to the next, and the old one is not revok
   const kubeconfig = await readFile(join(dirname(certDir), "kubelet.conf"), "utf8");
   const data = /certificate-authority-data: (\S+)/.exec(kubeconfig)?.[1] ?? "";
   expect(certificatesOfBundle(Buffer.from(data, "base64").toString()).map(({ pin }) => pin)).toEqual(both);
-  await expect.poll(fate).toMatchObject({ leftBehind: [], trustsSince: expect.any(String) as unknown });
+  await expect.poll(impact).toMatchObject({ leftBehind: [], trustsSince: expect.any(String) as unknown });
   expect((await ca("check")).out).toContain("None of 1 would be left behind.");
 
   await step("activate");
-  expect(await fate()).toMatchObject({ leftBehind: ["holds a certificate of the previous CA"] });
+  expect(await impact()).toMatchObject({ leftBehind: ["holds a certificate of the previous CA"] });
   const refused = await ca("revoke");
   expect(refused).toMatchObject({ code: 7 });
   expect(refused.err).toContain("system:node:n1 holds a certificate of the previous CA");
@@ -105,7 +105,7 @@ it("a node follows its hub from one CA to the next, and the old one is not revok
   const renewed = await look();
   expect(renewed.err).toContain("another CA of the hub signs now; the agent renews the client certificate early");
   expect(renewed.err).toContain("renewed the client certificate");
-  await expect.poll(fate).toMatchObject({ leftBehind: [], holdsNewest: true });
+  await expect.poll(impact).toMatchObject({ leftBehind: [], holdsNewest: true });
   await step("revoke");
   expect((await look()).code).toBe(0);
   expect(await pinsIn(join(certDir, "ca.crt"))).toEqual([both[1]]);

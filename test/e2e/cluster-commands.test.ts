@@ -306,8 +306,8 @@ describe("the two decisions by command", () => {
   it("are of two people, and each is told what is left to the other", async () => {
     const agent = await asked("split");
     const ann = await started("ann", "accept", "split");
-    await told(ann, /left to somebody who may accept the cluster/);
-    await told(ann, /waiting for it to be accepted by somebody who may/);
+    await told(ann, /left to a user who may accept the cluster/);
+    await told(ann, /waiting for it to be accepted by a user with that right/);
     const acc = await started("acc", "accept", "split");
     await agent.enter();
     const [first, second] = [await ann.done, await acc.done];
@@ -361,7 +361,7 @@ describe("the two decisions by command", () => {
     expect(code).toBe(4);
     expect(out).toContain("own: accepted\n");
     expect(out).not.toContain("own-too: accepted");
-    expect(err).toContain("own-too: your half is done, the other is left to somebody who may accept the cluster");
+    expect(err).toContain("own-too: your half is done, the other is left to a user who may accept the cluster");
   });
 });
 
@@ -385,7 +385,7 @@ describe("pratique cluster deny", () => {
     expect((await stage.cluster("regretted", () => true))["spec"]).toMatchObject({ hubAcceptsClient: false });
     expect((await stage.admin(`${csrsPath}/${csr}`, { method: "DELETE" })).status).toBe(200);
     await stage.request("regretted");
-    const next = /^Then accept what the agent asks for anew: pratique cluster (accept .*)$/m.exec(err)?.[1] ?? "";
+    const next = /^Then accept the new request of the agent: pratique cluster (accept .*)$/m.exec(err)?.[1] ?? "";
     const again = await cluster("admin", ...next.split(" "), "--wait=false");
     expect([again.code, again.out]).toEqual([0, expect.stringContaining("regretted: accepted\n")]);
   });
@@ -539,7 +539,7 @@ describe("pratique cluster join", () => {
     const ended = await first.done;
     expect(ended.code).toBe(130);
     expect(ended.err).toMatch(
-      /stopped while waiting for somebody to approve the certificate and somebody to accept the cluster/,
+      /stopped while waiting for an approver to approve the certificate and an approver to accept the cluster/,
     );
     const id = /accept undecided --agent-id (\S+)/.exec(ended.err)?.[1] ?? "";
     const joining = await started("none", "join", ...spoke("undecided"));
@@ -553,7 +553,7 @@ describe("pratique cluster join", () => {
     const rule = made.out.slice(made.out.indexOf("  - user:"));
     const file = join(stage.hub.dir, "registration.yaml");
     await writeFile(file, `apiVersion: pratique.dev/v1alpha1\nkind: ClusterRegistration\nautoApproval:\n${rule}`);
-    const { readClusterRegistration } = await import("../../src/hub/cluster-registration.ts");
+    const { readClusterRegistration } = await import("../../src/config-files/cluster-registration.ts");
     expect(await readClusterRegistration(file)).toEqual([
       { user: expect.stringMatching(/^system:bootstrap:[a-z0-9]{6}$/) as string, clusters: ["auto-*"], rejoin: false },
     ]);

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
-import type { LogEntry } from "../../src/core/log-entry.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
+import type { LogEntry } from "../../src/apimachinery/log-entry.ts";
 import { clustersPath, startClusterStage, says, type ClusterStage } from "../kits/cluster-stage.ts";
 import { eventually } from "../kits/peers-process.ts";
-import { leaveAnnotation } from "../../src/resources/managed-cluster.ts";
+import { leaveAnnotation } from "../../src/apis/managed-cluster.ts";
 import { putChanged } from "../kits/api-client.ts";
 import { pratiqueAs } from "../kits/pratique-as.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { readClusterInfo } from "../../src/agent/cluster-info-read.ts";
+import { readClusterInfo } from "../../src/agent/discovery/cluster-info-read.ts";
 import { remoteClient } from "../../src/client/remote.ts";
-import { systemClock } from "../../src/hub/system-clock.ts";
+import { systemClock } from "../../src/host/system-clock.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { peerSuite } from "../kits/peers.ts";
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { nodeUserPrefix } from "../../src/core/user.ts";
+import { nodeUserPrefix } from "../../src/apimachinery/user.ts";
 import type { CertificateAuthority } from "../../src/pki/ca.ts";
 import { createCsr } from "../../src/pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../src/pki/keys.ts";
-import { timesOf } from "../../src/resources/credential-state.ts";
-import type { IssuedCredential } from "../../src/resources/issued-credential.ts";
+import { timesOf } from "../../src/apis/credential-state.ts";
+import type { IssuedCredential } from "../../src/apis/issued-credential.ts";
 import { authorityIn, clientOf } from "../attack/attacked-hub.ts";
 import { apiClient, type ApiClient, type KeyPair } from "../kits/api-client.ts";
 import { certificateOf } from "../kits/cluster-stage.ts";
@@ -113,7 +113,7 @@ describe("a request that its signer would refuse", () => {
 });
 
 describe("a credential that is not renewed", () => {
-  const keeper = told("credential-keeper", "IssuedCredential");
+  const member = told("credential-keeper", "IssuedCredential");
 
   async function given(user: string): Promise<{ readonly pair: KeyPair; readonly record: IssuedCredential }> {
     const key = await requested(user, { commonName: user });
@@ -128,11 +128,11 @@ describe("a credential that is not renewed", () => {
     skipTo(record, "window");
     expect((await as(pair)("/version")).status).toBe(200);
     skipTo(record, "late");
-    const late = await keeper("CredentialExpiring", name);
+    const late = await member("CredentialExpiring", name);
     expect(late.lines).toHaveLength(1);
     expect(late.lines[0]?.message).toBe(`The client credential of carol ends at ${end}: it has not been renewed.`);
     skipTo(record, "end");
-    const over = await keeper("CredentialExpired", name);
+    const over = await member("CredentialExpired", name);
     expect(over.lines).toHaveLength(1);
     expect(over.lines[0]).toMatchObject({
       user: "carol",
@@ -145,11 +145,11 @@ describe("a credential that is not renewed", () => {
     const { record } = await given("dave");
     const { name = "" } = record.metadata;
     skipTo(record, "late");
-    const unseen = await keeper("CredentialUnseen", name);
+    const unseen = await member("CredentialUnseen", name);
     expect(unseen.lines).toHaveLength(1);
     expect(unseen.event.message).toContain("it was not seen within its renewal window, last seen: never");
     skipTo(record, "end");
-    expect((await keeper("CredentialExpired", name)).lines).toHaveLength(1);
+    expect((await member("CredentialExpired", name)).lines).toHaveLength(1);
   });
 });
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { requestAccess } from "../../src/agent/request-access.ts";
+import { requestAccess } from "../../src/agent/access/request-access.ts";
 import { isReady, startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 import { hastyClock } from "../kits/hasty-clock.ts";
 import { pratiqueAs } from "../kits/pratique-as.ts";

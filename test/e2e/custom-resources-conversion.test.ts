@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { definition, establish, until, version } from "../kits/definitions.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Reply } from "../kits/api-client.ts";
-import { encodeProtobuf } from "../../src/resources/protobuf.ts";
-import { published } from "../../src/resources/schemas/published.ts";
+import { encodeProtobuf } from "../../src/serializer/protobuf/protobuf.ts";
+import { published } from "../../src/apis/schemas/published.ts";
 import { conditionOf, definition, establish, established, until, version } from "../kits/definitions.ts";
 import { hubForFile } from "../kits/hub-for-file.ts";
 

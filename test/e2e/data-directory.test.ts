@@ -132,7 +132,7 @@ describe("a data directory in which one key is of another hub", () => {
     await copied("ca.key", "ca.crt");
     await expect(startedOn(dir)).rejects.toMatchObject({
       code: "data-dir",
-      message: `${at("pki")} holds another CA than the one that clients of ${at("store")} were told to trust: restore ca.crt and ca.key from the backup; to change the CA, use pratique ca prepare`,
+      message: `${at("pki")} holds another CA than the one that clients of ${at("store")} trust: restore ca.crt and ca.key from the backup; to change the CA, use pratique ca prepare`,
     });
   });
 
@@ -141,7 +141,7 @@ describe("a data directory in which one key is of another hub", () => {
     others.push(other);
     const pki = join(other, "data", "pki");
     const own = { clusterSigningCertFile: join(pki, "ca.crt"), clusterSigningKeyFile: join(pki, "ca.key") };
-    const message = expect.stringContaining("is none of the CAs that clients of this hub were told to trust") as string;
+    const message = expect.stringContaining("is none of the CAs that clients of this hub trust") as string;
     const told = (await startedOn(dir, own)).filter(({ level }) => level === "warn");
     expect(told).toEqual([{ level: "warn", reason: "UntrustedSigner", message }]);
   });

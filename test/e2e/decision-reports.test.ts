@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { createCsr } from "../../src/pki/csr.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
-import type { LogEntry } from "../../src/core/log-entry.ts";
+import type { LogEntry } from "../../src/apimachinery/log-entry.ts";
 import { startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 import { eventually } from "../kits/peers-process.ts";
 import { pratiqueAs } from "../kits/pratique-as.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { mandatoryFlowControl, suggestedFlowControl } from "../../src/resources/flow-control-objects.ts";
+import { mandatoryFlowControl, suggestedFlowControl } from "../../src/apis/flow-control-objects.ts";
 import { apiClient, type Reply } from "../kits/api-client.ts";
 import { flowControlGroup, levelOf, refusedLevels, refusedSchemas, schemaOf } from "../kits/flow-control.ts";
 import { hubForFile } from "../kits/hub-for-file.ts";

@@ -2,8 +2,8 @@ import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startHub } from "../../src/hub/hub.ts";
-import type { HubOptions } from "../../src/hub/hub-options.ts";
+import { startHub } from "../../src/server/hub.ts";
+import type { HubOptions } from "../../src/server/hub-options.ts";
 import { reportSkip } from "../kits/report-skip.ts";
 
 let folder = "";
@@ -69,7 +69,7 @@ describe("a hub that cannot start says which option is wrong", () => {
     expect(await refusal({ dataDir })).toMatchObject({
       code: "data-dir",
       message:
-        "the hub cannot make the data directory /proc/pratique/data: the file system of /proc/pratique, such as /proc, does not let anyone make a directory there; give a path with --data-dir where this account may make a directory",
+        "the hub cannot make the data directory /proc/pratique/data: the file system of /proc/pratique, such as /proc, does not allow new directories there; give a path with --data-dir where this account may make a directory",
     });
   });
 

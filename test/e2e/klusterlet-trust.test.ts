@@ -1,14 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { folderStore } from "../../src/agent/klusterlet/folder-store.ts";
-import { privateFiles } from "../../src/agent/private-files.ts";
-import { wallClock } from "../../src/agent/wall-clock.ts";
+import { folderStore } from "../../src/credentials/storage/folder-store.ts";
+import { privateFiles } from "../../src/host/private-files.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { parseKubeconfig } from "../../src/client/kubeconfig.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 import { certificatesOfBundle } from "../../src/trust/pins.ts";
 import { startClusterStage, type ClusterStage } from "../kits/cluster-stage.ts";
 import { startKlusterlet, type RunningKlusterlet } from "../kits/klusterlet.ts";

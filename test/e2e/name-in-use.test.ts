@@ -3,15 +3,17 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { join } from "../../src/agent/join.ts";
-import type { JoinEvent } from "../../src/agent/join-event.ts";
-import type { Joined } from "../../src/agent/join-options.ts";
-import { wallClock } from "../../src/agent/wall-clock.ts";
+import { join } from "../../src/agent/join/join.ts";
+import type { JoinEvent } from "../../src/agent/join/join-event.ts";
+import type { Joined } from "../../src/agent/join/join-options.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { apiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
+import { skippingClock } from "../kits/skipping-clock.ts";
 
 /** One hub, and machines whose keys are their own. */
 interface Stage {
@@ -58,14 +60,14 @@ async function machine(
   { hub, dir, run }: Stage,
   nodeName: string,
   onEvent: (event: JoinEvent) => void = () => undefined,
-  options: { readonly own?: string; readonly waitMs?: number } = {},
+  options: { readonly own?: string; readonly clock?: Clock } = {},
 ): Promise<Joined> {
   const token = (await run("token", "create")).out.trim();
   const own = options.own ?? joinPath(dir, `machine-${(machines += 1)}`);
   const discovery = { kind: "token", endpoint: `127.0.0.1:${hub.port}`, token, pins: [hub.hub.caPin] } as const;
-  const { waitMs = 50_000 } = options;
+  const { clock = wallClock } = options;
   const places = { certDir: joinPath(own, "pki"), kubeconfig: joinPath(own, "kubelet.conf") };
-  return join({ discovery, nodeName, ...places, clock: wallClock, waitMs }, onEvent);
+  return join({ discovery, nodeName, ...places, clock, waitMs: 50_000 }, onEvent);
 }
 
 /** A promise, and what fulfils it. */
@@ -120,7 +122,11 @@ describe("a second machine with another key, under the name of one that is in", 
 
   test("is told again what it waited for when nobody decides in time", async () => {
     await machine(stage, "worker-2");
-    const given = machine(stage, "worker-2", undefined, { waitMs: 15_000 });
+    const clock = skippingClock();
+    const skipWait = (event: JoinEvent): void => {
+      if (event.kind === "left-to-approver") clock.skip(50_000);
+    };
+    const given = machine(stage, "worker-2", skipWait, { clock });
     await expect(given).rejects.toMatchObject({
       code: "timeout-waiting",
       message: expect.stringContaining(

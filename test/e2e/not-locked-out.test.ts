@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { essentialPod, type EssentialComponent } from "../../src/authz/essential-requests.ts";
+import { essentialPod, type EssentialComponent } from "../../src/authorization/lockout-check.ts";
 import { askEssentials, type EssentialAnswers } from "../kits/essential-reviews.ts";
 import { startTestHub, type TestHub, type TestHubOptions } from "../kits/hub.ts";
 import { peerSuite } from "../kits/peers.ts";

@@ -31,16 +31,16 @@ peerSuite("kubectl", "the walk-through of docs/policy.md on a hub", () => {
 
   describe.each(examplePolicies)("with $title", ({ words, reasons }) => {
     test("prints what the page says, line by line", async () => {
-      const { setup, spoken } = await docsSection("policy.md", heading);
+      const { setup, vertices: vertex } = await docsSection("policy.md", heading);
       const shell = await shellFor(words);
       for (const line of setup) {
         if (line.startsWith("cd ") || line.startsWith("export ")) continue;
         if (line.endsWith(" &")) await shell.start(line.slice(0, -2)).until(/^Ready|the authorizer listens/m);
         else await shell.ok(line);
       }
-      expect(spoken.length).toBeGreaterThan(10);
+      expect(vertex.length).toBeGreaterThan(10);
       const after = await docsSection("policy.md", "Check a policy before rollout");
-      for (const { command, printed } of reasons ? [...spoken, ...after.spoken] : withoutReasons(spoken)) {
+      for (const { command, printed } of reasons ? [...vertex, ...after.vertices] : withoutReasons(vertex)) {
         const said = await shell.run(command, { KUBECONFIG: join(shell.dir, "users.kubeconfig") });
         expect({ command, printed: said }).toEqual({ command, printed });
       }

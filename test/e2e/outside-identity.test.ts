@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT, type JWK } from "jose";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../src/hub/system-clock.ts";
+import { systemClock } from "../../src/host/system-clock.ts";
 import { apiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub, type TestHubOptions } from "../kits/hub.ts";
 import { startJsonService, type JsonService } from "../kits/json-service.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { hubForFile } from "../kits/hub-for-file.ts";
 
 const { api, post } = await hubForFile();

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import type { Kubectl, Run } from "../kits/kubectl.ts";

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ApiObject, Condition } from "../../src/core/object.ts";
+import type { ApiObject, Condition } from "../../src/apimachinery/object.ts";
 import { createCsr } from "../../src/pki/csr.ts";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
 import { csrKey as key } from "../kits/csr-object.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { testCa } from "../kits/authorizer.ts";
 import { startTestHub, type TestHub, type TestHubOptions } from "../kits/hub.ts";

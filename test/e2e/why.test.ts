@@ -8,7 +8,7 @@ import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
-import type { AccessExplanation } from "../../src/resources/access-explanation.ts";
+import type { AccessExplanation } from "../../src/apis/access-explanation.ts";
 import { apiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { startJsonService } from "../kits/json-service.ts";

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import { systemClock } from "../../src/hub/system-clock.ts";
+import { systemClock } from "../../src/host/system-clock.ts";
 import { agentClock } from "../kits/agent-clock.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 

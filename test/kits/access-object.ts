@@ -1,8 +1,8 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
-import type { AccessProfile, AccessProfileSpec } from "../../src/resources/access-profile.ts";
-import { defaultProfileAnnotation } from "../../src/resources/access-profile.ts";
-import type { AccessEvidence, AccessRequest, AccessRequestStatus } from "../../src/resources/access-request.ts";
+import type { AccessProfile, AccessProfileSpec } from "../../src/apis/access-profile.ts";
+import { defaultProfileAnnotation } from "../../src/apis/access-profile.ts";
+import type { AccessEvidence, AccessRequest, AccessRequestStatus } from "../../src/apis/access-request.ts";
 
 /** What a request says; all of it may be left out. */
 export interface AskedAccess {

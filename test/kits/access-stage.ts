@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult } from "node:crypto";
 import { sshPublicKeyOf, type SshKeyKind } from "../../src/pki/ssh-public-key.ts";
-import { sealBinding, type AccessRequest } from "../../src/resources/access-request.ts";
+import { sealBinding, type AccessRequest } from "../../src/apis/access-request.ts";
 import { openAnswer, type PlainAnswer } from "../../src/trust/seal.ts";
 import { apiClient, type ApiClient, type Reply } from "./api-client.ts";
 import { startTestHub, type TestHub, type TestHubOptions } from "./hub.ts";
@@ -106,11 +106,11 @@ export async function startAccessStage(options: TestHubOptions = {}): Promise<Ac
       await hub.close();
     },
   };
-  await furnish(stage);
+  await bootstrap(stage);
   return stage;
 }
 
-async function furnish({ admin, profile }: AccessStage): Promise<void> {
+async function bootstrap({ admin, profile }: AccessStage): Promise<void> {
   const view = [{ apiGroups: [""], resources: ["pods", "configmaps"], verbs: ["get", "list", "watch"] }];
   const approve = [
     {

@@ -1,5 +1,5 @@
-import { wallClock } from "../../src/agent/wall-clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 
 /** The clock of an agent that stays: its pauses end when the time of `time` is set on, those of calls to the hub when they are over. */
 export function agentClock(time: Pick<Clock, "now">): Clock {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2";
 import { Agent, request as request1 } from "node:https";
 import type { Readable } from "node:stream";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import type { TestHub } from "./hub.ts";
 import { retryOnConflict } from "./retry-on-conflict.ts";
 

@@ -1,5 +1,5 @@
-import type { Pace } from "../../src/core/pace.ts";
-import { finish, type Steps } from "../../src/core/steps.ts";
+import type { Pace } from "../../src/apimachinery/step-budget.ts";
+import { finish, type Steps } from "../../src/apimachinery/steps.ts";
 
 /** A function that works in steps as one that does them all at once. */
 export function atOnce<Given extends readonly unknown[], Result>(

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent, request as httpsRequest } from "node:https";
-import { issueOwn, type KeyPair } from "../../src/hub/authority.ts";
+import { issueOwn, type KeyPair } from "../../src/ca/hub-certificates.ts";
 import { createCa } from "../../src/pki/ca.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { fakeClock, type FakeClock } from "./fake-clock.ts";

@@ -1,7 +1,7 @@
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { createCsr } from "../../src/pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../src/pki/keys.ts";
-import { agentUser, clusterGroupOf, managedClustersGroup } from "../../src/resources/managed-cluster.ts";
+import { agentUser, clusterGroupOf, managedClustersGroup } from "../../src/apis/managed-cluster.ts";
 import { apiClient, type ApiClient, type Reply } from "./api-client.ts";
 import { until } from "./definitions.ts";
 import { startTestHub, type TestHub, type TestHubOptions } from "./hub.ts";

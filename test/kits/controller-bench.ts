@@ -1,6 +1,6 @@
 import type { Client } from "../../src/client/client.ts";
-import type { LogEntry } from "../../src/core/log-entry.ts";
-import type { Reason } from "../../src/core/reasons.ts";
+import type { LogEntry } from "../../src/apimachinery/log-entry.ts";
+import type { Reason } from "../../src/apimachinery/reasons.ts";
 import type { Controller } from "../../src/controllers/controller.ts";
 import { runControllers } from "../../src/controllers/runner.ts";
 import type { RunningControllers } from "../../src/controllers/runner.ts";

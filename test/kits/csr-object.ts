@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { createCsr } from "../../src/pki/csr.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 

@@ -3,7 +3,7 @@ import { createServer } from "node:https";
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { issueOwn } from "../../src/hub/authority.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
 import { createCa } from "../../src/pki/ca.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 

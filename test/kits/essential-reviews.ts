@@ -1,5 +1,5 @@
-import { accessReviewSpec } from "../../src/authz/access-review-spec.ts";
-import { essentialComponents, type EssentialComponent } from "../../src/authz/essential-requests.ts";
+import { accessReviewSpec } from "../../src/authorization/access-review-spec.ts";
+import { essentialComponents, type EssentialComponent } from "../../src/authorization/lockout-check.ts";
 import type { Kubectl } from "./kubectl.ts";
 
 /** What an API server says of the requests of those who must not be locked out. */

@@ -1,10 +1,10 @@
 import type { Client, DeleteOptions, ListOptions, ResourceRef, WatchEvent } from "../../src/client/client.ts";
 import { keyOf, keyText } from "../../src/client/object-key.ts";
-import { apiVersionOf } from "../../src/core/object.ts";
-import type { ApiList, ApiObject, ObjectKey, ObjectMeta } from "../../src/core/object.ts";
-import * as status from "../../src/core/status.ts";
-import { rfc3339 } from "../../src/core/clock.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import { apiVersionOf } from "../../src/apimachinery/object.ts";
+import type { ApiList, ApiObject, ObjectKey, ObjectMeta } from "../../src/apimachinery/object.ts";
+import * as status from "../../src/apimachinery/status.ts";
+import { rfc3339 } from "../../src/apimachinery/clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 
 /** What a review endpoint answers: the object that `create` returns. */
 export type Review = (object: ApiObject) => ApiObject;

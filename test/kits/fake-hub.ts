@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import type { Condition } from "../../src/core/object.ts";
+import type { Condition } from "../../src/apimachinery/object.ts";
 import { createCa, type CertificateAuthority } from "../../src/pki/ca.ts";
 import { issueCertificate } from "../../src/pki/certificate.ts";
 import { parseCsr, type ParsedCsr } from "../../src/pki/csr.ts";

@@ -76,7 +76,7 @@ export function fakeIo(options: FakeIoOptions = {}): FakeIo {
     },
     runChild: () => Promise.reject(new TypeError("this world has no programs")),
     startHub: () => Promise.reject(new TypeError("this world has no hub")),
-    askAcceptance: async () => ({ kind: "accepted" }),
+    probeCredential: async () => ({ kind: "accepted" }),
     runAgent: () => Promise.reject(new TypeError("this world has no agent")),
     machine: () => ({ cpus: 4, memoryBytes: 8_589_934_592 }),
     runKlusterlet: () => Promise.reject(new TypeError("this world has no agent")),

@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import { issueOwn } from "../../src/hub/authority.ts";
-import { systemRandom } from "../../src/hub/system-random.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
+import { systemRandom } from "../../src/host/system-random.ts";
 import { loadCa } from "../../src/pki/ca.ts";
 
 /** A request as the fake kubelet has received it. */

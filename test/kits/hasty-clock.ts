@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 
 /**
  * A clock on which short sleeps end at once, and time passes by just that much; longer ones (deadlines) end when the short ones

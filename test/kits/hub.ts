@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startHub, type Hub } from "../../src/hub/hub.ts";
-import type { LogEntry } from "../../src/core/log-entry.ts";
-import type { HubOptions } from "../../src/hub/hub-options.ts";
+import { startHub, type Hub } from "../../src/server/hub.ts";
+import type { LogEntry } from "../../src/apimachinery/log-entry.ts";
+import type { HubOptions } from "../../src/server/hub-options.ts";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
 import { kubectlRunner, type Kubectl } from "./kubectl.ts";
 

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
-import { join } from "../../src/agent/join.ts";
-import { JoinError } from "../../src/agent/join-error.ts";
-import type { JoinEvent } from "../../src/agent/join-event.ts";
-import type { Discovery, Joined, JoinOptions } from "../../src/agent/join-options.ts";
+import { join } from "../../src/agent/join/join.ts";
+import { JoinError } from "../../src/credentials/join-error.ts";
+import type { JoinEvent } from "../../src/agent/join/join-event.ts";
+import type { Discovery, Joined, JoinOptions } from "../../src/agent/join/join-options.ts";
 import { formatToken, type BootstrapToken } from "../../src/trust/token.ts";
 import type { FakeHub } from "./fake-hub.ts";
 import { hastyClock } from "./hasty-clock.ts";

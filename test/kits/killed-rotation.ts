@@ -1,9 +1,9 @@
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { certificateRequests } from "../../src/agent/node-request.ts";
-import { readKeptCertificate, type KeptCertificate } from "../../src/agent/kept-certificate.ts";
-import { wallClock } from "../../src/agent/wall-clock.ts";
+import { certificateRequests } from "../../src/credentials/request/certificate-request.ts";
+import { readStoredCertificate, type StoredCertificate } from "../../src/credentials/storage/stored-certificate.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
 import { parseKubeconfig } from "../../src/client/kubeconfig.ts";
 import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";
 import { resolveKubeconfig } from "../../src/client/resolve-kubeconfig.ts";
@@ -78,15 +78,15 @@ export async function killAtEveryStep(cluster: HourlyCluster, node: string): Pro
   }
 }
 
-async function inUse(pki: string): Promise<KeptCertificate> {
-  const kept = readKeptCertificate(await readFile(join(pki, "kubelet-client-current.pem"), "utf8"));
+async function inUse(pki: string): Promise<StoredCertificate> {
+  const kept = readStoredCertificate(await readFile(join(pki, "kubelet-client-current.pem"), "utf8"));
   if (kept === undefined) throw new TypeError("there is no certificate with its key");
   return kept;
 }
 
 /** Who the owner of a certificate is, to the cluster. */
 async function works(
-  { certificatesPem: clientCertPem, keyPem: clientKeyPem, commonName }: KeptCertificate,
+  { certificatesPem: clientCertPem, keyPem: clientKeyPem, commonName }: StoredCertificate,
   { url: server, ca: caPem }: HourlyCluster,
 ): Promise<string> {
   const common = { userAgent: "test", timeoutMs: 50_000, clock: wallClock };

@@ -1,4 +1,4 @@
-import type { Steps } from "../../src/core/steps.ts";
+import type { Steps } from "../../src/apimachinery/steps.ts";
 
 /** A list that counts how often its elements are read. */
 export function countedList<Element>(elements: readonly Element[]): {

@@ -1,4 +1,4 @@
-import type { CredentialFiles, KlusterletStore } from "../../src/agent/klusterlet/klusterlet-store.ts";
+import type { CredentialFiles, KlusterletStore } from "../../src/credentials/storage/klusterlet-store.ts";
 
 /** A registration in memory. */
 export function memoryStore(): KlusterletStore {

@@ -44,7 +44,7 @@ export async function startOpa(opa: string, modules: readonly OpaModule[]): Prom
       if (isWanted(each) && !refused.has(at)) await writeFile(join(folder, fileName(at)), each.module);
     return folder;
   };
-  const refuse = (errors: readonly Told[]): boolean => {
+  const refuse = (errors: readonly Report[]): boolean => {
     for (const { at, code } of errors) if (!refused.has(at)) refused.set(at, code);
     return errors.length > 0;
   };
@@ -61,7 +61,7 @@ export async function startOpa(opa: string, modules: readonly OpaModule[]): Prom
   }
 }
 
-interface Told {
+interface Report {
   readonly at: number;
   readonly code: string;
 }
@@ -69,7 +69,7 @@ interface Told {
 /** What OPA says of expressions that cannot have a value, whatever the input. */
 const aboutTypes = /invalid argument|match error|undefined ref|multiple outputs|illegal argument/;
 
-async function check(opa: string, folder: string, home: string): Promise<readonly Told[]> {
+async function check(opa: string, folder: string, home: string): Promise<readonly Report[]> {
   const ran = spawnProcess(opa, ["check", "--format", "json", "--max-errors", "1000000", folder], { home });
   const { code, printed } = await ran.done;
   if (code === 0) return [];

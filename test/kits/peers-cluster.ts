@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { tokenSecret } from "../../src/trust/token-secret.ts";
 import { formatToken, generateToken } from "../../src/trust/token.ts";
-import type { Condition } from "../../src/core/object.ts";
+import type { Condition } from "../../src/apimachinery/object.ts";
 import { parseCsr } from "../../src/pki/csr.ts";
 import type { Kubectl } from "./kubectl.ts";
 import { eventually } from "./peers-process.ts";

@@ -2,8 +2,8 @@ import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { rm, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Clock } from "../../src/core/clock.ts";
-import { systemClock } from "../../src/hub/system-clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
+import { systemClock } from "../../src/host/system-clock.ts";
 import { openLmdb } from "../../src/storage/lmdb.ts";
 import { apiClient, type ApiClient } from "./api-client.ts";
 import { startTestHub } from "./hub.ts";
@@ -193,7 +193,7 @@ async function cuttableLine(to: number): Promise<{
 }
 
 /** One thing that an informer told, in its order; `refused` is a 401 after which it took a new token. */
-export interface Told {
+export interface Report {
   readonly type: "add" | "update" | "delete" | "relist" | "refused";
   readonly name: string;
   readonly version: string;
@@ -201,7 +201,7 @@ export interface Told {
 
 /** What an informer of any language shows of itself. */
 export interface Observed {
-  readonly told: () => readonly Told[];
+  readonly told: () => readonly Report[];
   /** `sequence@resourceVersion` of all that it holds, by name. */
   readonly cache: () => Readonly<Record<string, string>>;
   readonly stop: () => Promise<unknown>;
@@ -211,8 +211,8 @@ export interface Observed {
 export function informerTests(start: (stage: InformerStage) => Promise<Observed>): void {
   let stage: InformerStage;
   let informer: Observed;
-  const count = (type: Told["type"]): number => informer.told().filter((one) => one.type === type).length;
-  const told = (type: Told["type"]): readonly string[] =>
+  const count = (type: Report["type"]): number => informer.told().filter((one) => one.type === type).length;
+  const told = (type: Report["type"]): readonly string[] =>
     informer.told().flatMap((one) => (one.type === type ? [one.name] : []));
 
   beforeAll(async () => {

@@ -64,11 +64,36 @@ const readySeconds = 150;
  * run unless `controllers` names those that shall; `manager` and `api` hold more flags of kube-controller-manager and kube-apiserver.
  * `current` is 1.36.3; without a release it is that of `KUBE_RELEASE`.
  */
-export async function startKubernetes(
+export function startKubernetes(
   controllers = "*,bootstrapsigner,tokencleaner",
   manager: Parameters<typeof goFlags>[0] = {},
   api: Parameters<typeof goFlags>[0] = {},
   release: Release = anyRelease,
+): Promise<Kubernetes> {
+  return onFreePorts(() => startOnce(controllers, manager, api, release));
+}
+
+/** A program ended because another program listens on its port, which was free when it was chosen. */
+export class PortTakenError extends Error {}
+
+const maxStarts = 4;
+
+/** Starts again where a port was taken, since each start chooses its ports anew. @throws what the last start threw, or any other error at once */
+export async function onFreePorts<T>(start: () => Promise<T>): Promise<T> {
+  for (let starts = 1; ; starts += 1) {
+    try {
+      return await start();
+    } catch (error) {
+      if (!(error instanceof PortTakenError) || starts === maxStarts) throw error;
+    }
+  }
+}
+
+async function startOnce(
+  controllers: string,
+  manager: Parameters<typeof goFlags>[0],
+  api: Parameters<typeof goFlags>[0],
+  release: Release,
 ): Promise<Kubernetes> {
   const { server: serverProgram, manager: managerProgram, without } = releases[release];
   const dir = await mkdtemp(join(tmpdir(), "pratique-kube-"));
@@ -87,18 +112,18 @@ export async function startKubernetes(
   try {
     const ports = await freePorts();
     await prepare(dir, ports.api);
-    start("etcd", etcdFlags(ports));
+    const etcd = start("etcd", etcdFlags(ports));
     const kubeconfig = join(dir, "admin.conf");
     const kubectl = kubectlRunner({ home: dir, kubeconfig });
     const startServer = async (port: number, flags: Parameters<typeof goFlags>[0]): Promise<string> => {
       const url = `https://127.0.0.1:${port}`;
       const server = start(serverProgram, { ...apiFlags(dir, { ...ports, api: port }), ...flags });
-      await ready((...args) => kubectl("--server", url, ...args), server);
+      await ready((...args) => kubectl("--server", url, ...args), [etcd, server]);
       return url;
     };
     await startServer(ports.api, api);
     const another: Kubernetes["another"] = async (flags) => {
-      const url = await startServer(await freePort(), flags);
+      const url = await onFreePorts(async () => startServer(await freePort(), flags));
       return { url, ca: await readFile(join(dir, "pki", "ca.crt"), "utf8"), kubeconfig };
     };
     start(managerProgram, { ...managerFlags(dir, ports.manager), ...manager, controllers });
@@ -157,19 +182,23 @@ async function kubeadm(dir: string, ...phase: readonly string[]): Promise<void> 
   if (code !== 0) throw new Error(`kubeadm init phase ${phase.join(" ")} ended with ${code}: ${printed}`);
 }
 
-/** @throws Error with the last lines that kube-apiserver printed where it ends before it is ready */
-async function ready(kubectl: (...args: readonly string[]) => ReturnType<Kubectl>, server: PeerProcess): Promise<void> {
-  let ended = false;
-  void server.done.then(() => (ended = true));
+/** @throws Error with the last lines that a program printed which ends before kube-apiserver is ready; PortTakenError where its port was taken */
+async function ready(
+  kubectl: (...args: readonly string[]) => ReturnType<Kubectl>,
+  needed: readonly PeerProcess[],
+): Promise<void> {
+  let ended: PeerProcess | undefined;
+  for (const one of needed) void one.done.then(() => (ended ??= one));
   const answer = await eventually(
     "the API server to be ready",
-    async () => (ended ? "ended" : (await kubectl("get", "--raw", "/readyz")).out === "ok" ? "ready" : undefined),
+    async () => ended ?? ((await kubectl("get", "--raw", "/readyz")).out === "ok" ? "ready" : undefined),
     readySeconds,
   );
   if (answer === "ready") return;
-  const { code, printed } = await server.done;
+  const { code, printed } = await answer.done;
   const last = withoutNoise(printed).trimEnd().split("\n").slice(-20);
-  throw new Error(`kube-apiserver ended with ${code} before it was ready:\n${last.join("\n")}`);
+  const message = `${answer.command} ended with ${code} before kube-apiserver was ready:\n${last.join("\n")}`;
+  throw printed.includes("address already in use") ? new PortTakenError(message) : new Error(message);
 }
 
 function etcdFlags({ etcd, etcdPeers }: Ports): Parameters<typeof goFlags>[0] {

@@ -1,4 +1,4 @@
-import type { ArraySchema, Field, ObjectSchema, Schema } from "../../src/core/schema.ts";
+import type { ArraySchema, Field, ObjectSchema, Schema } from "../../src/apimachinery/schema.ts";
 
 const string: Schema = { type: "string" };
 const strings: Schema = { type: "array", items: string };

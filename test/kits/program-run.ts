@@ -1,7 +1,7 @@
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 import { eventually } from "./peers-process.ts";
 
 /** A command of ours that runs in this process, with the real network, clock and files. */

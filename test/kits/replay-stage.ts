@@ -7,7 +7,7 @@ import { programRun } from "./program-run.ts";
 /** Groups of the users in the token file. */
 export const replayUsers = { ada: ["keepers"], ben: [] } as const;
 
-/** What the users of the stage may do, with these verbs on ConfigMaps for `keepers`, which ada is in. */
+/** What the users of the stage may do, with these verbs on ConfigMaps for `managers`, which ada is in. */
 export function stageRoles(verbs: string): string {
   return `apiVersion: rbac.authorization.k8s.io/v1
 kind: Role

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
-import type { LogEntry } from "../../src/core/log-entry.ts";
-import type { Reason } from "../../src/core/reasons.ts";
-import type { Event } from "../../src/resources/event.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
+import type { LogEntry } from "../../src/apimachinery/log-entry.ts";
+import type { Reason } from "../../src/apimachinery/reasons.ts";
+import type { Event } from "../../src/apis/event.ts";
 import { eventually } from "./peers-process.ts";
 
 /** A hub of which is read what its controllers report. */

@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
 import type { Client } from "../../src/client/client.ts";
 import type { RawReply, RemoteClient } from "../../src/client/remote.ts";
-import type { ClusterCredential } from "../../src/agent/klusterlet/cluster-credential.ts";
+import { clusterChanges } from "../../src/agent/klusterlet/cluster-changes.ts";
+import type { ClusterCredential } from "../../src/credentials/proof/cluster-credential.ts";
 import { credentialFiles } from "../../src/agent/klusterlet/register-cluster.ts";
-import { keptState } from "../../src/agent/klusterlet/kept-state.ts";
+import { storedState } from "../../src/credentials/storage/stored-state.ts";
 import type { KlusterletEvent } from "../../src/agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletOptions } from "../../src/agent/klusterlet/klusterlet-options.ts";
 import type { ServeEnd, Serving } from "../../src/agent/klusterlet/serving-cluster.ts";
-import type { ApiObject, Condition } from "../../src/core/object.ts";
+import type { ApiObject, Condition } from "../../src/apimachinery/object.ts";
 import { createCsr, parseCsr } from "../../src/pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey, loadPrivateKey } from "../../src/pki/keys.ts";
 import {
@@ -16,7 +17,7 @@ import {
   managedClusters,
   managedClustersGroup,
   type ManagedCluster,
-} from "../../src/resources/managed-cluster.ts";
+} from "../../src/apis/managed-cluster.ts";
 import { fakeApi, type FakeApi } from "./fake-api.ts";
 import { fakeClock, type FakeClock } from "./fake-clock.ts";
 import { clientCertificate, testCa } from "./fake-hub.ts";
@@ -100,7 +101,6 @@ export async function servingStage(
   const events: KlusterletEvent[] = [];
   const ends: ServeEnd[] = [];
   const over = new AbortController();
-  const wakers = new Set<() => void>();
   const store = memoryStore();
   const credential = credentialOf(clock.now());
   await store.writeCredential(credentialFiles(credential, credential.hub));
@@ -118,9 +118,7 @@ export async function servingStage(
     return found;
   };
   const client = remoteOver(hub.client, hubPaths);
-  const wake = (): void => {
-    for (const one of wakers) one();
-  };
+  const changes = clusterChanges(clock, over.signal);
   const serving: Serving = {
     session: {
       server: credential.hub.server,
@@ -132,7 +130,7 @@ export async function servingStage(
       clientWith: () => client,
       close: () => undefined,
     },
-    state: keptState(store, { clusterName: "east", agentName: "a1b2c", origin: "first" }),
+    state: storedState(store, { clusterName: "east", agentName: "a1b2c", origin: "first" }),
     options: {
       bootstrapKubeconfigs: [],
       store,
@@ -154,14 +152,8 @@ export async function servingStage(
       over.abort();
     },
     cluster,
-    changed: (ms) => {
-      const woken = new AbortController();
-      const one = (): void => woken.abort();
-      wakers.add(one);
-      return clock.sleep(ms, AbortSignal.any([over.signal, woken.signal])).finally(() => wakers.delete(one));
-    },
-    wake,
-    notes: { beatAt: clock.now(), rotated: undefined, told: new Set() },
+    changes,
+    notes: { beatAt: clock.now(), rotated: undefined, reported: new Set() },
   };
   return {
     serving,
@@ -176,7 +168,7 @@ export async function servingStage(
     change: async (change) => {
       await hub.client.update(managedClusters, change(cluster()), { subresource: "status" });
       await hub.client.update(managedClusters, change(cluster()));
-      wake();
+      changes.wake();
       await clock.advance(0);
     },
     stop: () => over.abort(),

@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/core/clock.ts";
+import type { Clock } from "../../src/apimachinery/clock.ts";
 
 /** A clock that goes as the wall's does and can be set ahead: what sleeps until then wakes. */
 export interface SkippingClock extends Clock {

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { JsonObject } from "../../src/core/json-value.ts";
+import type { JsonObject } from "../../src/apimachinery/json-value.ts";
 
 const names = fc.constantFrom("a", "b", "k", "metadata", "constructor", "__proto__");
 

@@ -6,7 +6,7 @@ import { requirePeer } from "./peers.ts";
 import { spawnProcess, type PeerProcess } from "./peers-process.ts";
 
 /** One command of a page, and all that it must print. */
-export interface Spoken {
+export interface Vertex {
   readonly command: string;
   readonly printed: string;
 }
@@ -16,7 +16,7 @@ export interface Section {
   /** The lines of `sh` blocks, comments and continuations resolved. */
   readonly setup: readonly string[];
   /** The commands of `console` blocks. */
-  readonly spoken: readonly Spoken[];
+  readonly vertices: readonly Vertex[];
 }
 
 const root = resolve(import.meta.dirname, "../..");
@@ -32,12 +32,12 @@ export async function docsSection(page: string, heading: string): Promise<Sectio
     .split("\n")
     .map((line) => line.replace(/\s+#.*$/, "").trim())
     .filter((line) => line !== "");
-  const spoken = of("console")
+  const vertex = of("console")
     .split(/^\$ /m)
     .slice(1)
     .map((one) => ({ command: one.slice(0, one.indexOf("\n")), printed: one.slice(one.indexOf("\n") + 1) }));
-  if (setup.length === 0 && spoken.length === 0) throw new Error(`docs/${page} has no commands below ${heading}`);
-  return { setup, spoken };
+  if (setup.length === 0 && vertex.length === 0) throw new Error(`docs/${page} has no commands below ${heading}`);
+  return { setup, vertices: vertex };
 }
 
 /** A shell in a copy of an example's folder, with `pratique` and `kubectl` on its path. */
@@ -96,8 +96,8 @@ export const examplePolicies = [
 ] as const;
 
 /** What is printed where the policy gives no reasons. */
-export function withoutReasons(spoken: readonly Spoken[]): readonly Spoken[] {
-  return spoken.map(({ command, printed }) => ({
+export function withoutReasons(vertex: readonly Vertex[]): readonly Vertex[] {
+  return vertex.map(({ command, printed }) => ({
     command,
     printed: printed.replaceAll(/(in the namespace "default"): .*$/gm, "$1").replaceAll(/^no - .*$/gm, "no"),
   }));

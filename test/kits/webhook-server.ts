@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import type { ApiObject } from "../../src/core/object.ts";
-import { issueOwn } from "../../src/hub/authority.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
+import { issueOwn } from "../../src/ca/hub-certificates.ts";
 import { createCa } from "../../src/pki/ca.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 

@@ -17,6 +17,8 @@ export interface Dial {
   /** A session to resume, from `resumable`. */
   readonly session?: Buffer | undefined;
   readonly version?: SecureVersion | undefined;
+  /** Whether to keep this side open when the server has closed its own; no by default. */
+  readonly allowHalfOpen?: boolean | undefined;
 }
 
 /** A request to the letter: nothing is added but what framing needs. */
@@ -72,6 +74,7 @@ export async function openTls(target: Target, protocol: "http/1.1" | "h2", dial:
     cert: dial.cert,
     key: dial.key,
     session: dial.session,
+    ...(dial.allowHalfOpen === undefined ? {} : { allowHalfOpen: dial.allowHalfOpen }),
     ...(dial.version === undefined ? {} : { minVersion: dial.version, maxVersion: dial.version }),
   });
   await once(socket, "secureConnect");

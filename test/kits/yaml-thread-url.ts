@@ -7,7 +7,7 @@ declare module "vitest" {
   }
 }
 
-/** Stands for src/formats/yaml-thread-url.ts in tests (vitest.config.ts): a worker of Node 20 runs no TypeScript. */
+/** Stands for src/serializer/yaml/yaml-thread-url.ts in tests (vitest.config.ts): a worker of Node 20 runs no TypeScript. */
 export function yamlThreadUrl(): URL {
   return new URL(inject("yamlThreadProgram"));
 }

@@ -4,9 +4,9 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, test } from "vitest";
-import { applyJsonPatch } from "../../src/core/json-patch.ts";
-import { applyMergePatch } from "../../src/core/merge-patch.ts";
-import { applyStrategicMergePatch } from "../../src/core/strategic-merge-patch.ts";
+import { applyJsonPatch } from "../../src/apimachinery/json-patch.ts";
+import { applyMergePatch } from "../../src/apimachinery/merge-patch.ts";
+import { applyStrategicMergePatch } from "../../src/apimachinery/strategic-merge-patch.ts";
 import { podSchema } from "../kits/pod-schema.ts";
 import { reportSkip } from "../kits/report-skip.ts";
 

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { InputsError, readInputs, type Inputs, type OpenApi } from "../../generate/inputs.mts";
 import { schemaFile } from "../../generate/schemas.mts";
-import { builtinResources } from "../../src/resources/builtin.ts";
-import { openApiSchemas } from "../../src/resources/openapi-schemas.ts";
+import { builtinResources } from "../../src/apis/builtin.ts";
+import { openApiSchemas } from "../../src/apis/openapi-schemas.ts";
 import { atOnce } from "../kits/at-once.ts";
 import { reportSkip } from "../kits/report-skip.ts";
 
@@ -22,7 +22,7 @@ function availableInputs(): Inputs | undefined {
   }
 }
 
-const file = new URL("../../src/resources/generated/kubernetes-definitions.ts", import.meta.url);
+const file = new URL("../../src/apis/generated/kubernetes-definitions.json", import.meta.url);
 
 describe.skipIf(inputs === undefined)("the schemas of Kubernetes' own kinds", () => {
   it("are what npm run generate:schemas writes", () => {

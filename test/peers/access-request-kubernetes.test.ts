@@ -6,7 +6,7 @@ import { provePossession } from "../../src/trust/possession.ts";
 import { openAnswer } from "../../src/trust/seal.ts";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
 import { sshFields, sshPositive } from "../../src/pki/ssh-wire.ts";
-import { sealBinding, type AccessRequest } from "../../src/resources/access-request.ts";
+import { sealBinding, type AccessRequest } from "../../src/apis/access-request.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { startKubernetes, kubePrograms, type Kubernetes } from "../kits/peers-kube.ts";
 import { accountKubeconfig, applyManifests, runWebhook } from "../kits/peers-manifests.ts";
@@ -344,7 +344,7 @@ peerSuite(kubePrograms, "access requests on a real control plane", () => {
     const self = await decide("by-ada", { accepted: true }, person("ada"));
     expect([self.status, self.text]).toEqual([
       422,
-      expect.stringContaining("nobody decides on a request of their own"),
+      expect.stringContaining("a requester cannot decide on its own request"),
     ]);
     const profile = await person("ada")(`${group}/accessprofiles`, {
       method: "POST",

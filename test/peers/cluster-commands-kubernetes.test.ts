@@ -132,8 +132,8 @@ peerSuite(kubePrograms, "pratique cluster, on a real control plane", () => {
       const [, id = ""] = await joining.until(/--agent-id (\S+)/);
 
       const approving = start(ann, "cluster", "accept", "west", "--agent-id", id);
-      await approving.until(/west: left to somebody who may accept the cluster/);
-      await approving.until(/west: waiting for it to be accepted by somebody who may/);
+      await approving.until(/west: left to a user who may accept the cluster/);
+      await approving.until(/west: waiting for it to be accepted by a user with that right/);
       const get = ["get", "managedcluster", "west", "-o", "jsonpath={.spec.hubAcceptsClient}"];
       expect(await hub.kube.kubectl.ok(...get)).toBe("false");
 

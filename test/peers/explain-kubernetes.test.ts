@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { OpenApi } from "../../generate/inputs.mts";
-import { builtinResources } from "../../src/resources/builtin.ts";
+import { builtinResources } from "../../src/apis/builtin.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import type { Kubectl } from "../kits/kubectl.ts";
 import { peerSuite } from "../kits/peers.ts";

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { CoreV1Api, KubeConfig, makeInformer, type V1ConfigMap } from "@kubernetes/client-node";
 import { describe } from "vitest";
-import { informerTests, type InformerStage, type Observed, type Told } from "../kits/peers-informer.ts";
+import { informerTests, type InformerStage, type Observed, type Report } from "../kits/peers-informer.ts";
 
 /** An informer as the manual of the client makes it: whatever error it tells, it is started again; after a 401 with a new token. */
 async function informerOf(stage: InformerStage): Promise<Observed> {
-  const told: Told[] = [];
+  const told: Report[] = [];
   let token = await readFile(stage.tokenFile, "utf8");
   let over = false;
   const config = new KubeConfig();

@@ -1,13 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { informerTests, type InformerStage, type Observed, type Told } from "../kits/peers-informer.ts";
+import { informerTests, type InformerStage, type Observed, type Report } from "../kits/peers-informer.ts";
 import { peerSuite, requirePeer } from "../kits/peers.ts";
 import { spawnProcess } from "../kits/peers-process.ts";
 
 const program = resolve(import.meta.dirname, "python/informer.py");
 
 interface Line {
-  readonly told: Told;
+  readonly told: Report;
   readonly cache: Readonly<Record<string, string>>;
 }
 

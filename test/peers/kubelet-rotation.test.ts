@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { systemClock } from "../../src/hub/system-clock.ts";
+import { systemClock } from "../../src/host/system-clock.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { peerSuite } from "../kits/peers.ts";
 import { requests, tokenOn, whoami, type ShownRequest } from "../kits/peers-cluster.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { apiClient, putChanged, type ApiClient } from "../kits/api-client.ts";
 import {
   acceptCluster,

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { essentialPod, type EssentialComponent } from "../../src/authz/essential-requests.ts";
+import { essentialPod, type EssentialComponent } from "../../src/authorization/lockout-check.ts";
 import { askEssentials } from "../kits/essential-reviews.ts";
 import { freePort, kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
 import { peerSuite } from "../kits/peers.ts";

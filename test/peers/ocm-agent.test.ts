@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
 import { certificateOf, clustersPath, csrsPath, isLetIn, says, startClusterStage } from "../kits/cluster-stage.ts";
 import type { ClusterStage } from "../kits/cluster-stage.ts";

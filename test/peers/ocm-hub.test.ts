@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { folderStore } from "../../src/agent/klusterlet/folder-store.ts";
-import { privateFiles } from "../../src/agent/private-files.ts";
-import type { ApiObject } from "../../src/core/object.ts";
+import { folderStore } from "../../src/credentials/storage/folder-store.ts";
+import { privateFiles } from "../../src/host/private-files.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { apiClient, type ApiClient } from "../kits/api-client.ts";
 import { clustersPath, csrsPath, isLetIn, says } from "../kits/cluster-stage.ts";
 import { startKlusterlet, type KlusterletWish, type RunningKlusterlet } from "../kits/klusterlet.ts";

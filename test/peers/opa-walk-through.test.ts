@@ -71,7 +71,7 @@ peerSuite(kubePrograms, "the walk-through of docs/policy.md on a real kube-apise
       const started = shell.start(authorizerLine(section).replace(examplePolicies[0].words, words));
       onTestFinished(async () => void (await started.stop()));
       await started.until(/the authorizer listens/);
-      for (const { command, printed } of reasons ? section.spoken : withoutReasons(section.spoken)) {
+      for (const { command, printed } of reasons ? section.vertices : withoutReasons(section.vertices)) {
         const said = await shell.run(command, { KUBECONFIG: join(shell.dir, "users.kubeconfig") });
         expect({ command, printed: said }).toEqual({ command, printed });
       }

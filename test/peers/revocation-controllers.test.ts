@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import { afterAll, beforeAll, expect, onTestFailed, test } from "vitest";
-import type { ApiObject } from "../../src/core/object.ts";
+import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
-import { credentialRevocations } from "../../src/resources/credential-revocation.ts";
-import { agentUser, clusterGroupOf, managedClustersGroup } from "../../src/resources/managed-cluster.ts";
+import { credentialRevocations } from "../../src/apis/credential-revocation.ts";
+import { agentUser, clusterGroupOf, managedClustersGroup } from "../../src/apis/managed-cluster.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { acceptCluster, clustersPath, createCluster, csrsPath, isLetIn, sendRequest } from "../kits/cluster-stage.ts";
 import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";

@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { askAcceptance, type Acceptance } from "../../src/agent/ask-acceptance.ts";
-import { wallClock } from "../../src/agent/wall-clock.ts";
+import { probeCredential, type Acceptance } from "../../src/credentials/proof/credential-probe.ts";
+import { wallClock } from "../../src/host/wall-clock.ts";
 import type { ClientCredentials } from "../../src/client/transport.ts";
 import { loadCa } from "../../src/pki/ca.ts";
 import { clientOf } from "../attack/attacked-hub.ts";
@@ -118,7 +118,7 @@ peerSuite(kubePrograms, "revocation on a real kube-apiserver, by the authorizer 
     const asked = (credentials: ClientCredentials): Promise<Acceptance> => {
       const { signal } = new AbortController();
       const trust = { server: guarded.url, caPem: guarded.ca, credentials };
-      return askAcceptance(trust, { clock: wallClock, userAgent: "test", signal });
+      return probeCredential(trust, { clock: wallClock, userAgent: "test", signal });
     };
     const refused = (what: string, credentials: ClientCredentials): Promise<Acceptance> =>
       eventually(what, async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";
-import type { AccessExplanation } from "../../src/resources/access-explanation.ts";
+import type { AccessExplanation } from "../../src/apis/access-explanation.ts";
 import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
 import { accountKubeconfig } from "../kits/peers-manifests.ts";
 import { eventually } from "../kits/peers-process.ts";

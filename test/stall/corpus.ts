@@ -1,5 +1,5 @@
-import { configMaps as configMapKind } from "../../src/resources/config-map.ts";
-import { encodeProtobuf } from "../../src/resources/protobuf.ts";
+import { configMaps as configMapKind } from "../../src/apis/config-map.ts";
+import { encodeProtobuf } from "../../src/serializer/protobuf/protobuf.ts";
 import type { CostlyRequest } from "./costly-request.ts";
 import { reviewsOfManyRights } from "./many-rights.ts";
 import { changeOfLargeDefinition, largeDefinition } from "./large-definition.ts";

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { bundledDefinitions } from "../../bundle-options.mjs";
 import { pratiqueProgram, type PratiqueProgram } from "../kits/peers-pratique.ts";
 import { spawnProcess, type PeerProcess } from "../kits/peers-process.ts";
 import type { Attacked, AttackStart } from "./attacker-program.ts";
@@ -32,6 +33,7 @@ beforeAll(async () => {
       bundle: true,
       format: "esm",
       platform: "node",
+      plugins: [bundledDefinitions],
       logLevel: "error",
     });
   }

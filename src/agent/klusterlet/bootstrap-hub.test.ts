@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
 import { testCa } from "../../../test/kits/fake-hub.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
-import type { Clock } from "../../core/clock.ts";
-import { hubKubeconfig } from "./hub-kubeconfig.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { hubKubeconfig } from "../../credentials/storage/hub-kubeconfig.ts";
 import { readBootstrapHub, withLearned, type ReadFile } from "./bootstrap-hub.ts";
 
 const ca = testCa().pem;

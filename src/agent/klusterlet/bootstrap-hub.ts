@@ -2,15 +2,15 @@ import { createHash } from "node:crypto";
 import { kubeconfigAccess } from "../../client/kubeconfig-access.ts";
 import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import { resolveKubeconfig } from "../../client/resolve-kubeconfig.ts";
-import type { Clock } from "../../core/clock.ts";
-import { systemErrorCode, systemErrorText } from "../../core/system-error.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
 import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
-import { hasCredentials } from "../discovery-file.ts";
-import type { HubIdentity } from "../hub-access.ts";
-import { JoinError } from "../join-error.ts";
-import { processWorld } from "../process-world.ts";
-import type { HubAddress } from "./hub-kubeconfig.ts";
-import type { LearnedTrust } from "./registration-state.ts";
+import { hasCredentials } from "../discovery/discovery-file.ts";
+import type { HubIdentity } from "../join/hub-access.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import { processWorld } from "../../host/process-world.ts";
+import type { HubAddress } from "../../credentials/storage/hub-kubeconfig.ts";
+import type { LearnedTrust } from "../../credentials/storage/registration-state.ts";
 
 /** A hub as a bootstrap kubeconfig names it, and what may be said to it. The credentials are secret. */
 export interface BootstrapHub extends HubAddress {
@@ -43,7 +43,7 @@ export async function readBootstrapHub(
     const { server, caPem, insecureSkipTlsVerify, tlsServerName, proxyUrl } = resolved;
     if (insecureSkipTlsVerify) {
       throw bad(
-        `${file} says insecure-skip-tls-verify: credentials would go to whoever answers; put the hub's CA into it`,
+        `${file} says insecure-skip-tls-verify: credentials would go to an unverified server; put the hub's CA into it`,
       );
     }
     if (!hasCredentials(resolved)) throw bad(`${file} holds no credentials`);

@@ -1,15 +1,15 @@
 import type { RemoteClient } from "../../client/remote.ts";
 import type { ResourceRef } from "../../client/client.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { certificateRequests } from "../node-request.ts";
-import { isAccepted, managedClusters } from "../../resources/managed-cluster.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { certificateRequests } from "../../credentials/request/certificate-request.ts";
+import { isAccepted, managedClusters } from "../../apis/managed-cluster.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
-import type { ClusterCredential } from "./cluster-credential.ts";
+import type { ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import { hubSession } from "./hub-session.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
-import { saidFailure } from "./said-failure.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
 
 const reviews: ResourceRef = {
   group: "authorization.k8s.io",
@@ -88,7 +88,7 @@ async function whyNot(hub: BootstrapHub, cluster: string, options: KlusterletOpt
       ? undefined
       : `${hub.server} does not accept the cluster ${cluster}`;
   } catch (error) {
-    return saidFailure(error, hub.server);
+    return describeError(error, hub.server);
   } finally {
     client.close();
   }

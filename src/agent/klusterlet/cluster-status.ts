@@ -1,9 +1,9 @@
-import { rfc3339 } from "../../core/clock.ts";
-import { findCondition, isConditionTrue, setCondition } from "../../core/conditions.ts";
-import { jsonEqual } from "../../core/equal.ts";
-import type { Condition } from "../../core/object.ts";
-import { clusterCondition, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { plainText } from "../join-error.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { findCondition, isConditionTrue, setCondition } from "../../apimachinery/conditions.ts";
+import { jsonEqual } from "../../apimachinery/equal.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import { clusterCondition, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { plainText } from "../../credentials/join-error.ts";
 
 /** Something that a cluster says of itself. */
 export interface ClusterClaim {
@@ -46,7 +46,7 @@ interface OwnStatus {
 export function clusterStatusPatch(cluster: ManagedCluster, saying: ClusterSaying, now: number): object | undefined {
   const stored: OwnStatus = cluster.status ?? {};
   const changes = new Map<string, unknown>();
-  const conditions = saidConditions(stored.conditions ?? [], saying, rfc3339(now));
+  const conditions = reportedConditions(stored.conditions ?? [], saying, rfc3339(now));
   if (!jsonEqual(conditions, stored.conditions ?? [])) changes.set("conditions", conditions);
   // Facts come once the hub has seen that the cluster joined.
   if (saying.facts !== undefined && isConditionTrue(stored.conditions, clusterCondition.joined)) {
@@ -80,12 +80,12 @@ export function whyWithheld(cluster: ManagedCluster): string | undefined {
   return `the hub's clock and this one differ too much, so no status is written until one is set, for example with NTP: ${plainText(clock.message ?? "")}`;
 }
 
-function saidConditions(
+function reportedConditions(
   before: readonly Condition[],
   { health, rotated }: ClusterSaying,
   now: string,
 ): readonly Condition[] {
-  const said: Condition[] = [
+  const reported: Condition[] = [
     {
       type: clusterCondition.joined,
       status: "True",
@@ -94,15 +94,15 @@ function saidConditions(
     },
   ];
   if (health !== undefined) {
-    said.push({
+    reported.push({
       type: clusterCondition.available,
       status: health.isGood ? "True" : "False",
       reason: health.isGood ? "ManagedClusterAvailable" : "ManagedClusterKubeAPIServerUnavailable",
       message: health.message,
     });
   }
-  if (rotated !== undefined) said.push(rotated);
-  return said.reduce((conditions, next) => setCondition(conditions, next, now), before);
+  if (rotated !== undefined) reported.push(rotated);
+  return reported.reduce((conditions, next) => setCondition(conditions, next, now), before);
 }
 
 /** The merge patch from one set of quantities to another; with `drop`, what is not among the new ones goes. */

@@ -1,7 +1,7 @@
 import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 
 /** How the API of a cluster can be reached from outside. */
 export interface ClientConfigs {

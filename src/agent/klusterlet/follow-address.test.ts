@@ -1,12 +1,11 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ConnectionError } from "../../client/client.ts";
-import { clusterInfoKubeconfig } from "../../trust/cluster-info.ts";
-import { clusterInfoPath } from "../cluster-info-read.ts";
+import { clusterInfoKubeconfig, clusterInfoPath } from "../../trust/cluster-info.ts";
 import { remoteOver, servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";
 import { testCa } from "../../../test/kits/fake-hub.ts";
 import { fakeApi } from "../../../test/kits/fake-api.ts";
-import { managedClusters } from "../../resources/managed-cluster.ts";
-import { readClusterCredential } from "./cluster-credential.ts";
+import { managedClusters } from "../../apis/managed-cluster.ts";
+import { readClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { followAddress } from "./follow-address.ts";
 
 let stage: ServingStage;

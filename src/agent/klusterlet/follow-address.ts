@@ -1,11 +1,11 @@
 import { ConnectionError } from "../../client/client.ts";
-import { clusterInfoPath } from "../cluster-info-read.ts";
-import type { ClusterCredential } from "./cluster-credential.ts";
+import { clusterInfoPath } from "../../trust/cluster-info.ts";
+import type { ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
-import type { KeptState } from "./kept-state.ts";
+import type { StoredState } from "../../credentials/storage/stored-state.ts";
 import { credentialFiles } from "./register-cluster.ts";
-import { tellFailure, type Serving } from "./serving-cluster.ts";
-import { clusterInfoIn } from "../keep-trust.ts";
+import { reportFailure, type Serving } from "./serving-cluster.ts";
+import { clusterInfoIn } from "../../credentials/trust/trust-bundle-manager.ts";
 
 /**
  * Takes up an address that the hub tells in cluster-info and did not tell before, where the same ManagedCluster is seen there with the CAs
@@ -13,16 +13,20 @@ import { clusterInfoIn } from "../keep-trust.ts";
  */
 export async function followAddress(serving: Serving): Promise<boolean> {
   const { session, state, options } = serving;
-  const address = await toldAddress(serving);
-  const { told } = state.now();
-  if (address === undefined || address === told) return false;
+  const address = await publishedAddress(serving);
+  const { told: published } = state.now();
+  if (address === undefined || address === published) return false;
   // What it tells from the start need not be an address for this cluster: people chose the one in use.
-  if (told !== undefined && address !== session.server) {
+  if (published !== undefined && address !== session.server) {
     const credential = session.credential();
     const next: ClusterCredential = { ...credential, hub: { ...credential.hub, server: address } };
     const why = await whyNotThere(serving, next);
     if (why !== undefined) {
-      tellFailure(serving, "address", `the hub tells that it is at ${address} now, ${why}; the address in use is kept`);
+      reportFailure(
+        serving,
+        "address",
+        `cluster-info names the address ${address} now, ${why}; the address in use is kept`,
+      );
       return false;
     }
     await learn(state, next);
@@ -35,7 +39,7 @@ export async function followAddress(serving: Serving): Promise<boolean> {
   return false;
 }
 
-async function toldAddress({ session, signal }: Serving): Promise<string | undefined> {
+async function publishedAddress({ session, signal }: Serving): Promise<string | undefined> {
   try {
     const { status, body } = await session.client.raw("GET", clusterInfoPath, { signal });
     if (status !== 200) return undefined;
@@ -63,7 +67,7 @@ async function whyNotThere({ session, state, cluster }: Serving, next: ClusterCr
 }
 
 /** Remembers where the hub is and which CAs it has, for when the bootstrap kubeconfig is needed again. */
-export async function learn(state: KeptState, credential: ClusterCredential | undefined): Promise<void> {
+export async function learn(state: StoredState, credential: ClusterCredential | undefined): Promise<void> {
   const { origin } = state.now();
   if (origin === undefined || credential?.hub.caPem === undefined) return;
   const { server, caPem } = credential.hub;

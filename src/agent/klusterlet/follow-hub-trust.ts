@@ -1,9 +1,9 @@
-import { trustKeeper, type TrustFiles } from "../keep-trust.ts";
-import { readClusterCredential } from "./cluster-credential.ts";
+import { trustBundleManager, type TrustFiles } from "../../credentials/trust/trust-bundle-manager.ts";
+import { readClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { followAddress, learn } from "./follow-address.ts";
-import { randomFraction } from "../random-fraction.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles } from "./register-cluster.ts";
-import { tellFailure, type Serving } from "./serving-cluster.ts";
+import { reportFailure, type Serving } from "./serving-cluster.ts";
 
 /**
  * Follows what the hub tells of its CAs and its address in cluster-info, over TLS that is verified by what is trusted already, about once an
@@ -16,7 +16,7 @@ export async function followHubTrust(serving: Serving): Promise<void> {
   // The roots of the system are kept by the system.
   if (caPem === undefined) return;
   let isWritten = false;
-  const keeper = trustKeeper({
+  const member = trustBundleManager({
     ...options,
     fraction: () => randomFraction(options.random),
     files: trustFiles(serving, caPem, () => {
@@ -25,11 +25,11 @@ export async function followHubTrust(serving: Serving): Promise<void> {
     report: (event) => {
       if (event.reason === "TrustBundleUpdated")
         options.report({ kind: "trusts", pins: event.details?.["pins"] as readonly string[] });
-      if (event.reason === "RenewalFailed") tellFailure(serving, "trust", event.message);
+      if (event.reason === "RenewalFailed") reportFailure(serving, "trust", event.message);
     },
   });
   while (!signal.aborted) {
-    const turn = await keeper.act(signal);
+    const turn = await member.act(signal);
     if (signal.aborted) return;
     if (isWritten || (await followAddress(serving))) {
       end({ kind: "reload" });

@@ -1,8 +1,8 @@
 import type { RemoteClient } from "../../client/remote.ts";
-import type { Clock, RandomBytes } from "../../core/clock.ts";
+import type { Clock, RandomBytes } from "../../apimachinery/clock.ts";
 import type { ReadFile } from "./bootstrap-hub.ts";
 import type { KlusterletReport } from "./klusterlet-event.ts";
-import type { KlusterletStore } from "./klusterlet-store.ts";
+import type { KlusterletStore } from "../../credentials/storage/klusterlet-store.ts";
 
 /** What an agent of a cluster works with; times in milliseconds. */
 export interface KlusterletOptions {

@@ -1,7 +1,11 @@
-import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
-import { fingerprintOf } from "./cluster-certificate-request.ts";
-import type { KlusterletStore } from "./klusterlet-store.ts";
-import { readRegistrationState, type RegistrationState, type ShutOut } from "./registration-state.ts";
+import { readClusterCredential, type ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
+import { fingerprintOf } from "../../credentials/request/cluster-certificate-request.ts";
+import type { KlusterletStore } from "../../credentials/storage/klusterlet-store.ts";
+import {
+  readRegistrationState,
+  type RegistrationState,
+  type Rejection,
+} from "../../credentials/storage/registration-state.ts";
 
 /** How a registration stands by what is kept of it; no secret. Times in milliseconds since the epoch. */
 export interface KlusterletStatus {
@@ -16,7 +20,7 @@ export interface KlusterletStatus {
     | { readonly name: string; readonly fingerprint: string; readonly denied?: string | undefined }
     | undefined;
   /** Since when, as an RFC 3339 time, and why the hub has the cluster shut out, as the agent has last heard. */
-  readonly shutOut?: ShutOut | undefined;
+  readonly shutOut?: Rejection | undefined;
   /** Whether there is a certificate, it is valid, and the hub is not known to have shut the cluster out. */
   readonly good: boolean;
 }
@@ -30,15 +34,15 @@ export async function klusterletStatus(store: KlusterletStore, now: number): Pro
   if (names === undefined) return undefined;
   const { clusterName: cluster, agentName: agent } = names;
   const isValid = credential !== undefined && credential.notAfter > now && credential.identity.agent === agent;
-  const shutOut = state?.shutOut;
+  const rejection = state?.shutOut;
   return {
     cluster,
     agent,
     place: store.place,
     ...certificateOf(credential),
     ...requestOf(state),
-    ...(shutOut === undefined ? {} : { shutOut }),
-    good: isValid && shutOut === undefined,
+    ...(rejection === undefined ? {} : { shutOut: rejection }),
+    good: isValid && rejection === undefined,
   };
 }
 

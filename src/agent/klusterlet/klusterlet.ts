@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { jitteredBackoffMs } from "../../client/backoff.ts";
-import { dnsLabelProblems, generatedName } from "../../core/names.ts";
-import { JoinError, plainText } from "../join-error.ts";
+import { dnsLabelProblems, generatedName } from "../../apimachinery/names.ts";
+import { JoinError, plainText } from "../../credentials/join-error.ts";
 import { originOf, readBootstrapHub, withLearned, type BootstrapHub } from "./bootstrap-hub.ts";
 import { chooseHub } from "./choose-hub.ts";
-import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
+import { readClusterCredential, type ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { hubSession } from "./hub-session.ts";
-import { keptState, type KeptState } from "./kept-state.ts";
+import { storedState, type StoredState } from "../../credentials/storage/stored-state.ts";
 import type { KlusterletOptions, KlusterletResult } from "./klusterlet-options.ts";
-import { randomFraction } from "../random-fraction.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles, registerCluster } from "./register-cluster.ts";
-import { readRegistrationState } from "./registration-state.ts";
-import { saidFailure } from "./said-failure.ts";
+import { readRegistrationState } from "../../credentials/storage/registration-state.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
 import { serveCluster } from "./serve-cluster.ts";
 
 const backoff = { initialMs: 1000, maxMs: 60_000 };
@@ -73,17 +73,17 @@ async function persistently<T>(
   { options, hub, isFinal }: Persistence,
 ): Promise<T | undefined> {
   const { clock, random, report, signal } = options;
-  let told = "";
+  let reported = "";
   for (let failures = 1; !signal.aborted; failures += 1) {
     try {
       return await attempt();
     } catch (error) {
       if (signal.aborted) break;
       if (error instanceof JoinError && isFinal(error)) throw error;
-      const message = saidFailure(error, hub());
+      const message = describeError(error, hub());
       const pauseMs = jitteredBackoffMs(backoff, failures, () => randomFraction(random));
-      if (message !== told) report({ kind: "failed", message, at: clock.now() + pauseMs });
-      told = message;
+      if (message !== reported) report({ kind: "failed", message, at: clock.now() + pauseMs });
+      reported = message;
       await clock.sleep(pauseMs, signal);
     }
   }
@@ -91,7 +91,7 @@ async function persistently<T>(
 }
 
 /** The names of cluster and agent as the store has them; else chosen now and kept before anybody hears of them. */
-async function openState(options: KlusterletOptions): Promise<KeptState> {
+async function openState(options: KlusterletOptions): Promise<StoredState> {
   const { store, clusterName, random } = options;
   const problem = clusterName === undefined ? undefined : dnsLabelProblems(clusterName)[0];
   if (problem !== undefined) {
@@ -113,7 +113,7 @@ async function openState(options: KlusterletOptions): Promise<KeptState> {
     );
   }
   if (text === undefined && Object.keys(files).length === 0) await requireOneHub(options);
-  const state = keptState(store, stored);
+  const state = storedState(store, stored);
   if (text === undefined) await state.change({});
   return state;
 }
@@ -146,7 +146,7 @@ interface Memory {
 }
 
 /** From the choice of a hub to the end of the conversation with it. */
-async function oneLife(state: KeptState, memory: Memory, options: KlusterletOptions): Promise<void> {
+async function oneLife(state: StoredState, memory: Memory, options: KlusterletOptions): Promise<void> {
   await finishLayingOut(state, options);
   const credential = await usableCredential(state, options);
   const passOver = (failure: JoinError | undefined): void => {
@@ -185,7 +185,7 @@ async function oneLife(state: KeptState, memory: Memory, options: KlusterletOpti
 async function served(
   credential: ClusterCredential,
   hasOtherHubs: boolean,
-  { state, options }: { readonly state: KeptState; readonly options: KlusterletOptions },
+  { state, options }: { readonly state: StoredState; readonly options: KlusterletOptions },
 ): Promise<boolean> {
   const session = hubSession(credential, options);
   const bootstrap = async (): Promise<BootstrapHub | undefined> => {
@@ -210,7 +210,7 @@ async function served(
 }
 
 /** A certificate that came before the agent was killed is laid out now. */
-async function finishLayingOut(state: KeptState, options: KlusterletOptions): Promise<void> {
+async function finishLayingOut(state: StoredState, options: KlusterletOptions): Promise<void> {
   const { pending, origin } = state.now();
   if (pending?.certificatePem === undefined || pending.by !== "agent" || pending.origin !== origin) return;
   const stored = readClusterCredential(await options.store.readCredential());
@@ -225,7 +225,7 @@ async function finishLayingOut(state: KeptState, options: KlusterletOptions): Pr
 }
 
 async function usableCredential(
-  state: KeptState,
+  state: StoredState,
   { store, clock }: KlusterletOptions,
 ): Promise<ClusterCredential | undefined> {
   const { clusterName, agentName } = state.now();
@@ -239,7 +239,7 @@ async function usableCredential(
  * none can and there are some
  */
 async function bootstrapHubs(
-  state: KeptState,
+  state: StoredState,
   options: KlusterletOptions,
   passOver: (failure: JoinError | undefined) => void = () => undefined,
 ): Promise<readonly BootstrapHub[]> {

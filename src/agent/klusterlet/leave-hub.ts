@@ -1,24 +1,19 @@
 import { hasReason, ignoreReasons, retryOnConflict } from "../../client/api-errors.ts";
 import { ConnectionError } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
-import { findCondition } from "../../core/conditions.ts";
-import { StatusError } from "../../core/status.ts";
-import {
-  clusterCondition,
-  leaveAnnotation,
-  managedClusters,
-  type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
-import { connectionFailure } from "../connection-failure.ts";
-import { JoinError, stopIfAborted } from "../join-error.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { clusterCondition, leaveAnnotation, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { connectionFailure } from "../../credentials/request/connection-failure.ts";
+import { JoinError, stopIfAborted } from "../../credentials/join-error.ts";
 import { readBootstrapHub, withLearned } from "./bootstrap-hub.ts";
-import { readClusterCredential, type ClusterCredential } from "./cluster-credential.ts";
+import { readClusterCredential, type ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import { hubSession } from "./hub-session.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
-import { readRegistrationState } from "./registration-state.ts";
-import { isRace } from "./said-failure.ts";
+import { readRegistrationState } from "../../credentials/storage/registration-state.ts";
+import { isRace } from "../../credentials/request/describe-error.ts";
 
 /** What is left of a cluster on its hub. */
 export type LeftOnHub =
@@ -59,14 +54,16 @@ export async function leaveHub(options: KlusterletOptions, force: boolean): Prom
   const names = { cluster: state?.clusterName, agent: state?.agentName };
   const { cluster = credential?.identity.cluster ?? "", agent = credential?.identity.agent ?? "" } = names;
   const isGood = credential !== undefined && credential.notAfter > clock.now();
-  const outcome = isGood ? await toldHub(credential, { options, force }) : notTold(withoutCertificate(credential));
+  const outcome = isGood
+    ? await notifyHub(credential, { options, force })
+    : notNotified(withoutCertificate(credential));
   await store.remove();
   return { cluster, agent, server: credential?.hub.server, ...outcome };
 }
 
 type Outcome = Pick<LeftHub, "onHub" | "why">;
 
-function notTold(why: string): Outcome {
+function notNotified(why: string): Outcome {
   return { onHub: "not-told", why };
 }
 
@@ -76,26 +73,26 @@ function withoutCertificate(credential: ClusterCredential | undefined): string {
     : "the certificate of this agent has expired";
 }
 
-async function toldHub(
+async function notifyHub(
   credential: ClusterCredential,
   { options, force }: { readonly options: KlusterletOptions; readonly force: boolean },
 ): Promise<Outcome> {
   const session = hubSession(credential, options);
   const { cluster } = credential.identity;
   try {
-    if (!(await tellLeave(session.client, cluster, options))) {
-      return notTold("it does not accept this agent, which was denied or revoked, or its ManagedCluster is gone");
+    if (!(await announceDetach(session.client, cluster, options))) {
+      return notNotified("it does not accept this agent, which was denied or revoked, or its ManagedCluster is gone");
     }
     return { onHub: await seenOff(session.client, cluster, options) };
   } catch (error) {
     if (error instanceof JoinError) throw error;
     if (error instanceof ConnectionError) {
       const { code, message } = connectionFailure(error, { server: session.server });
-      if (force) return notTold(message);
-      throw new JoinError(code, `${message}; to leave without telling the hub, add --force`, { cause: error });
+      if (force) return notNotified(message);
+      throw new JoinError(code, `${message}; to leave without the hub, add --force`, { cause: error });
     }
     if (!(error instanceof StatusError)) throw error;
-    if (force) return notTold(`it refuses that: ${error.message}`);
+    if (force) return notNotified(`it refuses that: ${error.message}`);
     throw new JoinError("refused", `${session.server} refuses to let the cluster leave: ${error.message}`, {
       cause: error,
     });
@@ -105,7 +102,11 @@ async function toldHub(
 }
 
 /** False where the hub does not know this agent any more. */
-async function tellLeave(client: RemoteClient, name: string, { clock, signal }: KlusterletOptions): Promise<boolean> {
+async function announceDetach(
+  client: RemoteClient,
+  name: string,
+  { clock, signal }: KlusterletOptions,
+): Promise<boolean> {
   const pause = async (): Promise<void> => {
     await clock.sleep(againMs, signal);
     stopIfAborted(signal);

@@ -1,16 +1,16 @@
 import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import { createHash } from "node:crypto";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { dnsLabelProblems } from "../../core/names.ts";
-import { setCondition } from "../../core/conditions.ts";
-import { jsonEqual } from "../../core/equal.ts";
-import type { ApiObject, Condition } from "../../core/object.ts";
-import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { isAcceptedByHub } from "./beat-heart.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { dnsLabelProblems } from "../../apimachinery/names.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import { jsonEqual } from "../../apimachinery/equal.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { isAcceptedByHub } from "./lease-updater.ts";
 import { whyWithheld } from "./cluster-status.ts";
-import { saidFailure } from "./said-failure.ts";
-import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
+import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", scope: "Cluster" };
 const lookMs = 60_000;
@@ -36,7 +36,8 @@ export function managedNamespaceLabel(hubUrl: string): string {
  * label turned to false. Ends with its signal; a spoke without an API has no namespaces.
  */
 export async function keepManagedNamespaces(serving: Serving): Promise<void> {
-  const { options, signal, cluster, changed, session, notes } = serving;
+  const { options, signal, cluster, changes, session, notes } = serving;
+  const changed = changes.follow();
   const { spoke } = options;
   while (!signal.aborted && spoke !== undefined) {
     const now = cluster();
@@ -48,7 +49,7 @@ export async function keepManagedNamespaces(serving: Serving): Promise<void> {
       } catch (error) {
         if (signal.aborted) return;
         if (hasReason(error, "Conflict")) pauseMs = againMs;
-        else tellFailure(serving, "namespaces", `managed namespaces: ${saidFailure(error, session.server)}`);
+        else reportFailure(serving, "namespaces", `managed namespaces: ${describeError(error, session.server)}`);
       }
     }
     await changed(pauseMs);
@@ -92,7 +93,7 @@ async function madeOn(spoke: Client, name: string, label: string): Promise<Condi
       await spoke.patch(namespaces, { name }, { metadata: { labels } });
     return { type, status: "True", reason: "NamespaceAvailable", message: "Namespace is available" };
   } catch (error) {
-    return { type, status: "False", reason: "NamespaceApplyFailed", message: saidFailure(error, "the cluster") };
+    return { type, status: "False", reason: "NamespaceApplyFailed", message: describeError(error, "the cluster") };
   }
 }
 

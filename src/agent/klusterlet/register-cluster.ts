@@ -1,21 +1,21 @@
 import { hasReason } from "../../client/api-errors.ts";
 import type { RemoteClient } from "../../client/remote.ts";
-import { clusterCondition, isAccepted, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { isConditionTrue } from "../../core/conditions.ts";
-import { JoinError } from "../join-error.ts";
+import { clusterCondition, isAccepted, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { isConditionTrue } from "../../apimachinery/conditions.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import { approverCommands, deniedRequestStep } from "./approver-commands.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
-import type { AgentCertificate } from "./cluster-credential.ts";
-import { obtainCertificate, type RequestNews } from "./cluster-certificate-request.ts";
+import type { AgentCertificate } from "../../credentials/proof/cluster-credential.ts";
+import { obtainCertificate, type RequestNews } from "../../credentials/request/cluster-certificate-request.ts";
 import { ensureManagedCluster, managedClusterOn } from "./ensure-managed-cluster.ts";
-import { hubKubeconfig, type HubAddress } from "./hub-kubeconfig.ts";
-import type { KeptState } from "./kept-state.ts";
+import { hubKubeconfig, type HubAddress } from "../../credentials/storage/hub-kubeconfig.ts";
+import type { StoredState } from "../../credentials/storage/stored-state.ts";
 import type { OpenDecision } from "./klusterlet-event.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
-import type { CredentialFiles } from "./klusterlet-store.ts";
-import { randomFraction } from "../random-fraction.ts";
-import { saidFailure } from "./said-failure.ts";
-import { hubClient } from "../hub-client.ts";
+import type { CredentialFiles } from "../../credentials/storage/klusterlet-store.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
+import { hubClient } from "../../host/hub-client.ts";
 
 const timeoutMs = 30_000;
 const lookMs = 5_000;
@@ -40,7 +40,11 @@ export function bootstrapClient(hub: BootstrapHub, { clock, userAgent, random }:
  * Makes the cluster known to a hub and gets the first certificate there, with the bootstrap credential; lays the credential out when it
  * comes. Until then it tells which of the two decisions are open. @throws JoinError, StatusError, ConnectionError
  */
-export async function registerCluster(hub: BootstrapHub, state: KeptState, options: KlusterletOptions): Promise<void> {
+export async function registerCluster(
+  hub: BootstrapHub,
+  state: StoredState,
+  options: KlusterletOptions,
+): Promise<void> {
   const { report, signal, store, until } = options;
   const over = new AbortController();
   const both = AbortSignal.any([signal, over.signal]);
@@ -59,7 +63,7 @@ export async function registerCluster(hub: BootstrapHub, state: KeptState, optio
       by: "bootstrap",
       state,
       signal: both,
-      tell: (news) => {
+      notify: (news) => {
         decisions.note(news);
         if (news.kind === "refused") {
           // Whoever waits at a terminal is told; a service waits for the people who decide.
@@ -96,7 +100,7 @@ export function credentialFiles(certificate: AgentCertificate, hub: HubAddress):
 }
 
 interface Context {
-  readonly state: KeptState;
+  readonly state: StoredState;
   readonly options: KlusterletOptions;
 }
 
@@ -106,7 +110,7 @@ async function clusterThere(client: RemoteClient, hub: BootstrapHub, { state, op
   const { report, externalServers: servers, spokeCaPem: caPem } = options;
   const made = await ensureManagedCluster(client, cluster, { servers, caPem }).catch((error: unknown) => {
     if (!hasReason(error, "Forbidden", "Invalid")) throw error;
-    const message = saidFailure(error, hub.server);
+    const message = describeError(error, hub.server);
     report({ kind: "failed", message: `the ManagedCluster ${cluster} cannot be made: ${message}` });
     return undefined;
   });
@@ -119,23 +123,23 @@ interface OpenDecisions {
 }
 
 /** Tells what is open whenever that changes, once the request is on the hub. */
-function openDecisions(state: KeptState, { report }: KlusterletOptions): OpenDecisions {
+function openDecisions(state: StoredState, { report }: KlusterletOptions): OpenDecisions {
   let request: string | undefined;
   let isPending = false;
   let isAcceptedNow: boolean | undefined;
-  let told = "";
-  const tell = (): void => {
+  let reported = "";
+  const notify = (): void => {
     if (!isPending || isAcceptedNow === undefined) return;
     const open: OpenDecision[] = isAcceptedNow ? ["certificate"] : ["certificate", "acceptance"];
     const { clusterName: cluster, agentName: agent } = state.now();
     const text = `${String(request)} ${open.join()}`;
-    if (text === told) return;
-    told = text;
+    if (text === reported) return;
+    reported = text;
     report({ kind: "waiting", open, agent, commands: approverCommands(open, { cluster, agent, request }) });
   };
   return {
     note: (news) => {
-      if (news.kind === "braked") {
+      if (news.kind === "rate-limited") {
         report({
           kind: "failed",
           message:
@@ -153,11 +157,11 @@ function openDecisions(state: KeptState, { report }: KlusterletOptions): OpenDec
         report({ kind: "requested", request, fingerprint, found, agent: state.now().agentName });
       }
       isPending = news.kind === "pending";
-      tell();
+      notify();
     },
     accepted: (is) => {
       isAcceptedNow = is;
-      tell();
+      notify();
     },
   };
 }

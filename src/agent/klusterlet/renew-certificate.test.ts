@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { StatusError } from "../../core/status.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { clientCertificate, testCa } from "../../../test/kits/fake-hub.ts";
 import { servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";
-import { certificateRequests } from "../node-request.ts";
-import { readClusterCredential } from "./cluster-credential.ts";
+import { certificateRequests } from "../../credentials/request/certificate-request.ts";
+import { readClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { renewCertificate } from "./renew-certificate.ts";
 
 const ca = testCa();

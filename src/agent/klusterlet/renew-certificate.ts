@@ -1,15 +1,17 @@
 import { jitteredBackoffMs } from "../../client/backoff.ts";
-import type { Condition } from "../../core/object.ts";
-import { JoinError } from "../join-error.ts";
+import { credentialManager, type RenewalSchedule } from "../../credentials/credential-manager.ts";
+import type { Manager, Turn } from "../../credentials/run-managers.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import { approverCommands } from "./approver-commands.ts";
-import type { AgentCertificate } from "./cluster-credential.ts";
-import { obtainCertificate, type RequestNews } from "./cluster-certificate-request.ts";
-import { randomFraction } from "../random-fraction.ts";
+import type { AgentCertificate, ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
+import { obtainCertificate, type RequestNews } from "../../credentials/request/cluster-certificate-request.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles } from "./register-cluster.ts";
-import { clusterWindow, renewalDeadline } from "../rotation-plan.ts";
-import { requireAccepted } from "../ask-acceptance.ts";
-import { saidFailure } from "./said-failure.ts";
-import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
+import { clusterWindow, renewalDeadline } from "../../credentials/renewal/rotation-plan.ts";
+import { requireAccepted } from "../../credentials/proof/credential-probe.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
+import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const maxSleepMs = 60_000;
 const backoff = { initialMs: 10_000, maxMs: 600_000 };
@@ -20,44 +22,92 @@ const rotatedType = "ClusterCertificateRotated";
  * and has proven itself. Ends with its signal, or ends the conversation when the certificate has run out.
  */
 export async function renewCertificate(serving: Serving): Promise<void> {
-  const { session, options, signal, notes, state, end } = serving;
-  const { clock, random, report } = options;
-  let failures = 0;
-  let due = plan(serving, clock.now());
+  const { options, signal } = serving;
+  const { clock } = options;
+  const manager = clusterCertificateManager(serving);
   while (!signal.aborted) {
-    const now = clock.now();
-    if (now >= session.credential().notAfter) {
-      end({ kind: "register", newAgent: false, message: "the certificate of this agent has ended" });
-      return;
-    }
-    if (now < due && state.now().pending?.by !== "agent") {
-      await clock.sleep(Math.min(due - now, maxSleepMs), signal);
-      continue;
-    }
-    try {
-      const renewed = await beforeItEnds(serving);
-      if (renewed === undefined) continue;
-      failures = 0;
-      notes.rotated = rotation("True", "client certificate rotated");
-      recovered(notes, "renewal");
-      serving.wake();
-      due = plan(serving, clock.now());
-    } catch (error) {
-      if (signal.aborted) return;
-      failures += 1;
-      const message = saidFailure(error, session.server);
-      notes.rotated = rotation("False", message);
-      const pauseMs = jitteredBackoffMs(backoff, failures, () => randomFraction(random));
-      tellFailure(serving, "renewal", `the certificate is not renewed: ${message}`);
-      await clock.sleep(pauseMs, signal);
-    }
+    const turn = await manager.act(signal);
+    if (turn.kind === "wait") await clock.sleep(Math.min(turn.until - clock.now(), maxSleepMs), signal);
   }
-  function plan(of: Serving, receivedAt: number): number {
-    const credential = of.session.credential();
-    const at = renewalDeadline(credential, { spread: randomFraction(random), receivedAt, window: clusterWindow });
+}
+
+function clusterCertificateManager(serving: Serving): Manager {
+  const { session, options, state } = serving;
+  return credentialManager<ClusterCredential, AgentCertificate, AgentCertificate>({
+    name: { kind: "client-certificate", path: options.store.place },
+    storage: {
+      open: async () => session.credential(),
+      install: async (certificate, { hub }) => {
+        const { request = "" } = state.now().pending ?? {};
+        await options.store.writeCredential(credentialFiles(certificate, hub));
+        await state.change({ pending: undefined });
+        session.renewed({ ...certificate, hub });
+        options.report({ kind: "renewed", request, expiresAt: certificate.notAfter });
+      },
+    },
+    request: (credential, signal) => requestBeforeEnd(serving, credential, signal),
+    proof: async (certificate, { hub }) => {
+      await requireAccepted(session.clientWith({ ...certificate, hub })).catch(async (error: unknown) => {
+        if (error instanceof JoinError) await state.change({ pending: undefined });
+        throw error;
+      });
+      return certificate;
+    },
+    schedule: clusterSchedule(serving),
+  });
+}
+
+/** As an agent of OCM renews; the bootstrap credential is needed once the certificate has ended. */
+function clusterSchedule(serving: Serving): RenewalSchedule<ClusterCredential, AgentCertificate> {
+  const { session, options, notes, state } = serving;
+  const { clock, random, report } = options;
+  let due: number | undefined;
+  let failures = 0;
+  let pause: { readonly from: number; readonly until: number } | undefined;
+
+  function planned(credential: ClusterCredential): number {
+    const window = clusterWindow;
+    const at = renewalDeadline(credential, { spread: randomFraction(random), receivedAt: clock.now(), window });
     report({ kind: "planned", at, expiresAt: credential.notAfter });
     return at;
   }
+
+  return {
+    next: async (credential) => {
+      due ??= planned(credential);
+      const now = clock.now();
+      // A clock that was set back would else wait for as long as it was set back.
+      if (pause !== undefined && pause.from <= now && now < pause.until) return { kind: "wait", until: pause.until };
+      if (now >= credential.notAfter) return { kind: "recover", run: async () => ended(serving) };
+      const isUnderWay = state.now().pending?.by === "agent";
+      return now < due && !isUnderWay ? { kind: "wait", until: due } : { kind: "renew" };
+    },
+    renewed: async () => {
+      failures = 0;
+      pause = undefined;
+      due = undefined;
+      notes.rotated = rotation("True", "client certificate rotated");
+      recovered(notes, "renewal");
+      serving.changes.wake();
+    },
+    failed: async (error, credential, signal) => {
+      const now = clock.now();
+      if (signal.aborted) return { kind: "wait", until: now };
+      if (now >= credential.notAfter && error instanceof JoinError && error.code === "aborted")
+        return { kind: "again" };
+      failures += 1;
+      const message = describeError(error, session.server);
+      notes.rotated = rotation("False", message);
+      pause = { from: now, until: now + jitteredBackoffMs(backoff, failures, () => randomFraction(random)) };
+      reportFailure(serving, "renewal", `the certificate is not renewed: ${message}`);
+      return { kind: "wait", until: pause.until };
+    },
+  };
+}
+
+function ended({ end, options }: Serving): Turn {
+  end({ kind: "register", newAgent: false, message: "the certificate of this agent has ended" });
+  return { kind: "wait", until: options.clock.now() };
 }
 
 function rotation(status: "True" | "False", message: string): Condition {
@@ -65,57 +115,41 @@ function rotation(status: "True" | "False", message: string): Condition {
   return { type: rotatedType, status, reason, message: message.slice(0, 1024) };
 }
 
-/** One renewal; undefined when the old certificate ended while it was waited for. */
-async function beforeItEnds(serving: Serving): Promise<AgentCertificate | undefined> {
-  const { session, options, signal } = serving;
-  const ended = new AbortController();
+/** Requests the next certificate for as long as the one in use has not ended. @throws JoinError aborted once it has */
+async function requestBeforeEnd(
+  serving: Serving,
+  { notAfter }: ClusterCredential,
+  signal: AbortSignal,
+): Promise<AgentCertificate> {
+  const { session, options, state } = serving;
+  const { clock } = options;
+  const hasEnded = new AbortController();
   const over = new AbortController();
   const both = AbortSignal.any([signal, over.signal]);
-  const { clock } = options;
   const watching = async (): Promise<void> => {
-    while (!both.aborted && clock.now() < session.credential().notAfter) {
-      await clock.sleep(Math.min(session.credential().notAfter - clock.now(), maxSleepMs), both);
-    }
-    if (!both.aborted) ended.abort();
+    while (!both.aborted && clock.now() < notAfter)
+      await clock.sleep(Math.min(notAfter - clock.now(), maxSleepMs), both);
+    if (!both.aborted) hasEnded.abort();
   };
   void watching();
+  const { origin = "" } = state.now();
   try {
-    return await renewOnce(serving, AbortSignal.any([signal, ended.signal]));
-  } catch (error) {
-    if (ended.signal.aborted && error instanceof JoinError && error.code === "aborted") return undefined;
-    throw error;
+    return await obtainCertificate({
+      ...options,
+      client: session.client,
+      server: session.server,
+      origin,
+      by: "agent",
+      state,
+      signal: AbortSignal.any([signal, hasEnded.signal]),
+      notify: (news) => reportNews(news, serving),
+    });
   } finally {
     over.abort();
   }
 }
 
-async function renewOnce(serving: Serving, signal: AbortSignal): Promise<AgentCertificate> {
-  const { session, options, state } = serving;
-  const { origin = "" } = state.now();
-  const certificate = await obtainCertificate({
-    ...options,
-    client: session.client,
-    server: session.server,
-    origin,
-    by: "agent",
-    state,
-    signal,
-    tell: (news) => told(news, serving),
-  });
-  const next = { ...certificate, hub: session.credential().hub };
-  await requireAccepted(session.clientWith(next)).catch(async (error: unknown) => {
-    if (error instanceof JoinError) await state.change({ pending: undefined });
-    throw error;
-  });
-  const { request = "" } = state.now().pending ?? {};
-  await options.store.writeCredential(credentialFiles(certificate, next.hub));
-  await state.change({ pending: undefined });
-  session.renewed(next);
-  options.report({ kind: "renewed", request, expiresAt: certificate.notAfter });
-  return certificate;
-}
-
-function told(news: RequestNews, serving: Serving): void {
+function reportNews(news: RequestNews, serving: Serving): void {
   const { options, notes, state } = serving;
   const { clusterName: cluster, agentName: agent } = state.now();
   switch (news.kind) {
@@ -132,13 +166,13 @@ function told(news: RequestNews, serving: Serving): void {
     case "waits-for":
       options.report({ kind: "left-to-approver", request: news.request, message: news.message });
       return;
-    case "braked":
+    case "rate-limited":
       notes.rotated = rotation("False", "ten certificate requests of this cluster are on the hub; no more is made");
-      tellFailure(serving, "renewal", "ten certificate requests of this cluster are on the hub, so no more is made");
+      reportFailure(serving, "renewal", "ten certificate requests of this cluster are on the hub, so no more is made");
       return;
     case "refused":
       notes.rotated = rotation("False", news.error.message);
-      tellFailure(serving, "renewal", news.error.message);
+      reportFailure(serving, "renewal", news.error.message);
       return;
     case "approved":
       return;

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ConnectionError } from "../../client/client.ts";
-import { findCondition } from "../../core/conditions.ts";
-import { conflict } from "../../core/status.ts";
-import { managedClusters } from "../../resources/managed-cluster.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
+import { conflict } from "../../apimachinery/status.ts";
+import { managedClusters } from "../../apis/managed-cluster.ts";
 import { acceptedStatus, remoteOver, servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";
 import { reportStatus } from "./report-status.ts";
 
@@ -37,6 +37,21 @@ describe("the status of a cluster", () => {
     await seen();
     expect(stage.cluster().status?.version).toEqual({ kubernetes: "v1.36.1" });
     expect(conditionOf("HubAcceptedManagedCluster")).toBe("True HubClusterAdminAccepted");
+  });
+
+  it("reports the version at once when the hub's answer arrives after the change that it causes", async () => {
+    stage = await servingStage();
+    const { session, changes } = stage.serving;
+    stage.spokePaths.set("/livez", {});
+    stage.spokePaths.set("/version", { body: Buffer.from('{"gitVersion":"v1.36.1"}') });
+    const patch: typeof session.client.patch = async (...args) => {
+      const written = await session.client.patch(...args);
+      changes.wake();
+      return written as never;
+    };
+    void reportStatus({ ...stage.serving, session: { ...session, client: { ...session.client, patch } } });
+    await stage.clock.advance(0);
+    expect(stage.cluster().status?.version).toEqual({ kubernetes: "v1.36.1" });
   });
 
   it("is written when something has changed only", async () => {

@@ -1,12 +1,12 @@
 import { hasReason } from "../../client/api-errors.ts";
 import type { ResourceRef } from "../../client/client.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { findCondition } from "../../core/conditions.ts";
-import { clusterCondition, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { isAcceptedByHub, microTime } from "./beat-heart.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
+import { clusterCondition, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { isAcceptedByHub, microTime } from "./lease-updater.ts";
 import { clusterStatusPatch, whyWithheld, type SpokeFacts } from "./cluster-status.ts";
-import { saidFailure } from "./said-failure.ts";
-import { recovered, tellFailure, type Serving } from "./serving-cluster.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
+import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 import { gatherFacts } from "./spoke-facts.ts";
 import { healthJudge, lookAtSpoke, suspiciousMs, type SpokeHealth } from "./spoke-health.ts";
 
@@ -15,7 +15,8 @@ const againMs = 2_000;
 
 /** Looks at the spoke each minute, and whenever the hub's view changes, and says on the hub how it is. Ends with its signal. */
 export async function reportStatus(serving: Serving): Promise<void> {
-  const { cluster, signal, notes, session, options } = serving;
+  const { cluster, changes, signal, notes, session, options } = serving;
+  const changed = changes.follow();
   const judge = healthJudge();
   let withheld = "";
   while (!signal.aborted) {
@@ -25,13 +26,13 @@ export async function reportStatus(serving: Serving): Promise<void> {
     withheld = why ?? "";
     if (!isAcceptedByHub(now) || why !== undefined) {
       forgetHealth(notes);
-      await serving.changed(everyMs);
+      await changed(everyMs);
       continue;
     }
     let pauseMs = everyMs;
     try {
       const health = judge(await problemOf(serving), options.clock.now());
-      if (health.isSettled) await say(now, health, serving);
+      if (health.isSettled) await writeHealth(now, health, serving);
       else pauseMs = suspiciousMs;
       recovered(notes, "status");
     } catch (error) {
@@ -39,10 +40,10 @@ export async function reportStatus(serving: Serving): Promise<void> {
       const isConflict = hasReason(error, "Conflict");
       pauseMs = isConflict ? againMs : everyMs;
       if (!isConflict) {
-        tellFailure(serving, "status", `the status is not written: ${saidFailure(error, session.server)}`);
+        reportFailure(serving, "status", `the status is not written: ${describeError(error, session.server)}`);
       }
     }
-    await serving.changed(pauseMs);
+    await changed(pauseMs);
   }
 }
 
@@ -51,7 +52,7 @@ async function problemOf({ options, signal }: Serving): Promise<string | undefin
   return options.spoke === undefined ? undefined : lookAtSpoke(options.spoke, signal);
 }
 
-async function say(cluster: ManagedCluster, health: SpokeHealth, serving: Serving): Promise<void> {
+async function writeHealth(cluster: ManagedCluster, health: SpokeHealth, serving: Serving): Promise<void> {
   const { session, options, notes } = serving;
   const facts = health.isGood ? await factsOf(serving) : undefined;
   const before = findCondition(cluster.status?.conditions, clusterCondition.available)?.status;
@@ -61,19 +62,19 @@ async function say(cluster: ManagedCluster, health: SpokeHealth, serving: Servin
     await session.client.patch(managedClusters, { name }, patch, { subresource: "status" });
   }
   const after = health.isGood ? "True" : "False";
-  const wasTold = notes.told.has(`health ${after}`);
-  if (before === after && wasTold) return;
+  const wasReported = notes.reported.has(`health ${after}`);
+  if (before === after && wasReported) return;
   forgetHealth(notes);
-  notes.told.add(`health ${after}`);
-  if (!wasTold)
+  notes.reported.add(`health ${after}`);
+  if (!wasReported)
     options.report(health.isGood ? { kind: "available" } : { kind: "unavailable", message: health.message });
   if (before !== after) await writeEvent(cluster, health, serving);
 }
 
 /** What is said next is news. */
-function forgetHealth({ told }: Serving["notes"]): void {
-  told.delete("health True");
-  told.delete("health False");
+function forgetHealth({ reported }: Serving["notes"]): void {
+  reported.delete("health True");
+  reported.delete("health False");
 }
 
 async function factsOf({ options }: Serving): Promise<SpokeFacts> {

@@ -1,15 +1,16 @@
 import { informer } from "../../client/informer.ts";
-import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
-import { beatHeart, isAcceptedByHub } from "./beat-heart.ts";
+import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { clusterChanges } from "./cluster-changes.ts";
+import { updateLease, isAcceptedByHub } from "./lease-updater.ts";
 import { withClientConfigs } from "./ensure-managed-cluster.ts";
 import { followHubTrust } from "./follow-hub-trust.ts";
-import { hubStanding } from "./hub-standing.ts";
+import { acceptanceStatus } from "./acceptance-status.ts";
 import { keepManagedNamespaces } from "./managed-namespaces.ts";
-import { randomFraction } from "../random-fraction.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
 import { renewCertificate } from "./renew-certificate.ts";
 import { reportStatus } from "./report-status.ts";
-import { isRace, saidFailure } from "./said-failure.ts";
-import { tellFailure, type ServeEnd, type Serving } from "./serving-cluster.ts";
+import { isRace, describeError } from "../../credentials/request/describe-error.ts";
+import { reportFailure, type ServeEnd, type Serving } from "./serving-cluster.ts";
 
 const informerBackoff = { initialMs: 1000, maxMs: 15_000 };
 const lookMs = 60_000;
@@ -17,7 +18,7 @@ const defaultHubTimeoutMs = 600_000;
 
 /** Serves one hub with the agent's own certificate until something ends that. */
 export async function serveCluster(
-  parts: Omit<Serving, "signal" | "end" | "cluster" | "changed" | "wake" | "notes">,
+  parts: Omit<Serving, "signal" | "end" | "cluster" | "changes" | "notes">,
 ): Promise<ServeEnd> {
   const { session, options, state } = parts;
   const { clock, random } = options;
@@ -25,7 +26,6 @@ export async function serveCluster(
   const signal = AbortSignal.any([options.signal, over.signal]);
   let ended: ServeEnd = { kind: "stopped" };
   const name = state.now().clusterName;
-  const wakers = new Set<() => void>();
   const follow = informer<ManagedCluster>({
     client: session.client,
     resource: managedClusters,
@@ -33,7 +33,7 @@ export async function serveCluster(
     clock,
     backoff: informerBackoff,
     random: () => randomFraction(random),
-    onError: (error) => void standing.failed(error),
+    onError: (error) => void acceptance.failed(error),
   });
   const serving: Serving = {
     ...parts,
@@ -43,21 +43,18 @@ export async function serveCluster(
       over.abort();
     },
     cluster: () => follow.get({ name }),
-    changed: (ms) => sleepUnlessWoken(ms, { clock, signal, wakers }),
-    wake: () => {
-      for (const wake of wakers) wake();
-    },
-    notes: { beatAt: clock.now(), rotated: undefined, told: new Set() },
+    changes: clusterChanges(clock, signal),
+    notes: { beatAt: clock.now(), rotated: undefined, reported: new Set() },
   };
-  const standing = hubStanding(serving);
+  const acceptance = acceptanceStatus(serving);
   follow.onChange(() => {
-    standing.seen();
-    serving.wake();
+    acceptance.seen();
+    serving.changes.wake();
   });
   options.report({ kind: "hub", server: session.server, as: "agent" });
   const work = [
     follow.run(signal),
-    beatHeart(serving),
+    updateLease(serving),
     reportStatus(serving),
     renewCertificate(serving),
     followHubTrust(serving),
@@ -72,20 +69,6 @@ export async function serveCluster(
     await Promise.allSettled(work);
   }
   return ended;
-}
-
-function sleepUnlessWoken(
-  ms: number,
-  {
-    clock,
-    signal,
-    wakers,
-  }: { readonly clock: Serving["options"]["clock"]; readonly signal: AbortSignal; readonly wakers: Set<() => void> },
-): Promise<void> {
-  const woken = new AbortController();
-  const wake = (): void => woken.abort();
-  wakers.add(wake);
-  return clock.sleep(ms, AbortSignal.any([signal, woken.signal])).finally(() => wakers.delete(wake));
 }
 
 /** Looks each minute whether the bootstrap kubeconfig names another hub by now, and whether this one is silent for too long. */
@@ -113,14 +96,15 @@ async function followBootstrap({
 
 /** Adds the addresses that the hub shall know and does not, once the cluster is let in. */
 async function addAddresses(serving: Serving): Promise<void> {
-  const { options, signal, session, cluster, changed } = serving;
+  const { options, signal, session, cluster, changes } = serving;
+  const changed = changes.follow();
   const { externalServers: servers, spokeCaPem: caPem } = options;
   while (!signal.aborted && servers.length > 0) {
     const now = cluster();
     const next = isAcceptedByHub(now) ? withClientConfigs(now, { servers, caPem }) : undefined;
     if (next !== undefined) {
       await session.client.update(managedClusters, next).catch((error: unknown) => {
-        if (!isRace(error)) tellFailure(serving, "addresses", saidFailure(error, session.server));
+        if (!isRace(error)) reportFailure(serving, "addresses", describeError(error, session.server));
       });
     }
     await changed(lookMs);

@@ -1,8 +1,9 @@
-import type { ManagedCluster } from "../../resources/managed-cluster.ts";
-import type { Condition } from "../../core/object.ts";
+import type { ManagedCluster } from "../../apis/managed-cluster.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import type { ClusterChanges } from "./cluster-changes.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { HubSession } from "./hub-session.ts";
-import type { KeptState } from "./kept-state.ts";
+import type { StoredState } from "../../credentials/storage/stored-state.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 
 /** Why an agent ends its conversation with a hub. */
@@ -17,7 +18,7 @@ export type ServeEnd =
 /** What the parts of an agent share while it serves one hub. */
 export interface Serving {
   readonly session: HubSession;
-  readonly state: KeptState;
+  readonly state: StoredState;
   readonly options: KlusterletOptions;
   /** The hub as its bootstrap kubeconfig has it now, or undefined while that cannot be read. */
   readonly bootstrap: () => Promise<BootstrapHub | undefined>;
@@ -27,10 +28,8 @@ export interface Serving {
   readonly end: (why: ServeEnd) => void;
   /** The newest that is known of the ManagedCluster. */
   readonly cluster: () => ManagedCluster | undefined;
-  /** Ends after so many milliseconds, or when the ManagedCluster changes, or on `wake`. */
-  readonly changed: (ms: number) => Promise<void>;
-  /** There is something new to say. */
-  readonly wake: () => void;
+  /** Changes of the ManagedCluster, and of what the agent reports of itself. */
+  readonly changes: ClusterChanges;
   readonly notes: ServingNotes;
 }
 
@@ -41,19 +40,19 @@ export interface ServingNotes {
   /** How the last renewal went, for the status. */
   rotated: Condition | undefined;
   /** Failures that were told already. */
-  readonly told: Set<string>;
+  readonly reported: Set<string>;
 }
 
 /** Tells a failure once, until `recovered` is called for its topic. */
-export function tellFailure({ options, notes }: Serving, topic: string, message: string): void {
+export function reportFailure({ options, notes }: Serving, topic: string, message: string): void {
   const key = `${topic}: ${message}`;
-  if (notes.told.has(key)) return;
+  if (notes.reported.has(key)) return;
   recovered(notes, topic);
-  notes.told.add(key);
+  notes.reported.add(key);
   options.report({ kind: "failed", message });
 }
 
 /** The topic is well again. */
-export function recovered({ told }: ServingNotes, topic: string): void {
-  for (const key of told) if (key.startsWith(`${topic}: `)) told.delete(key);
+export function recovered({ reported }: ServingNotes, topic: string): void {
+  for (const key of reported) if (key.startsWith(`${topic}: `)) reported.delete(key);
 }

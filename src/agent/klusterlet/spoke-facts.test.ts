@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ApiObject } from "../../core/object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { nodeSums, selectedClaims } from "./spoke-facts.ts";
 
 const claim = (name: string, value = "x", labels = {}): ApiObject => ({

@@ -1,11 +1,11 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
-import type { ApiObject } from "../../core/object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import type { ClusterClaim, SpokeFacts } from "./cluster-status.ts";
 import { quantitySum } from "./quantity-sum.ts";
 import { parsedJson } from "../../client/replies.ts";
-import { stringAt } from "../../resources/json-fields.ts";
+import { stringAt } from "../../apis/json-fields.ts";
 
 const nodes: ResourceRef = { group: "", version: "v1", plural: "nodes", kind: "Node", scope: "Cluster" };
 const claims: ResourceRef = {

@@ -10,7 +10,7 @@ export interface SpokeHealth {
 }
 
 /** How long a failure has to last before it is believed, and how often it is looked at until then, in milliseconds. */
-const believedMs = 20_000;
+const settledMs = 20_000;
 export const suspiciousMs = 5_000;
 
 /** One look at the API: `/livez`, and `/healthz` where that is not served or not allowed. A text says what is wrong. */
@@ -38,7 +38,7 @@ export function healthJudge(): (problem: string | undefined, now: number) => Spo
     return {
       isGood: false,
       message: `The kube-apiserver is not ok: ${problem}`,
-      isSettled: now - since >= believedMs,
+      isSettled: now - since >= settledMs,
     };
   };
 }

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Client } from "../../client/client.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { conflict, staleObject, StatusError } from "../../core/status.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { conflict, staleObject, StatusError } from "../../apimachinery/status.ts";
 import { createCa } from "../../pki/ca.ts";
 import { generatePrivateKey } from "../../pki/keys.ts";
-import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
-import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
+import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts";
+import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
 import { accessObject, accessProfile, newAccessKey, type AskedAccess } from "../../../test/kits/access-object.ts";
 import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
@@ -83,7 +83,7 @@ describe("pratique approve accessrequest/NAME --words", () => {
     const before = here.api.writes.length;
     expect(await runLine(["approve", "areq/vm-1", "--words", await words(here)], here.io)).toBe(4);
     expect(here.io.err()).toContain("error: these are not the words of accessrequest/vm-1; it was not approved\n");
-    expect(here.io.err()).toContain("somebody may stand between the machine and the hub");
+    expect(here.io.err()).toContain("the connection between the machine and the hub may be intercepted");
     expect(here.io.err()).toContain('pratique deny accessrequest/vm-1 --reason "the words differ"');
     expect(here.io.err()).not.toContain(await here.words("vm-1"));
     expect(here.api.writes).toHaveLength(before);
@@ -94,7 +94,7 @@ describe("pratique approve accessrequest/NAME --words", () => {
     const [, ...rest] = (await here.words("vm-1")).split(" ");
     expect(await runLine(["approve", "areq/vm-1", "--words", ["zzz", ...rest].join(" ")], here.io)).toBe(4);
     expect(here.io.err()).toContain("All but word 1 agree: have them read again, and type them again.\n");
-    expect(here.io.err()).not.toContain("stand between");
+    expect(here.io.err()).not.toContain("may be intercepted");
     expect(here.stored("vm-1").status?.accepted).toBeUndefined();
   });
 
@@ -130,7 +130,7 @@ describe("pratique approve accessrequest/NAME", () => {
     expect(here.io.out()).toBe("accessrequest/vm-1 approved\n");
     expect(here.io.err()).toBe(
       `note: accessrequest/vm-1 was approved without comparing words. The machine must show: "${await here.words("vm-1")}"\n` +
-        "      If it shows others, somebody stands between: pratique revoke accessrequest/vm-1\n",
+        "      If it shows others, the connection is intercepted: pratique revoke accessrequest/vm-1\n",
     );
     expect(here.stored("vm-1").status).toMatchObject({ accepted: true, reason: "known to me" });
     expect(here.stored("vm-1").status?.wordsCompared).toBeUndefined();
@@ -162,9 +162,13 @@ describe("pratique approve accessrequest/NAME", () => {
 
   test("tells what the API objects to as a conflict", async () => {
     const here = await world([{ name: "vm-1" }]);
-    here.api.failNext("patch", accessRequests, new StatusError("Invalid", "nobody decides on a request of their own"));
+    here.api.failNext(
+      "patch",
+      accessRequests,
+      new StatusError("Invalid", "a requester cannot decide on its own request"),
+    );
     expect(await runLine("approve areq/vm-1", here.io)).toBe(7);
-    expect(here.io.err()).toContain("error: nobody decides on a request of their own\n");
+    expect(here.io.err()).toContain("error: a requester cannot decide on its own request\n");
   });
 
   test("looks again when the request was changed meanwhile, and gives up after ten times", async () => {
@@ -201,8 +205,8 @@ describe("pratique approve accessrequest/NAME", () => {
   });
 
   test.each([
-    ["denied", 'error: access request "vm-1" is already Denied; the machine must ask anew\n'],
-    ["revoked", 'error: access request "vm-1" is already Revoked; the machine must ask anew\n'],
+    ["denied", 'error: access request "vm-1" is already Denied; the machine must create a new request\n'],
+    ["revoked", 'error: access request "vm-1" is already Revoked; the machine must create a new request\n'],
   ])("cannot take back that it was %s", async (field, message) => {
     const here = await world([{ name: "vm-1", status: { [field]: true } }]);
     expect(await runLine("approve areq/vm-1", here.io)).toBe(7);
@@ -308,7 +312,7 @@ describe("pratique deny and revoke", () => {
     expect(await runLine("deny areq/in", here.io)).toBe(7);
     expect(await runLine("revoke new", here.io)).toBe(7);
     expect(here.io.err()).toBe(
-      'error: access request "in" is already Approved; take it back with pratique revoke\n' +
+      'error: access request "in" is already Approved; revoke it with pratique revoke\n' +
         'error: access request "new" was not approved; pratique deny turns it away\n',
     );
   });

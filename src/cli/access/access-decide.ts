@@ -1,13 +1,13 @@
 import type { Client } from "../../client/client.ts";
-import { StatusError } from "../../core/status.ts";
-import { profileDefaults } from "../../resources/access-profile.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { profileDefaults } from "../../apis/access-profile.ts";
 import {
   accessRequests,
   notIssuedIn,
   stateOf,
   type AccessDecision,
   type AccessRequest,
-} from "../../resources/access-request.ts";
+} from "../../apis/access-request.ts";
 import { sameWords } from "../../trust/pairing-words.ts";
 import type { AccessReview } from "./access-review.ts";
 import { accessSentence } from "./access-text.ts";
@@ -17,7 +17,7 @@ import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
 import type { ServerAccess } from "../server-access.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** What people decide about access. */
 export type AccessVerdict = AccessDecision["verdict"];
@@ -84,7 +84,7 @@ export async function decideAccess(act: AccessAct, { server, io, review }: Acces
     if (after === "changed meanwhile") {
       throw new CliError("conflict", `access request "${name}" changes all the time; nothing was done`);
     }
-    tell(act, { after, expected, looked: verdict === "Approved" ? await review(after) : undefined }, io);
+    printResult(act, { after, expected, looked: verdict === "Approved" ? await review(after) : undefined }, io);
     if (dryRun && looked !== undefined) io.stdout.write(`${accessSentence(looked)}\n`);
     return;
   }
@@ -144,7 +144,7 @@ function mismatch(
   }
   return [
     "If they were read and typed well, the machine saw another key, another CA or another request than this side:",
-    "somebody may stand between the machine and the hub. Then do not approve it, and deny it:",
+    "the connection between the machine and the hub may be intercepted. Then do not approve it, and deny it:",
     `  pratique ${status?.accepted === true ? "revoke" : "deny"} accessrequest/${shellWord(metadata.name ?? "")} --reason "the words differ"`,
   ];
 }
@@ -153,7 +153,7 @@ function mismatch(
 function isDone({ name, verdict }: AccessAct, request: AccessRequest): boolean {
   const { accepted, denied, revoked } = request.status ?? {};
   const not = (why: string): CliError => new CliError("conflict", `access request "${name}" ${why}`);
-  const again = "the machine must ask anew";
+  const again = "the machine must create a new request";
   switch (verdict) {
     case "Approved":
       if (revoked === true) throw not(`is already Revoked; ${again}`);
@@ -161,7 +161,7 @@ function isDone({ name, verdict }: AccessAct, request: AccessRequest): boolean {
       if (accepted !== true && stateOf(request) === "Expired") throw not(`has expired; ${again}`);
       return accepted === true;
     case "Denied":
-      if (accepted === true && revoked !== true) throw not("is already Approved; take it back with pratique revoke");
+      if (accepted === true && revoked !== true) throw not("is already Approved; revoke it with pratique revoke");
       return denied === true || revoked === true;
     case "Revoked":
       if (accepted !== true) throw not("was not approved; pratique deny turns it away");
@@ -208,37 +208,37 @@ function isStale({ reason, details }: StatusError): boolean {
   return reason === "Conflict" || details?.causes?.some(({ field }) => field === "metadata.uid") === true;
 }
 
-interface Told {
+interface DecisionResult {
   readonly after: AccessRequest;
   readonly expected: readonly (readonly string[])[];
   readonly looked: AccessReview | undefined;
 }
 
-function tell({ name, verdict, words, dryRun }: AccessAct, told: Told, io: Io): void {
+function printResult({ name, verdict, words, dryRun }: AccessAct, result: DecisionResult, io: Io): void {
   const shown = `accessrequest/${printable(name)}`;
   const dry = dryRun ? " (dry run)" : "";
   if (verdict !== "Approved") {
     io.stdout.write(`${shown} ${verdict.toLowerCase()}${dry}\n`);
     return;
   }
-  io.stdout.write(`${shown} ${told.after.status?.accepted === true ? "approved" : partly(told)}${dry}\n`);
+  io.stdout.write(`${shown} ${result.after.status?.accepted === true ? "approved" : partly(result)}${dry}\n`);
   if (words !== undefined) {
     io.stdout.write("The words agree: machine and approver see the same key, CA and request.\n");
     return;
   }
-  if (told.expected.length === 0) return;
-  const own = told.expected.map((one) => one.join(" ")).join('" or "');
+  if (result.expected.length === 0) return;
+  const own = result.expected.map((one) => one.join(" ")).join('" or "');
   for (const line of [
     `note: ${shown} ${dryRun ? "would be" : "was"} approved without comparing words. The machine must show: "${own}"`,
     ...(dryRun
       ? []
-      : [`      If it shows others, somebody stands between: pratique revoke accessrequest/${shellWord(name)}`]),
+      : [`      If it shows others, the connection is intercepted: pratique revoke accessrequest/${shellWord(name)}`]),
   ]) {
     io.stderr.write(`${printable(line)}\n`);
   }
 }
 
-function partly({ looked }: Told): string {
+function partly({ looked }: DecisionResult): string {
   const have = looked?.approvals.length ?? 0;
   const approvers = looked?.grants?.approvers;
   if (approvers === undefined || approvers <= profileDefaults.approvers) {
@@ -273,7 +273,7 @@ function notIssued(name: string, { reason, message, mayPass }: NonNullable<Retur
   return new CliError(
     "failed",
     `access request "${name}" was approved, and access cannot be issued yet (${reason}): ${message}`,
-    ["Access is issued as soon as that is mended. Until then pratique pending shows the request."],
+    ["Access is issued as soon as that is corrected. Until then pratique pending shows the request."],
   );
 }
 

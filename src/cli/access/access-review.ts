@@ -3,8 +3,8 @@ import type { Client, ResourceRef } from "../../client/client.ts";
 import { isMadeFor } from "../../controllers/access/access-grant.ts";
 import { profileFor } from "../../controllers/access/access-request-policy.ts";
 import { serviceAccounts } from "../../controllers/kinds.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import {
   accessProfiles,
   decidedProfile,
@@ -12,7 +12,7 @@ import {
   profileCondition,
   profileDefaults,
   type AccessProfile,
-} from "../../resources/access-profile.ts";
+} from "../../apis/access-profile.ts";
 import {
   accessRequests,
   notIssuedIn,
@@ -20,7 +20,7 @@ import {
   stateOf,
   type AccessRequest,
   type DecidedProfile,
-} from "../../resources/access-request.ts";
+} from "../../apis/access-request.ts";
 import { accessMarks, type NameMark } from "./name-marks.ts";
 
 /** What an approver needs to know of a request. Texts of the machine are as it chose them: escape them before they reach a terminal. */
@@ -193,9 +193,9 @@ function returningText({ status = {} }: AccessRequest): string | undefined {
   const { returning } = status.evidence ?? {};
   if (returning === undefined) return undefined;
   const { request, since = "an unknown time", times } = returning;
-  const said = status.conditions?.find(({ type }) => type === "Returning")?.message;
-  const known = `its key was let in ${times === 1 ? "once" : `${times} times`} since ${since}, last as ${request}`;
-  return said === undefined ? known : `${known}; ${said}`;
+  const answer = status.conditions?.find(({ type }) => type === "Returning")?.message;
+  const known = `its key was approved ${times === 1 ? "once" : `${times} times`} since ${since}, last as ${request}`;
+  return answer === undefined ? known : `${known}; ${answer}`;
 }
 
 function given<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {
@@ -269,13 +269,13 @@ const rules: readonly Rule[] = [
     const seen = request.status?.fingerprint;
     return seen === undefined || seen === readKey(request)?.fingerprint
       ? []
-      : ["the fingerprint in its status is not that of its key: somebody wrote to it who should not be able to"];
+      : ["the fingerprint in its status is not that of its key: a user wrote to it who should not be able to"];
   },
 
   ({ request }) =>
     request.status?.evidence?.possession === "Proven"
       ? []
-      : ["has not proven that it holds the private key: whoever knows the public one may have asked"],
+      : ["has not proven that it holds the private key: any holder of the public key may have created it"],
 
   (looked) => {
     const before = otherEnds(looked);

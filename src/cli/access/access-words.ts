@@ -1,5 +1,5 @@
 import type { ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
-import { readKey, type AccessRequest } from "../../resources/access-request.ts";
+import { readKey, type AccessRequest } from "../../apis/access-request.ts";
 import { certificatesOfBundle } from "../../trust/pins.ts";
 import { pairingWords } from "../../trust/pairing-words.ts";
 

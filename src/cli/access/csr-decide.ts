@@ -2,7 +2,7 @@ import { retryOnConflict } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { csrView, hasCondition, withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
-import type { ApiObject, Condition } from "../../core/object.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { reviewCsr } from "./csr-review.ts";
@@ -42,7 +42,7 @@ export async function decideCsr(one: CsrDecision, client: Client, io: Io): Promi
         `certificate request "${name}" was replaced by another of the same name meanwhile; nothing was done`,
       );
     }
-    const state = standing(request, condition.type === "Approved" ? "Approved" : "Denied");
+    const state = decisionState(request, condition.type === "Approved" ? "Approved" : "Denied");
     if (state === "opposite") {
       const other = condition.type === "Approved" ? "Denied" : "Approved";
       throw new CliError(
@@ -68,7 +68,7 @@ export async function decideCsr(one: CsrDecision, client: Client, io: Io): Promi
   await retryOnConflict(decideOnce, { tries: maxTries });
 }
 
-function standing(request: ApiObject, decision: "Approved" | "Denied"): "open" | "same" | "opposite" {
+function decisionState(request: ApiObject, decision: "Approved" | "Denied"): "open" | "same" | "opposite" {
   const view = csrView(request);
   if (hasCondition(view, decision)) return "same";
   return hasCondition(view, decision === "Approved" ? "Denied" : "Approved") ? "opposite" : "open";

@@ -1,12 +1,12 @@
 import { hasCondition, csrView, type CsrView } from "../../controllers/certificates/csr-view.ts";
-import { userRevokedReason } from "../../controllers/certificates/left-to-people.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { nodeReturningAs } from "../../core/returning.ts";
-import { bootstrapUserPrefix, mastersGroup, nodesGroup, nodeUserPrefix } from "../../core/user.ts";
+import { userRevokedReason } from "../../controllers/certificates/manual-approval.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
+import { bootstrapUserPrefix, mastersGroup, nodesGroup, nodeUserPrefix } from "../../apimachinery/user.ts";
 import { CsrError, parseCsr, type ParsedCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { signerChecks } from "../../pki/signers.ts";
-import { notApprovedCondition, returningCondition, waitingText } from "../../resources/csr-waiting.ts";
+import { notApprovedCondition, returningCondition, waitingText } from "../../apis/csr-waiting.ts";
 import { nameInUseOf, type NameMark } from "./name-marks.ts";
 
 /** What an approver needs to know of a request. Texts are as the requester chose them: escape them before they reach a terminal. */
@@ -90,8 +90,8 @@ function returningIn({ requester, conditions }: CsrView): Pick<CsrReview, "retur
 }
 
 function waitingIn(view: CsrView): Pick<CsrReview, "waitsFor"> {
-  const isSaid = nameInUseOf(view) !== undefined || nodeReturningAs(view.requester) !== undefined;
-  const text = isSaid ? undefined : waitingText(view.conditions);
+  const isExplained = nameInUseOf(view) !== undefined || nodeReturningAs(view.requester) !== undefined;
+  const text = isExplained ? undefined : waitingText(view.conditions);
   return text === undefined ? {} : { waitsFor: text };
 }
 

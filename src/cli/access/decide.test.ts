@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Client } from "../../client/client.ts";
 import { certificateSigningRequests as csrs } from "../../controllers/kinds.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { conflict, staleObject, StatusError } from "../../core/status.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { conflict, staleObject, StatusError } from "../../apimachinery/status.ts";
 import { type AskedCsr, csrObject } from "../../../test/kits/csr-object.ts";
 import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";

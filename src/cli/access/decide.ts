@@ -1,7 +1,7 @@
 import type { Client } from "../../client/client.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { accessRequests, stateOf, type AccessRequest } from "../../resources/access-request.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { accessRequests, stateOf, type AccessRequest } from "../../apis/access-request.ts";
 import {
   accessAsked,
   awaitIssued,

@@ -1,13 +1,13 @@
 import { csrView, hasCondition, type CsrView } from "../../controllers/certificates/csr-view.ts";
 import { isClientSigner } from "../../controllers/certificates/node-name-claims.ts";
 import { issueOfCsr } from "../../controllers/credentials/credential-record.ts";
-import { findCondition } from "../../core/conditions.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { nodeReturningAs } from "../../core/returning.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
 import { CsrError, parseCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
-import { nameInUseCondition } from "../../resources/csr-waiting.ts";
-import { readKey, stateOf, type AccessRequest } from "../../resources/access-request.ts";
+import { nameInUseCondition } from "../../apis/csr-waiting.ts";
+import { readKey, stateOf, type AccessRequest } from "../../apis/access-request.ts";
 
 /** Why the name that a request asks for needs a second look. */
 export type NameMarkReason = "NameInUse" | "NameContested" | "NameRecentlyDenied";
@@ -44,9 +44,9 @@ export function csrMarks(requests: readonly ApiObject[], now: number): ReadonlyM
   for (const object of requests) {
     const { name = "" } = object.metadata;
     const own = marks.get(`csr/${name}`) ?? [];
-    const said = nameInUseOf(csrView(object));
+    const text = nameInUseOf(csrView(object));
     // What the hub says of the name rests on its records, and a list of requests on what is left of them.
-    const all = said === undefined ? own : [said, ...own.filter(({ reason }) => reason !== "NameInUse")];
+    const all = text === undefined ? own : [text, ...own.filter(({ reason }) => reason !== "NameInUse")];
     if (all.length > 0) found.set(name, all);
   }
   return found;

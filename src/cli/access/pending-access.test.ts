@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { certificateSigningRequests as csrs, serviceAccounts } from "../../controllers/kinds.ts";
-import { StatusError } from "../../core/status.ts";
-import { accessProfiles } from "../../resources/access-profile.ts";
-import { accessRequests, type AccessDecision } from "../../resources/access-request.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { accessProfiles } from "../../apis/access-profile.ts";
+import { accessRequests, type AccessDecision } from "../../apis/access-request.ts";
 import { accessObject, accessProfile, newAccessKey, type AskedAccess } from "../../../test/kits/access-object.ts";
 import { csrObject } from "../../../test/kits/csr-object.ts";
 import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
@@ -41,7 +41,7 @@ async function run(line: string, { io }: World): Promise<string> {
 
 /** The sentences below the table, by request. */
 async function warnings(here: World): Promise<readonly string[]> {
-  const [, below = ""] = (await run("pending", here)).split("! These need care before anybody approves them:\n");
+  const [, below = ""] = (await run("pending", here)).split("! These need care before an approver approves them:\n");
   return below.split("\n").flatMap((line) => (line === "" ? [] : [line.trim()]));
 }
 
@@ -85,7 +85,7 @@ describe("pratique pending", () => {
     expect(out).toMatch(/^! {3}accessrequest\/vm-1 /m);
     expect(out).toMatch(/^ {4}accessrequest\/vm-2 /m);
     expect(out).toContain(
-      "  accessrequest/vm-1\n    has not proven that it holds the private key: whoever knows the public one may have asked\n",
+      "  accessrequest/vm-1\n    has not proven that it holds the private key: any holder of the public key may have created it\n",
     );
   });
 
@@ -132,7 +132,7 @@ describe("pratique pending", () => {
       "accessrequest/lost",
       'asks for profile "none", which does not exist: approving it grants nothing',
       "accessrequest/odd",
-      "the fingerprint in its status is not that of its key: somebody wrote to it who should not be able to",
+      "the fingerprint in its status is not that of its key: a user wrote to it who should not be able to",
     ]);
   });
 

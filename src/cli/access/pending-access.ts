@@ -1,9 +1,9 @@
 import type { Client } from "../../client/client.ts";
-import { humanDuration } from "../../core/duration.ts";
-import { notIssuedIn, stateOf, type AccessRequest } from "../../resources/access-request.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
+import { notIssuedIn, stateOf, type AccessRequest } from "../../apis/access-request.ts";
 import { accessReviewer, type AccessReview, type AccessReviewerOptions } from "./access-review.ts";
 import { grantsText, ownWords } from "./access-text.ts";
-import { cut } from "./cut.ts";
+import { cut } from "./truncate.ts";
 
 /** The access requests that wait for a decision, and those that were approved and cannot be answered; the oldest first. @throws StatusError */
 export async function pendingAccess(

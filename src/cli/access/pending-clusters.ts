@@ -1,15 +1,10 @@
 import { labelledCluster } from "../../controllers/clusters/cluster-request.ts";
 import { csrView } from "../../controllers/certificates/csr-view.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
-import { humanDuration } from "../../core/duration.ts";
-import type { ApiObject } from "../../core/object.ts";
-import {
-  clusterCondition,
-  isAccepted,
-  requesterAnnotation,
-  type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
-import { waitingText } from "../../resources/csr-waiting.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { clusterCondition, isAccepted, requesterAnnotation, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { waitingText } from "../../apis/csr-waiting.ts";
 import {
   clusterNameMarks,
   clusterWarnings,
@@ -19,7 +14,7 @@ import {
   type AgentRequest,
   type ClusterSight,
 } from "../cluster/cluster-review.ts";
-import { cut } from "./cut.ts";
+import { cut } from "./truncate.ts";
 import type { NameMark } from "./name-marks.ts";
 
 /** A cluster that waits for one of its two decisions, or for both. */
@@ -51,7 +46,7 @@ export interface PendingCluster {
 /** The clusters that wait, the oldest first, and the names of the requests that are told of with them. */
 export interface PendingClusters {
   readonly clusters: readonly PendingCluster[];
-  readonly told: ReadonlySet<string>;
+  readonly listed: ReadonlySet<string>;
 }
 
 /** The clusters put together with requests, if these may be seen. `now` in milliseconds. */
@@ -69,7 +64,7 @@ export function pendingClusters(
       .filter(isWaiting)
       .map((sight) => pendingCluster(sight, now))
       .sort((one, other) => (one.created < other.created ? -1 : one.created > other.created ? 1 : 0)),
-    told: new Set(sights.flatMap((sight) => openRequests(sight).map(({ name }) => name))),
+    listed: new Set(sights.flatMap((sight) => openRequests(sight).map(({ name }) => name))),
   };
 }
 
@@ -112,7 +107,7 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
     nameMarks: clusterNameMarks(sight, open, now),
     warnings: [
       ...clusterWarnings(sight, open, now),
-      ...sight.unfit.map((one) => `csr/${one.name} bears its name and cannot be its agent's: ${one.why}`),
+      ...sight.unfit.map((one) => `csr/${one.name} has its name and cannot be its agent's: ${one.why}`),
     ],
   };
 }

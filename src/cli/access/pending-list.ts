@@ -2,11 +2,11 @@ import { getOrUndefined, hasReason, ignoreReasons } from "../../client/api-error
 import type { Client, ResourceRef } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import { certificateSigningRequests, secrets, serviceAccounts } from "../../controllers/kinds.ts";
-import type { ApiList, ApiObject } from "../../core/object.ts";
-import { StatusError } from "../../core/status.ts";
-import { accessProfiles } from "../../resources/access-profile.ts";
-import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
-import { managedClusters } from "../../resources/managed-cluster.ts";
+import type { ApiList, ApiObject } from "../../apimachinery/object.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { accessProfiles } from "../../apis/access-profile.ts";
+import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
+import { managedClusters } from "../../apis/managed-cluster.ts";
 import { isTokenId } from "../../trust/token.ts";
 import { readTokenSecret, tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
 import { clustersServed } from "../cluster/cluster-access.ts";
@@ -41,7 +41,7 @@ export async function readPending(client: RemoteClient, now: number): Promise<Pe
   const requests = await reading.kind(certificateSigningRequests, "CertificateSigningRequest");
   const clustersThere = await reading.clusters();
   const found = clustersThere && pendingClusters(clustersThere, requests, now);
-  const others = (requests ?? []).filter(({ metadata }) => found?.told.has(metadata.name ?? "") !== true);
+  const others = (requests ?? []).filter(({ metadata }) => found?.listed.has(metadata.name ?? "") !== true);
   const marks = csrMarks(requests ?? [], now);
   const reviews = others
     .filter(isUndecided)

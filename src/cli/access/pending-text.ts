@@ -1,4 +1,4 @@
-import { humanDuration } from "../../core/duration.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
 import { coloursFor } from "../colours.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
@@ -6,7 +6,7 @@ import { textTable } from "../text-table.ts";
 import { accessHeadings, accessRow } from "./pending-access.ts";
 import { clusterHeadings, clusterRow } from "./pending-clusters.ts";
 import type { CsrReview } from "./csr-review.ts";
-import { cut } from "./cut.ts";
+import { cut } from "./truncate.ts";
 import { pendingData, type PendingEntry, type PendingKind, type PendingRequests } from "./pending-list.ts";
 
 const headings = ["", "NAME", "AGE", "REQUESTOR", "SIGNER", "SUBJECT", "SANS", "KEY", "FINGERPRINT", "DURATION"];
@@ -146,7 +146,7 @@ function nameValue(text: string): string {
 
 function warningText(marked: readonly PendingEntry[], red: (text: string) => string): string {
   return [
-    "! These need care before anybody approves them:",
+    "! These need care before an approver approves them:",
     ...marked.flatMap((entry) => [
       `  ${red(printable(entryName(entry)))}`,
       ...entry.warnings.map((warning) => `    ${printable(warning)}`),

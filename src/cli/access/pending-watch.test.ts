@@ -7,8 +7,8 @@ import { connectionError } from "../../client/transport.ts";
 import { ConnectionError } from "../../client/client.ts";
 import { withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests as csrs } from "../../controllers/kinds.ts";
-import { StatusError } from "../../core/status.ts";
-import { accessRequests } from "../../resources/access-request.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { accessRequests } from "../../apis/access-request.ts";
 
 interface World {
   readonly api: FakeApi;

@@ -1,7 +1,7 @@
 import type { Backoff } from "../../client/backoff.ts";
 import { jitteredBackoffMs } from "../../client/backoff.ts";
 import { ConnectionError, type Client } from "../../client/client.ts";
-import { StatusError } from "../../core/status.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
@@ -22,17 +22,17 @@ const backoff: Backoff = { initialMs: 1000, maxMs: 30_000 };
  */
 export async function watchPending(args: Args, io: Io, { client, config }: ServerAccess): Promise<ExitName> {
   const signal = io.interrupted();
-  const tell = (text: string): void => io.stderr.write(`${printable(text)}\n`);
+  const notify = (text: string): void => io.stderr.write(`${printable(text)}\n`);
   const shown = printer(args, io);
   let failures = 0;
   for (let isFirst = true; !signal.aborted;) {
     try {
       const found = await readPending(client, io.clock.now());
-      if (failures > 0) tell(`connected to ${config.server} again`);
+      if (failures > 0) notify(`connected to ${config.server} again`);
       failures = 0;
       if (isFirst) {
         for (const line of unseenLines(found)) io.stderr.write(`${line}\n`);
-        tell(`waiting for new and changed requests at ${config.server}; Ctrl-C ends`);
+        notify(`waiting for new and changed requests at ${config.server}; Ctrl-C ends`);
       }
       await shown(found, isFirst && args.on("watch-only"));
       isFirst = false;
@@ -42,7 +42,7 @@ export async function watchPending(args: Args, io: Io, { client, config }: Serve
       if (signal.aborted) break;
       if (isFirst || !mayPass(error)) throw error;
       failures += 1;
-      if (failures === 1) tell(`no connection to ${config.server}, trying again: ${failureOf(error, args).message}`);
+      if (failures === 1) notify(`no connection to ${config.server}, trying again: ${failureOf(error, args).message}`);
       await io.clock.sleep(jitteredBackoffMs(backoff, failures, Math.random), signal);
     }
   }

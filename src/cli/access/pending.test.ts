@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { certificateSigningRequests as csrs, secrets } from "../../controllers/kinds.ts";
 import type { ResourceRef } from "../../client/client.ts";
-import { StatusError } from "../../core/status.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { generatePrivateKey } from "../../pki/keys.ts";
 import { tokenSecret } from "../../trust/token-secret.ts";
 import { type AskedCsr, csrObject } from "../../../test/kits/csr-object.ts";
-import { accessRequests } from "../../resources/access-request.ts";
-import { managedClusters } from "../../resources/managed-cluster.ts";
+import { accessRequests } from "../../apis/access-request.ts";
+import { managedClusters } from "../../apis/managed-cluster.ts";
 import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, type FakeIoOptions, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
@@ -134,7 +134,7 @@ describe("pratique pending", () => {
     expect(bad).toMatch(/^! {3}csr\/bad /);
     expect(rest).toEqual([
       "",
-      "! These need care before anybody approves them:",
+      "! These need care before an approver approves them:",
       "  csr/bad",
       "    asks for the group system:masters, which may do everything",
       "",

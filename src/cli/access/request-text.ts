@@ -1,4 +1,4 @@
-import type { Attributes } from "../../authz/authorizer.ts";
+import type { Attributes } from "../../authorization/authorizer.ts";
 
 /** A request in the words of kubectl: `patch pods/status web -n default`, or a verb and a path. */
 export function requestText(asked: Omit<Attributes, "user" | "version">): string {

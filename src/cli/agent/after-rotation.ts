@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
-import type { KeptName } from "../../agent/agent-event.ts";
-import { plainText } from "../../agent/join-error.ts";
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
+import type { KeptName } from "../../credentials/credential-event.ts";
+import { plainText } from "../../credentials/join-error.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 
@@ -24,8 +24,8 @@ export function afterRotation(
       PRATIQUE_DIR: dirname(path),
     };
     const { kind: end, code, output } = await io.runChild(words, { env, timeoutMs });
-    const said = plainText(output, 1000);
-    const details = { command: words.join(" "), file: path, ...(said === "" ? {} : { output: said }) };
+    const answer = plainText(output, 1000);
+    const details = { command: words.join(" "), file: path, ...(answer === "" ? {} : { output: answer }) };
     if (end === "ended" && code === 0)
       return log(logEntry("RotationCommandRun", "the agent ran the command of --after-rotation", { ...details }));
     const why = {

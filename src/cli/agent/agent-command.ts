@@ -8,9 +8,9 @@ export const agentCommand: Command = {
   name: "agent",
   summary: "Keep the credentials of this machine fresh: renew them before they end",
   details: [
-    "Each is renewed with itself between 70 and 90 % of its life, and its file replaced in one stroke: whoever reads the kubeconfig always finds a valid one. A certificate gets a new key each time. Failures are tried again with growing pauses, or as the server asks.",
-    "A credential that has expired is asked for anew with the key of this machine, and people or policies of the hub let it come back: docs/recovery.md. What the hub refuses before its end cannot be renewed; the agent asks about it every ten minutes, and says so: docs/rotation.md. One that is lost leaves the others alone; when none is left the agent ends, unless --ask-again lets it ask for access anew, which people must approve again.",
-    "As a service it tells systemd how it stands where `systemd-notify` is there: `Type=notify`, `NotifyAccess=all`, and `WatchdogSec` if wanted.",
+    "Each is renewed with itself between 70 and 90 % of its life, and its file replaced in one stroke: a reader of the kubeconfig always finds a valid one. A certificate gets a new key each time. Failures are tried again with growing pauses, or as the server asks.",
+    "The agent requests a new credential in place of an expired one with the key of this machine, and approvers or policies of the hub decide: docs/recovery.md. What the hub refuses before its end cannot be renewed; the agent asks about it every ten minutes, and says so: docs/rotation.md. One that is lost leaves the others alone; when none is left the agent ends, unless --ask-again lets it request access again, which approvers must approve again.",
+    "As a service it reports its status to systemd where `systemd-notify` is there: `Type=notify`, `NotifyAccess=all`, and `WatchdogSec` if wanted.",
   ],
   operands: [],
   options: [
@@ -40,7 +40,7 @@ export const agentCommand: Command = {
       name: "ask-again",
       kind: "boolean",
       default: "false",
-      description: "ask for access anew also when a token is refused before its end, and not only after it",
+      description: "request access again also when the hub rejects a token before it expires",
     },
     {
       name: "after-rotation",

@@ -1,11 +1,11 @@
 import { join, resolve } from "node:path";
-import { findCredentials, type FolderView, type FoundCredential } from "../../agent/find-credentials.ts";
-import { JoinError } from "../../agent/join-error.ts";
+import { findCredentials, type FolderView, type FoundCredential } from "../../agent/node/find-credentials.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import { joinExit } from "./join-exit.ts";
-import { systemErrorCode, systemErrorWords } from "../../core/system-error.ts";
+import { systemErrorCode, systemErrorWords } from "../../apimachinery/system-error.ts";
 
 /** The folders of `--dir`, absolute. */
 export function agentFolders(args: Args, io: Io): readonly string[] {

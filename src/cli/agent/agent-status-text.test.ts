@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CredentialStatus } from "../../agent/agent-status.ts";
+import type { CredentialStatus } from "../../agent/node/agent-status.ts";
 import { agentStatusText } from "./agent-status-text.ts";
 
 const now = Date.UTC(2026, 10, 21);
@@ -25,7 +25,7 @@ describe("what is to be done about a credential", () => {
     const ended = { kind: "client-certificate", path: "/pki/current.pem", good: false, expiresAt: now - 1 } as const;
     expect(agentStatusText([ended], now)).toContain("to do     run pratique agent, which asks to come back; else join");
     const unread = { ...ended, expiresAt: now + 1, problem: "its key is of another certificate" };
-    expect(agentStatusText([unread], now)).toContain("to do     join anew with pratique join --force\n");
+    expect(agentStatusText([unread], now)).toContain("to do     join again with pratique join --force\n");
   });
 
   test("of a certificate that the hub refuses is told for the certificate and for the node, which joining anew does not help", () => {
@@ -37,7 +37,7 @@ describe("what is to be done about a credential", () => {
     ]) {
       const text = agentStatusText([status], now);
       expect(text).toContain("to do     see why on the hub (pratique credentials, pratique revocations list); ");
-      expect(text).toContain("where only this certificate was revoked, join anew with pratique join --force; ");
+      expect(text).toContain("where only this certificate was revoked, join again with pratique join --force; ");
       expect(text).toContain("where the node was (user system:node:NAME), that revocation must be deleted there first");
     }
   });

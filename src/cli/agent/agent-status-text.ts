@@ -1,9 +1,9 @@
-import type { CredentialAgent, CredentialStatus } from "../../agent/agent-status.ts";
-import { remedies as refusedRemedies } from "../../agent/keep-acceptance.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { humanDuration } from "../../core/duration.ts";
+import type { CredentialAgent, CredentialStatus } from "../../agent/node/agent-status.ts";
+import { remedies as refusedRemedies } from "../../credentials/proof/credential-probe-manager.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
 import { printable } from "../printable.ts";
-import type { Acceptance } from "../../agent/ask-acceptance.ts";
+import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
 
 /** What `pratique agent --status` tells a person, credential by credential. `now` in milliseconds since the epoch. */
 export function agentStatusText(statuses: readonly CredentialStatus[], now: number): string {
@@ -50,7 +50,7 @@ const titles: Readonly<Record<CredentialStatus["kind"], string>> = {
 
 const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
   token: "request access with pratique request under another --name",
-  "client-certificate": "join anew with pratique join --force",
+  "client-certificate": "join again with pratique join --force",
   "serving-certificate": "run pratique agent, which asks for it",
 };
 

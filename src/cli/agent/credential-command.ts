@@ -7,7 +7,7 @@ export const credentialCommand: Command = {
   summary: "Give a program of this machine the credential that the agent keeps fresh",
   details: [
     "An exec credential plugin: kubectl and every client library of Kubernetes run it, and run it again when the credential is renewed or refused. --print-kubeconfig prints a kubeconfig that says so.",
-    "Nobody is asked, and nothing is written. It prints a secret: whoever may read the files may run it, and nobody else can.",
+    "It calls no server and writes nothing. It prints a secret: only users who may read the files can run it.",
   ],
   operands: [],
   options: [

@@ -33,7 +33,8 @@ export const discoveryOptions: readonly Option[] = [
     name: "discovery-token-unsafe-skip-ca-verification",
     kind: "boolean",
     default: "false",
-    description: "believe whoever knows the token, without a pin: another holder of the token could pose as the hub",
+    description:
+      "trust any server that knows the token, without a pin: another holder of the token could pose as the hub",
   },
   {
     name: "discovery-file",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fakeIo, runLine } from "../../../test/kits/fake-io.ts";
-import type { AgentOptions } from "../../agent/agent.ts";
+import type { AgentOptions } from "../../agent/node/agent.ts";
 
 const files = {
   "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\napp:x:1001:1002:App:/home/app:/bin/sh\n",

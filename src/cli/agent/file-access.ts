@@ -1,4 +1,4 @@
-import type { FileAccess } from "../../agent/private-files.ts";
+import type { FileAccess } from "../../host/private-files.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";

@@ -8,7 +8,7 @@ export const joinCommand: Command = {
   summary: "Join this machine to a hub: find it, prove the token, get a certificate",
   details: [
     "Nothing secret leaves the machine before the hub has proven itself: its cluster-info must be signed with the token, and its CA must have the pinned key. The private key is made here and stays here.",
-    "If nobody approves in time, the same command goes on later with the same key. A machine that has joined stays as it is, unless --force is given.",
+    "If no approver decides in time, run the same command again to resume with the same key. A machine that has joined stays as it is, unless --force is given.",
     "The process list shows a token given as --token to every user of this machine; --token-file keeps it out of there.",
   ],
   operands: [hubOperand],

@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
-import type { Discovery } from "../../agent/join-options.ts";
+import type { Discovery } from "../../agent/join/join-options.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import { warnOfOpenKubeconfigFile, warnOfOpenSecrets } from "../open-secrets.ts";
-import { systemErrorText } from "../../core/system-error.ts";
+import { systemErrorText } from "../../apimachinery/system-error.ts";
 
 /** The one way to the hub that the command line names. @throws CliError usage */
 export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {

@@ -1,4 +1,4 @@
-import type { JoinErrorCode } from "../../agent/join-error.ts";
+import type { JoinErrorCode } from "../../credentials/join-error.ts";
 import type { ExitName } from "../exit-code.ts";
 
 /** How a failed join or request ends the process; the sentence about it is the error's own. */

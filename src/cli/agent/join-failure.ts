@@ -1,4 +1,4 @@
-import type { JoinError, JoinErrorCode } from "../../agent/join-error.ts";
+import type { JoinError, JoinErrorCode } from "../../credentials/join-error.ts";
 import { CliError } from "../cli-error.ts";
 import { joinExit } from "./join-exit.ts";
 

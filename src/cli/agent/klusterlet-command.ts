@@ -10,7 +10,7 @@ export const klusterletCommand: Command = {
   details: [
     "The agent's id and key are made here and kept before the hub hears of them; the key never leaves this cluster. Two people on the hub decide: one approves the certificate, one accepts the cluster. The log says what is waited for and what they type; the agent id is for them to compare.",
     "It stays, renews its certificate with 20 to 25 % of its life left, and follows the hub when that changes its CA or its address. Hubs are ours or those of Open Cluster Management.",
-    "With --leave the cluster takes leave: the hub is told, then what is kept here is removed.",
+    "With --leave the agent detaches the cluster from the hub and then removes its files here.",
   ],
   operands: [],
   options: [
@@ -34,7 +34,7 @@ export const klusterletCommand: Command = {
       name: "force",
       kind: "boolean",
       default: "false",
-      description: "with --leave: also when the hub cannot be told",
+      description: "with --leave: also when the hub cannot be reached",
     },
     {
       name: "status",

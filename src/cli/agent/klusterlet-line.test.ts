@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
-import type { LogReason } from "../../core/reasons.ts";
+import type { LogReason } from "../../apimachinery/reasons.ts";
 import { klusterletLine } from "./klusterlet-line.ts";
 
 const at = Date.UTC(2026, 10, 21);

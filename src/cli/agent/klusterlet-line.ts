@@ -1,6 +1,6 @@
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 
 const decisions = {
   certificate: "the approval of the certificate",

@@ -1,19 +1,19 @@
 import { join, resolve } from "node:path";
 import type { KlusterletOptions } from "../../agent/klusterlet/klusterlet-options.ts";
-import { mirroredStore, type KlusterletStore } from "../../agent/klusterlet/klusterlet-store.ts";
-import { folderStore, stateFile } from "../../agent/klusterlet/folder-store.ts";
-import { secretStore } from "../../agent/klusterlet/secret-store.ts";
-import { privateFiles } from "../../agent/private-files.ts";
+import { mirroredStore, type KlusterletStore } from "../../credentials/storage/klusterlet-store.ts";
+import { folderStore, stateFile } from "../../credentials/storage/folder-store.ts";
+import { secretStore } from "../../credentials/storage/secret-store.ts";
+import { privateFiles } from "../../host/private-files.ts";
 import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
-import { dnsLabelProblems } from "../../core/names.ts";
+import { dnsLabelProblems } from "../../apimachinery/names.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import { warnOfOpenKubeconfigFile, warnOfOpenSecrets, type Warn } from "../open-secrets.ts";
 import { release } from "../release.ts";
-import { systemErrorText } from "../../core/system-error.ts";
+import { systemErrorText } from "../../apimachinery/system-error.ts";
 
 const minSeconds = 3600;
 

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { findCredentials, type FoundCredential } from "../../agent/find-credentials.ts";
-import { JoinError } from "../../agent/join-error.ts";
+import { findCredentials, type FoundCredential } from "../../agent/node/find-credentials.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import { folderView } from "./agent-folders.ts";
-import { systemErrorCode } from "../../core/system-error.ts";
+import { systemErrorCode } from "../../apimachinery/system-error.ts";
 import type { Io } from "../io.ts";
 import { warnOfOpenSecrets, type Warn } from "../open-secrets.ts";
 

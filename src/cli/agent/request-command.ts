@@ -7,8 +7,8 @@ export const requestCommand: Command = {
   summary: "Ask a hub for access with nothing in hand; the answer is sealed to this machine",
   details: [
     "Makes a key that stays here, posts its public half, and waits for people to decide. What comes back is encrypted to the key; it becomes a kubeconfig in --dir.",
-    "With --ca-cert-hash the hub's CA is checked before anything is asked. Without it, read the six words to the approver: they agree only if nobody stands between this machine and the hub.",
-    "If nobody answers in time, the same command goes on later with the same request. `pratique agent` keeps the token fresh.",
+    "With --ca-cert-hash the hub's CA is checked before anything is asked. Without it, read the six words to the approver: they agree only if the connection between this machine and the hub is not intercepted.",
+    "If no approver decides in time, run the same command again to resume with the same request. `pratique agent` keeps the token fresh.",
   ],
   operands: [{ name: "HOST:PORT|URL", required: true, many: false, description: "where the hub is" }],
   options: [

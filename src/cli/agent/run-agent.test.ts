@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { findCredentials } from "../../agent/find-credentials.ts";
-import type { Acceptance } from "../../agent/ask-acceptance.ts";
-import { JoinError } from "../../agent/join-error.ts";
-import type { Trust } from "../../agent/keep-trust.ts";
+import { findCredentials } from "../../agent/node/find-credentials.ts";
+import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import type { Trust } from "../../credentials/trust/trust-bundle-manager.ts";
 import { tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, type FakeIoOptions, runLine } from "../../../test/kits/fake-io.ts";
@@ -71,7 +71,7 @@ token /here/access/token
     const asked: (readonly [Trust, number | undefined])[] = [];
     const answering = (answer: Acceptance): FakeIo =>
       world(start + 30 * minute, planned, {
-        askAcceptance: async (trust, { timeoutMs }) => {
+        probeCredential: async (trust, { timeoutMs }) => {
           asked.push([trust, timeoutMs]);
           return answer;
         },
@@ -96,7 +96,7 @@ token /here/access/token
   });
 
   test("asks the hub nothing about a token that has ended", async () => {
-    const io = world(start + 60 * minute, planned, { askAcceptance: () => Promise.reject(new TypeError("asked")) });
+    const io = world(start + 60 * minute, planned, { probeCredential: () => Promise.reject(new TypeError("asked")) });
     expect(await runLine("agent --dir access --status", io)).toBe(1);
   });
 

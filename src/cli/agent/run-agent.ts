@@ -1,25 +1,25 @@
 import { resolve } from "node:path";
-import { agentStatus, type CredentialStatus } from "../../agent/agent-status.ts";
-import { agentEntry } from "../../agent/agent-event.ts";
-import { JoinError } from "../../agent/join-error.ts";
-import { privateFiles } from "../../agent/private-files.ts";
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
+import { agentStatus, type CredentialStatus } from "../../agent/node/agent-status.ts";
+import { agentEntry } from "../../credentials/credential-event.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import { privateFiles } from "../../host/private-files.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 import { afterRotation } from "./after-rotation.ts";
 import { agentFailure, agentFolders, folderView, foundCredentials } from "./agent-folders.ts";
 import { agentStatusData, agentStatusText } from "./agent-status-text.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import { fileAccess } from "./file-access.ts";
-import { serveHealth } from "../health-listener.ts";
+import { serveHealth } from "../../host/health-listener.ts";
 import type { Io } from "../io.ts";
 import { warnOfOpenAgentFiles, warnOfOpenAgentFolders } from "./open-agent-files.ts";
 import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { logTo } from "../log-to.ts";
 import { writeResult } from "../output.ts";
-import { readText } from "../read-text.ts";
+import { readText } from "../../host/read-text.ts";
 import { release } from "../release.ts";
 import { serviceManager, type ServiceManager } from "./service-manager.ts";
-import { standing, type Standing } from "./standing.ts";
+import { credentialsStatus, type CredentialsStatus } from "./credentials-status.ts";
 
 /** Keeps credentials until a signal, telling on stderr what it did and when it acts next. */
 export async function runAgent(args: Args, io: Io): Promise<ExitName> {
@@ -34,15 +34,15 @@ export async function runAgent(args: Args, io: Io): Promise<ExitName> {
 async function keep(args: Args, io: Io): Promise<ExitName> {
   const log = logTo(args, io);
   const signal = io.interrupted();
-  const stands = standing();
+  const status = credentialsStatus();
   const manager = serviceManager(io, log, signal);
-  const isReady = (): boolean => stands.isGood(io.clock.now());
+  const isReady = (): boolean => status.isGood(io.clock.now());
   const health = await serveHealth(args.text("health-address"), { isReady, log });
   if (health !== undefined) log(logEntry("Listening", "the agent answers health checks", { port: health.port }));
   try {
-    await run(args, io, { log, signal, stands, manager });
+    await run(args, io, { log, signal, status, manager });
   } finally {
-    manager.tell({ STOPPING: "1" });
+    manager.notify({ STOPPING: "1" });
     await manager.idle();
     await health?.close();
   }
@@ -53,16 +53,16 @@ async function keep(args: Args, io: Io): Promise<ExitName> {
 interface Running {
   readonly log: (entry: LogEntry) => void;
   readonly signal: AbortSignal;
-  readonly stands: Standing;
+  readonly status: CredentialsStatus;
   readonly manager: ServiceManager;
 }
 
-async function run(args: Args, io: Io, { log, signal, stands, manager }: Running): Promise<void> {
+async function run(args: Args, io: Io, { log, signal, status, manager }: Running): Promise<void> {
   const keyFile = args.text("key");
-  let stood = false;
+  let isScheduled = false;
   let isReady = false;
-  const tellReady = (): void => {
-    if (isReady || args.on("once") || !stands.isConfirmed(io.clock.now())) return;
+  const notifyReady = (): void => {
+    if (isReady || args.on("once") || !status.isConfirmed(io.clock.now())) return;
     isReady = true;
     log(logEntry("Ready", "the hub accepts all credentials"));
   };
@@ -86,16 +86,16 @@ async function run(args: Args, io: Io, { log, signal, stands, manager }: Running
     renewed: afterRotation(args, io, log),
     userAgent: `pratique/${release}`,
     report: (event) => {
-      stands.note(event);
-      const isFirst = event.reason === "RenewalScheduled" && !stood;
-      stood ||= isFirst;
-      manager.tell({ ...(isFirst ? { READY: "1" } : {}), STATUS: stands.sentence(io.clock.now()) });
+      status.note(event);
+      const isFirst = event.reason === "RenewalScheduled" && !isScheduled;
+      isScheduled ||= isFirst;
+      manager.notify({ ...(isFirst ? { READY: "1" } : {}), STATUS: status.sentence(io.clock.now()) });
       log(agentEntry(event, io.clock.now()));
-      tellReady();
+      notifyReady();
     },
     confirmed: (name) => {
-      stands.confirm(name);
-      tellReady();
+      status.confirm(name);
+      notifyReady();
     },
   });
 }
@@ -110,7 +110,7 @@ async function showStatus(args: Args, io: Io): Promise<ExitName> {
   const statuses = await agentStatus(found, {
     files,
     now,
-    ask: (trust) => io.askAcceptance(trust, { clock: io.clock, userAgent, signal, timeoutMs: statusTimeoutMs }),
+    ask: (trust) => io.probeCredential(trust, { clock: io.clock, userAgent, signal, timeoutMs: statusTimeoutMs }),
   });
   await writeResult(args, io, {
     data: agentStatusData(statuses),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { credentialDigest } from "../../agent/ask-acceptance.ts";
-import { certificateFolder } from "../../agent/certificate-folder.ts";
-import { privateFiles } from "../../agent/private-files.ts";
+import { credentialDigest } from "../../credentials/proof/credential-probe.ts";
+import { certificateFolder } from "../../credentials/storage/certificate-folder.ts";
+import { privateFiles } from "../../host/private-files.ts";
 import { kubeletKubeconfig, tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";
 import { parseKubeconfig } from "../../client/kubeconfig.ts";
 import { exportSec1Pem, generatePrivateKey, spkiOf } from "../../pki/keys.ts";

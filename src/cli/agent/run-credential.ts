@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import type { FoundCredential } from "../../agent/find-credentials.ts";
-import { JoinError } from "../../agent/join-error.ts";
-import { remedies } from "../../agent/keep-acceptance.ts";
-import { machineCredential, type MachineCredential } from "../../agent/machine-credential.ts";
-import { privateFiles, type PrivateFiles } from "../../agent/private-files.ts";
+import type { FoundCredential } from "../../agent/node/find-credentials.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import { remedies } from "../../credentials/proof/credential-probe-manager.ts";
+import { machineCredential, type MachineCredential } from "../../agent/node/machine-credential.ts";
+import { privateFiles, type PrivateFiles } from "../../host/private-files.ts";
 import { execKubeconfig, type ClusterReference } from "../../client/build-kubeconfig.ts";
-import { rfc3339 } from "../../core/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import { agentFolders, folderView, foundCredentials } from "./agent-folders.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";

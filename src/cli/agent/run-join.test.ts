@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { JoinError, type JoinErrorCode } from "../../agent/join-error.ts";
-import type { JoinEvent } from "../../agent/join-event.ts";
-import type { Joined, JoinOptions } from "../../agent/join-options.ts";
+import { JoinError, type JoinErrorCode } from "../../credentials/join-error.ts";
+import type { JoinEvent } from "../../agent/join/join-event.ts";
+import type { Joined, JoinOptions } from "../../agent/join/join-options.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
 import { fakeIo, type FakeIo, type FakeIoOptions, runLine } from "../../../test/kits/fake-io.ts";
 
@@ -61,7 +61,7 @@ const story: readonly JoinEvent[] = [
   { kind: "written", path: "/etc/kubernetes/kubelet.conf" },
 ];
 
-const told = `trying again for up to 10s (--discovery-timeout), since nothing listens at hub.example:6443
+const reported = `trying again for up to 10s (--discovery-timeout), since nothing listens at hub.example:6443
 this clock is a minute ahead
 the hub https://hub.example:6443 is the right one: its CA has the pinned key
 made a private key: SHA256:abc
@@ -87,7 +87,7 @@ describe("pratique join", () => {
   test("tells each step in plain lines and then what the machine holds", async () => {
     const { io, calls } = world(joined, story);
     expect(await runLine(line, io)).toBe(0);
-    expect(io.err()).toBe(told);
+    expect(io.err()).toBe(reported);
     expect(io.out()).toBe(result);
     expect(calls[0]).toMatchObject({
       discovery: {
@@ -131,7 +131,7 @@ describe("pratique join", () => {
     for (const env of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) {
       const { io } = world(joined, story, { tty: true, env });
       expect(await runLine(line, io)).toBe(0);
-      expect(io.err()).toBe(told);
+      expect(io.err()).toBe(reported);
     }
   });
 

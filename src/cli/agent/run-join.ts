@@ -1,14 +1,14 @@
 import { resolve } from "node:path";
-import type { Acceptance } from "../../agent/ask-acceptance.ts";
-import { JoinError } from "../../agent/join-error.ts";
-import type { JoinEvent } from "../../agent/join-event.ts";
-import type { Discovery, Joined } from "../../agent/join-options.ts";
-import type { ServingWish } from "../../agent/join-record.ts";
-import { remedies } from "../../agent/keep-acceptance.ts";
-import { privateFiles } from "../../agent/private-files.ts";
-import { servingWish } from "../../agent/serving-names.ts";
-import { credentialStore } from "../../agent/credential-store.ts";
-import { rfc3339 } from "../../core/clock.ts";
+import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import type { JoinEvent } from "../../agent/join/join-event.ts";
+import type { Discovery, Joined } from "../../agent/join/join-options.ts";
+import type { ServingWish } from "../../agent/join/join-record.ts";
+import { remedies } from "../../credentials/proof/credential-probe-manager.ts";
+import { privateFiles } from "../../host/private-files.ts";
+import { servingWish } from "../../agent/node/serving-names.ts";
+import { credentialStore } from "../../agent/node/credential-store.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -16,12 +16,12 @@ import type { Io } from "../io.ts";
 import { folderView } from "./agent-folders.ts";
 import { discoveryOf } from "./join-discovery.ts";
 import { joinFailure, type BlamedOptions } from "./join-failure.ts";
-import { tellWay } from "./tell-way.ts";
+import { reportProgress } from "./report-progress.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { progress, type Progress } from "../progress.ts";
 import { release } from "../release.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Joins, telling each step on stderr, and prints what the machine now holds. */
 export async function runJoin(args: Args, io: Io): Promise<ExitName> {
@@ -43,7 +43,7 @@ export async function runJoin(args: Args, io: Io): Promise<ExitName> {
         signal: io.interrupted(),
         userAgent: `pratique/${release}`,
       },
-      (event) => tell(event, shown),
+      (event) => printEvent(event, shown),
     );
     shown.stop();
     const hub = await acceptanceOf(joined, io);
@@ -78,17 +78,17 @@ async function acceptanceOf(joined: Joined, io: Io): Promise<Acceptance | undefi
     const trust = await credentialStore({ kind: "node", ...joined }, files, undefined).read();
     const signal = io.interrupted();
     const userAgent = `pratique/${release}`;
-    return await io.askAcceptance(trust, { clock: io.clock, userAgent, signal, timeoutMs: acceptanceTimeoutMs });
+    return await io.probeCredential(trust, { clock: io.clock, userAgent, signal, timeoutMs: acceptanceTimeoutMs });
   } catch (error) {
     if (error instanceof JoinError) return undefined;
     throw error;
   }
 }
 
-function rejectedText({ outcome, nodeName, server }: Joined, said: string): string {
+function rejectedText({ outcome, nodeName, server }: Joined, answer: string): string {
   return outcome === "joined"
-    ? `${server} issued a certificate for system:node:${nodeName} and rejects it (${said}): the node may be revoked. See why on the hub (pratique revocations list) and delete the revocation there; the files of this machine are complete, and nothing else is needed here`
-    : `this machine joined ${server} earlier as system:node:${nodeName}, and the hub rejects its certificate (${said}): ${remedies["client-certificate"]}`;
+    ? `${server} issued a certificate for system:node:${nodeName} and rejects it (${answer}): the node may be revoked. See why on the hub (pratique revocations list) and delete the revocation there; the files of this machine are complete, and nothing else is needed here`
+    : `this machine joined ${server} earlier as system:node:${nodeName}, and the hub rejects its certificate (${answer}): ${remedies["client-certificate"]}`;
 }
 
 /** That the command names another address than the one this machine uses, and how to change to it. */
@@ -109,7 +109,7 @@ function absolute(path: string | undefined, io: Io): string | undefined {
   return path === undefined ? undefined : resolve(io.cwd, path);
 }
 
-function tell(event: JoinEvent, shown: Progress): void {
+function printEvent(event: JoinEvent, shown: Progress): void {
   switch (event.kind) {
     case "server-differs":
       return shown.note(`the hub calls itself ${event.other}; the discovery file says ${event.used}, which is used`);
@@ -142,7 +142,7 @@ function tell(event: JoinEvent, shown: Progress): void {
     case "credential-found":
       return shown.done(`${event.path} is still valid, until ${rfc3339(event.validUntil)}`);
     default:
-      return tellWay(event, shown);
+      return reportProgress(event, shown);
   }
 }
 
@@ -150,7 +150,7 @@ function tell(event: JoinEvent, shown: Progress): void {
 const advices: readonly (readonly [reason: string, advice: string])[] = [
   [
     "NodeNameInUse",
-    "if this is another machine than the one that uses the name, stop and join with another --node-name. If it is the same machine, set up anew, revoke the certificate in use on the hub; do not approve a second key while the first machine runs",
+    "if this is another machine than the one that uses the name, stop and join with another --node-name. If it is the same machine, set up again, revoke the certificate in use on the hub; do not approve a second key while the first machine runs",
   ],
   [
     "UserRevoked",

@@ -2,11 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { JoinError } from "../../agent/join-error.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import type { KlusterletOptions } from "../../agent/klusterlet/klusterlet-options.ts";
-import { folderStore } from "../../agent/klusterlet/folder-store.ts";
-import { registrationStateText } from "../../agent/klusterlet/registration-state.ts";
-import { privateFiles } from "../../agent/private-files.ts";
+import { folderStore } from "../../credentials/storage/folder-store.ts";
+import { registrationStateText } from "../../credentials/storage/registration-state.ts";
+import { privateFiles } from "../../host/private-files.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../pki/keys.ts";
 import { fakeIo, kubeconfigText, runLine, type FakeIoOptions } from "../../../test/kits/fake-io.ts";
 
@@ -144,24 +144,24 @@ describe("pratique klusterlet", () => {
 
   it("shows since when and why the hub has the cluster shut out, and says so by its code", async () => {
     const place = join(dir, "shut-out");
-    const shutOut = { since: "2026-11-20T08:00:00Z", message: "cluster east is no longer accepted by https://h:1" };
+    const rejection = { since: "2026-11-20T08:00:00Z", message: "cluster east is no longer accepted by https://h:1" };
     const store = folderStore(place, privateFiles);
-    await store.writeState(registrationStateText({ clusterName: "east", agentName: "a1b2c", shutOut }));
+    await store.writeState(registrationStateText({ clusterName: "east", agentName: "a1b2c", shutOut: rejection }));
     const { code, out } = await run(`klusterlet --status --dir ${place}`);
     expect([code, out]).toEqual([
       1,
       expect.stringMatching(
-        /shut out +since 2026-11-20T08:00:00Z: cluster east is no longer accepted by https:\/\/h:1\n/,
+        /rejected +since 2026-11-20T08:00:00Z: cluster east is no longer accepted by https:\/\/h:1\n/,
       ),
     ]);
     const json = await run(`klusterlet --status --dir ${place} -o json`);
-    expect(JSON.parse(json.out)).toMatchObject({ shutOut, good: false });
+    expect(JSON.parse(json.out)).toMatchObject({ shutOut: rejection, good: false });
   });
 
   it.each([
     ["nothing", "nothing of it is left there"],
     ["shut-out", "kubectl delete managedcluster east"],
-    ["not-told", "was not told"],
+    ["not-told", "was not notified"],
   ] as const)("says what is left on the hub when it has left: %s", async (onHub, text) => {
     const left = { cluster: "east", agent: "a1b2c", server: "https://h:1", onHub };
     const { code, out } = await run(`klusterlet --leave --dir ${dir}/y`, { leaveHub: async () => left });
@@ -172,7 +172,7 @@ describe("pratique klusterlet", () => {
     const why = "this agent never got a certificate, and without one it cannot leave";
     const left = { cluster: "east", agent: "a1b2c", server: undefined, onHub: "not-told" as const, why };
     const { out } = await run(`klusterlet --leave --dir ${dir}/y`, { leaveHub: async () => left });
-    expect(out).toContain(`the hub was not told: ${why}. There: kubectl delete managedcluster east`);
+    expect(out).toContain(`the hub was not notified: ${why}. There: kubectl delete managedcluster east`);
   });
 
   it("ends with the reason of the agent", async () => {

@@ -2,13 +2,13 @@ import { klusterletStatus, type KlusterletStatus } from "../../agent/klusterlet/
 import { deniedRequestStep } from "../../agent/klusterlet/approver-commands.ts";
 import type { LeftHub } from "../../agent/klusterlet/leave-hub.ts";
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
-import { JoinError } from "../../agent/join-error.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { logEntry } from "../../core/log-entry.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { logEntry } from "../../apimachinery/log-entry.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
-import { serveHealth } from "../health-listener.ts";
+import { serveHealth } from "../../host/health-listener.ts";
 import type { Io } from "../io.ts";
 import { joinExit } from "./join-exit.ts";
 import { klusterletLine } from "./klusterlet-line.ts";
@@ -91,7 +91,7 @@ function leftText({ cluster, server, onHub, why }: LeftHub): string {
   const what = {
     nothing: `The cluster ${name} has left ${there}; nothing of it is left there.`,
     "shut-out": `The cluster ${name} has left ${there}, which keeps its ManagedCluster. There: kubectl delete managedcluster ${name}`,
-    "not-told": `What was kept of the cluster ${name} is removed here; ${there} was not told${why === undefined ? "" : `: ${printable(why)}`}. There: kubectl delete managedcluster ${name}`,
+    "not-told": `What was kept of the cluster ${name} is removed here; ${there} was not notified${why === undefined ? "" : `: ${printable(why)}`}. There: kubectl delete managedcluster ${name}`,
   } as const;
   return `${what[onHub]}\n`;
 }
@@ -117,14 +117,22 @@ function statusData({ certificate, ...status }: KlusterletStatus): Readonly<Reco
   };
 }
 
-function statusText({ cluster, agent, place, server, certificate, request, shutOut }: KlusterletStatus): string {
+function statusText({
+  cluster,
+  agent,
+  place,
+  server,
+  certificate,
+  request,
+  shutOut: rejection,
+}: KlusterletStatus): string {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["cluster", cluster],
     ["agent id", agent],
     ["hub", server],
     ["kept in", place],
     ["certificate", certificate === undefined ? "none yet" : `valid until ${rfc3339(certificate.expiresAt)}`],
-    ["shut out", shutOut === undefined ? undefined : `since ${shutOut.since}: ${shutOut.message}`],
+    ["rejected", rejection === undefined ? undefined : `since ${rejection.since}: ${rejection.message}`],
     ["request", request === undefined ? undefined : `csr/${request.name}, key ${request.fingerprint}`],
     ["denied", request?.denied],
     ["to do", request?.denied === undefined ? undefined : deniedRequestStep(request.name)],

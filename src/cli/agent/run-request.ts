@@ -1,20 +1,20 @@
 import { join, resolve } from "node:path";
-import type { JoinEvent } from "../../agent/join-event.ts";
-import { JoinError } from "../../agent/join-error.ts";
-import type { AccessGranted } from "../../agent/request-access.ts";
-import { humanDuration } from "../../core/duration.ts";
+import type { JoinEvent } from "../../agent/join/join-event.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import type { AccessGranted } from "../../agent/access/request-access.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { joinFailure } from "./join-failure.ts";
-import { tellWay } from "./tell-way.ts";
+import { reportProgress } from "./report-progress.ts";
 import { warnOfOpenSecrets } from "../open-secrets.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { progress, type Progress } from "../progress.ts";
 import { release } from "../release.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Asks for access, telling each step on stderr, and prints what the machine now holds. */
 export async function runRequest(args: Args, io: Io): Promise<ExitName> {
@@ -41,7 +41,7 @@ export async function runRequest(args: Args, io: Io): Promise<ExitName> {
         signal: io.interrupted(),
         userAgent: `pratique/${release}`,
       },
-      (event) => tell(event, shown, io),
+      (event) => printEvent(event, shown, io),
     );
     shown.stop();
     await writeResult(args, io, { data: { ...granted }, table: () => grantedText(granted, dir) });
@@ -69,7 +69,7 @@ function claimsOf(args: Args): Readonly<Record<string, string>> {
   return Object.fromEntries(claims);
 }
 
-function tell(event: JoinEvent, shown: Progress, io: Io): void {
+function printEvent(event: JoinEvent, shown: Progress, io: Io): void {
   switch (event.kind) {
     case "verified":
       return shown.done(`the hub ${event.server} is the right one: its CA has the pinned key`);
@@ -87,7 +87,7 @@ function tell(event: JoinEvent, shown: Progress, io: Io): void {
       shown.note(
         `waiting up to ${humanDuration(wholeSeconds(event.until - io.clock.now()))} for an answer. On the hub: ${event.commands.join("  or  ")}`,
       );
-      return shown.doing(`waiting for somebody to answer accessrequest/${event.name}`);
+      return shown.doing(`waiting for an approver to decide on accessrequest/${event.name}`);
     case "access-profile-missing":
       return shown.note(`accessrequest/${event.name}: ${event.message}`);
     case "access-blocked":
@@ -96,7 +96,7 @@ function tell(event: JoinEvent, shown: Progress, io: Io): void {
       );
       return shown.doing(`waiting until access can be issued for accessrequest/${event.name}`);
     default:
-      return tellWay(event, shown);
+      return reportProgress(event, shown);
   }
 }
 

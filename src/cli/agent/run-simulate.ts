@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
-import { simulateFleet, type FleetReport } from "../../agent/simulated-fleet.ts";
-import { formatDuration } from "../../core/duration.ts";
-import { dnsSubdomainProblems } from "../../core/names.ts";
+import { simulateFleet, type FleetReport } from "../../agent/simulated/fleet.ts";
+import { formatDuration } from "../../apimachinery/duration.ts";
+import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -12,7 +12,7 @@ import { printable } from "../printable.ts";
 import { release } from "../release.ts";
 
 const maxMachines = 20_000;
-const tellMs = 10_000;
+const reportEveryMs = 10_000;
 
 /** Lets machines live, tells every ten seconds how they fare, and prints what they have seen. */
 export async function runSimulate(args: Args, io: Io): Promise<ExitName> {
@@ -38,7 +38,7 @@ export async function runSimulate(args: Args, io: Io): Promise<ExitName> {
   });
   const durationMs = args.number("duration") ?? 0;
   if (durationMs > 0) void io.clock.sleep(durationMs, stop.signal).then(end);
-  void telling(fleet.report, io, stop.signal);
+  void reportPeriodically(fleet.report, io, stop.signal);
   await fleet.ended;
   end();
   const report = fleet.report();
@@ -59,9 +59,9 @@ function sizeOf(args: Args): { readonly machines: number; readonly namePrefix: s
   return { machines, namePrefix };
 }
 
-async function telling(report: () => FleetReport, io: Io, signal: AbortSignal): Promise<void> {
+async function reportPeriodically(report: () => FleetReport, io: Io, signal: AbortSignal): Promise<void> {
   for (;;) {
-    await io.clock.sleep(tellMs, signal);
+    await io.clock.sleep(reportEveryMs, signal);
     if (signal.aborted) return;
     const { joined, machines, rotations, beats, failures, lost } = report();
     io.stderr.write(

@@ -1,20 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { fakeClock, settled } from "../../../test/kits/fake-clock.ts";
 import { fakeIo } from "../../../test/kits/fake-io.ts";
-import type { LogEntry } from "../../core/log-entry.ts";
+import type { LogEntry } from "../../apimachinery/log-entry.ts";
 import type { ChildEnd } from "./child-program.ts";
 import { serviceManager, type ServiceManager } from "./service-manager.ts";
 
 interface World {
   readonly manager: ServiceManager;
-  readonly told: (readonly string[])[];
+  readonly reported: (readonly string[])[];
   readonly log: LogEntry[];
   readonly advance: (ms: number) => Promise<void>;
   readonly stop: () => void;
 }
 
 function world(env: Readonly<Record<string, string>>, kind: ChildEnd["kind"] = "ended"): World {
-  const told: (readonly string[])[] = [];
+  const reported: (readonly string[])[] = [];
   const log: LogEntry[] = [];
   const clock = fakeClock();
   const stop = new AbortController();
@@ -23,51 +23,51 @@ function world(env: Readonly<Record<string, string>>, kind: ChildEnd["kind"] = "
     clock,
     runChild: async ([program = "", ...words]) => {
       expect(program).toBe("systemd-notify");
-      told.push(words);
+      reported.push(words);
       return { kind, code: 0, output: "" };
     },
   });
   const manager = serviceManager(io, (entry) => void log.push(entry), stop.signal);
-  return { manager, told, log, advance: clock.advance, stop: () => stop.abort() };
+  return { manager, reported, log, advance: clock.advance, stop: () => stop.abort() };
 }
 
 describe("a service manager", () => {
   test("that did not start this process is told nothing", async () => {
-    const { manager, told } = world({});
-    manager.tell({ READY: "1" });
+    const { manager, reported } = world({});
+    manager.notify({ READY: "1" });
     await manager.idle();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
   test("is told in order; what comes meanwhile is joined, and the last of a name counts", async () => {
-    const { manager, told } = world({ NOTIFY_SOCKET: "/run/x" });
-    manager.tell({ READY: "1", STATUS: "one" });
-    manager.tell({ STATUS: "two" });
-    manager.tell({ STATUS: "three", STOPPING: "1" });
+    const { manager, reported } = world({ NOTIFY_SOCKET: "/run/x" });
+    manager.notify({ READY: "1", STATUS: "one" });
+    manager.notify({ STATUS: "two" });
+    manager.notify({ STATUS: "three", STOPPING: "1" });
     await manager.idle();
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ["READY=1", "STATUS=one"],
       ["STATUS=three", "STOPPING=1"],
     ]);
   });
 
   test("hears three times in each watchdog period that this process lives, until it ends", async () => {
-    const { told, advance, stop } = world({ NOTIFY_SOCKET: "/run/x", WATCHDOG_USEC: "30000000" });
+    const { reported, advance, stop } = world({ NOTIFY_SOCKET: "/run/x", WATCHDOG_USEC: "30000000" });
     await advance(20_000);
-    expect(told).toEqual([["WATCHDOG=1"], ["WATCHDOG=1"], ["WATCHDOG=1"]]);
+    expect(reported).toEqual([["WATCHDOG=1"], ["WATCHDOG=1"], ["WATCHDOG=1"]]);
     stop();
     await advance(60_000);
     await settled();
-    expect(told).toHaveLength(3);
+    expect(reported).toHaveLength(3);
   });
 
   test("that cannot be told is complained of once", async () => {
-    const { manager, told, log } = world({ NOTIFY_SOCKET: "/run/x" }, "missing");
-    manager.tell({ READY: "1" });
+    const { manager, reported, log } = world({ NOTIFY_SOCKET: "/run/x" }, "missing");
+    manager.notify({ READY: "1" });
     await manager.idle();
-    manager.tell({ STATUS: "x" });
+    manager.notify({ STATUS: "x" });
     await manager.idle();
-    expect([told.length, log]).toEqual([
+    expect([reported.length, log]).toEqual([
       1,
       [expect.objectContaining({ level: "warn", reason: "NotifyFailed", systemdNotify: "missing" })],
     ]);

@@ -1,10 +1,10 @@
-import { logEntry, type LogEntry } from "../../core/log-entry.ts";
+import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 import type { Io } from "../io.ts";
 
 /** Tells systemd how a service stands. @see sd_notify(3) */
 export interface ServiceManager {
   /** Assignments such as `READY=1`; those told while earlier ones are on their way are joined, the last of a name counts. */
-  tell(assignments: Readonly<Record<string, string>>): void;
+  notify(assignments: Readonly<Record<string, string>>): void;
   /** Resolves when all is told. */
   idle(): Promise<void>;
 }
@@ -18,7 +18,7 @@ const maxStatusCharacters = 200;
  */
 export function serviceManager(io: Io, log: (entry: LogEntry) => void, signal: AbortSignal): ServiceManager {
   const socket = io.env["NOTIFY_SOCKET"];
-  if (socket === undefined || socket === "") return { tell: () => undefined, idle: async () => undefined };
+  if (socket === undefined || socket === "") return { notify: () => undefined, idle: async () => undefined };
   const env = { NOTIFY_SOCKET: socket, PATH: io.env["PATH"] ?? "/usr/bin:/bin" };
   let waiting: Readonly<Record<string, string>> = {};
   let sending: Promise<void> | undefined;
@@ -33,13 +33,13 @@ export function serviceManager(io: Io, log: (entry: LogEntry) => void, signal: A
       const { kind, code } = await io.runChild(["systemd-notify", ...words], { env, timeoutMs });
       missing = kind === "missing";
       if (kind !== "ended" || code !== 0) {
-        const message = "the service manager cannot be told how this service stands";
+        const message = "cannot report the status of this service to the service manager";
         log(logEntry("NotifyFailed", message, { systemdNotify: kind === "ended" ? `ended with code ${code}` : kind }));
       }
     }
   }
 
-  function tell(assignments: Readonly<Record<string, string>>): void {
+  function notify(assignments: Readonly<Record<string, string>>): void {
     waiting = { ...waiting, ...assignments };
     start();
   }
@@ -54,7 +54,7 @@ export function serviceManager(io: Io, log: (entry: LogEntry) => void, signal: A
 
   async function watchdog(everyMs: number): Promise<void> {
     while (!signal.aborted) {
-      tell({ WATCHDOG: "1" });
+      notify({ WATCHDOG: "1" });
       await io.clock.sleep(everyMs, signal);
     }
   }
@@ -62,7 +62,7 @@ export function serviceManager(io: Io, log: (entry: LogEntry) => void, signal: A
   const microseconds = Number(io.env["WATCHDOG_USEC"]);
   if (Number.isSafeInteger(microseconds) && microseconds >= 1_000_000) void watchdog(microseconds / 1000 / 3);
   return {
-    tell,
+    notify,
     idle: async () => {
       while (sending !== undefined) await sending;
     },

@@ -5,7 +5,7 @@ import { outputOption } from "../output.ts";
 /** `pratique simulate`. */
 export const simulateCommand: Command = {
   name: "simulate",
-  summary: "Let many simulated machines join a hub and live there, to see what it bears",
+  summary: "Load-test a hub with simulated machines",
   details: [
     "Each machine is the real agent with its files in memory: it joins with the token, rotates its certificate, and renews its Lease as a kubelet does. No Node objects are made. Leases (in kube-node-lease), certificates and their requests stay on the hub, under names that begin with --name-prefix: a second run needs another prefix.",
     "It ends after --duration, or at SIGINT, and prints what the machines have seen, and why machines have not joined. The exit code is 1 where a machine did not come in, was lost, or was given another identity.",

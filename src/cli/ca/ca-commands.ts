@@ -54,7 +54,7 @@ export const caCommands: CommandGroup = {
     ]),
     step("cancel", "Remove the prepared CA and delete its key", ["Possible only before `ca activate`."]),
     step("activate", "Activate the prepared CA; the previous one stays trusted", [
-      "The hub issues its serving certificate and admin.kubeconfig anew. Certificates of the previous CA stay valid until it is revoked. The previous CA signs a certificate for the new one, so that machines which trust the previous CA alone can follow.",
+      "The hub issues a new serving certificate and admin.kubeconfig. Certificates of the previous CA stay valid until it is revoked. The previous CA signs a certificate for the new one, so that machines which trust the previous CA alone can follow.",
     ]),
     {
       name: "ca check",

@@ -1,14 +1,14 @@
 import { join, resolve } from "node:path";
-import { rfc3339 } from "../../core/clock.ts";
-import { readCaCheck } from "../../hub/ca-check.ts";
-import { phaseOf } from "../../hub/authority-state.ts";
-import { issuedCredentials, type IssuedCredential } from "../../resources/issued-credential.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { readCaCheck } from "../../ca/ca-check.ts";
+import { phaseOf } from "../../ca/ca-state.ts";
+import { issuedCredentials, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { revocationsOf } from "../credentials/revoked.ts";
-import { fatesOf, type Fate } from "./left-behind.ts";
+import { impactsOf, type Impact } from "./next-step-impact.ts";
 import { failureOf } from "../failure.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
@@ -21,14 +21,14 @@ export async function caCheck(args: Args, io: Io): Promise<ExitName> {
   if (phaseOf((await authoritiesIn(args, io)).state) === "stable") {
     throw new CliError("usage", "no CA change is in progress; `pratique ca prepare` starts one");
   }
-  const fates = await allFates(args, io);
-  const left = fates.filter(({ leftBehind }) => leftBehind.length > 0);
+  const impacts = await allImpacts(args, io);
+  const left = impacts.filter(({ leftBehind }) => leftBehind.length > 0);
   await writeResult(args, io, {
-    data: fates.map(({ trustsSince, ...fate }) => ({
-      ...fate,
+    data: impacts.map(({ trustsSince, ...impact }) => ({
+      ...impact,
       ...(trustsSince === undefined ? {} : { trustsSince: rfc3339(trustsSince) }),
     })),
-    table: () => text(fates, left.length),
+    table: () => text(impacts, left.length),
   });
   return left.length === 0 ? "ok" : "failed";
 }
@@ -75,16 +75,16 @@ async function leftBehindNote(args: Args, io: Io): Promise<string> {
   }
 }
 
-async function leftOf(args: Args, io: Io): Promise<readonly Fate[]> {
-  return (await allFates(args, io)).filter(({ leftBehind }) => leftBehind.length > 0);
+async function leftOf(args: Args, io: Io): Promise<readonly Impact[]> {
+  return (await allImpacts(args, io)).filter(({ leftBehind }) => leftBehind.length > 0);
 }
 
-function named(left: readonly Fate[], max: number): readonly string[] {
+function named(left: readonly Impact[], max: number): readonly string[] {
   const lines = left.slice(0, max).map(({ username, leftBehind }) => `${username} ${leftBehind.join(" and ")}`);
   return left.length > max ? [...lines, `and ${left.length - max} more`] : lines;
 }
 
-async function allFates(args: Args, io: Io): Promise<readonly Fate[]> {
+async function allImpacts(args: Args, io: Io): Promise<readonly Impact[]> {
   const authorities = await authoritiesIn(args, io);
   const own = join(resolve(io.cwd, args.text("data-dir") ?? ""), "admin.kubeconfig");
   const named = args.text("kubeconfig") ?? own;
@@ -93,15 +93,15 @@ async function allFates(args: Args, io: Io): Promise<readonly Fate[]> {
     const { items } = await client.list<IssuedCredential>(issuedCredentials);
     const { index, grants } = await revocationsOf(client);
     const check = await readCaCheck(folderOf(args, io));
-    return fatesOf(items, { authorities, check, revoked: index, grants, now: io.clock.now() });
+    return impactsOf(items, { authorities, check, revoked: index, grants, now: io.clock.now() });
   });
 }
 
-function text(fates: readonly Fate[], left: number): string {
-  if (fates.length === 0) return "The hub has issued no credential that is still valid.\n";
+function text(impacts: readonly Impact[], left: number): string {
+  if (impacts.length === 0) return "The hub has issued no credential that is still valid.\n";
   const table = textTable({
     headings: ["", "IDENTITY", "TRUSTS THE NEWEST CA", "HOLDS OF IT", "EXPIRES"],
-    rows: fates.map(({ username, trustsSince, holdsNewest, expires, leftBehind }) => [
+    rows: impacts.map(({ username, trustsSince, holdsNewest, expires, leftBehind }) => [
       leftBehind.length > 0 ? "!" : "",
       username,
       trustsSince === undefined ? "not shown" : rfc3339(trustsSince),
@@ -109,9 +109,9 @@ function text(fates: readonly Fate[], left: number): string {
       expires,
     ]),
   });
-  const said =
+  const answer =
     left === 0
-      ? `None of ${fates.length} would be left behind.`
-      : `${left} of ${fates.length} would be left behind, marked with !. Agents show their trust within 72 minutes after \`ca prepare\`, and renew within six hours after \`ca activate\`.`;
-  return `${table}\n${said}\n`;
+      ? `None of ${impacts.length} would be left behind.`
+      : `${left} of ${impacts.length} would be left behind, marked with !. Agents show their trust within 72 minutes after \`ca prepare\`, and renew within six hours after \`ca activate\`.`;
+  return `${table}\n${answer}\n`;
 }

@@ -7,8 +7,8 @@ import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { fakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
 import { ConnectionError } from "../../client/client.ts";
-import { openAuthorities } from "../../hub/authority-folder.ts";
-import { issuedCredentials } from "../../resources/issued-credential.ts";
+import { openAuthorities } from "../../ca/ca-folder.ts";
+import { issuedCredentials } from "../../apis/issued-credential.ts";
 
 let dir: string;
 

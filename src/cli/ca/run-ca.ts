@@ -1,15 +1,15 @@
 import { resolve, join } from "node:path";
-import { rfc3339 } from "../../core/clock.ts";
-import { changeAuthorities, readAuthorities, readState, type Authorities } from "../../hub/authority-folder.ts";
-import { phaseOf, type AuthorityPhase, type AuthorityStep } from "../../hub/authority-state.ts";
-import { HubError } from "../../hub/hub-error.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { changeAuthorities, readAuthorities, readState, type Authorities } from "../../ca/ca-folder.ts";
+import { phaseOf, type AuthorityPhase, type AuthorityStep } from "../../ca/ca-state.ts";
+import { HubError } from "../../apimachinery/hub-error.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { textTable } from "../text-table.ts";
-import { systemErrorWords } from "../../core/system-error.ts";
+import { systemErrorWords } from "../../apimachinery/system-error.ts";
 
 /** Prints the CAs, what each does, and what comes next. */
 export async function caStatus(args: Args, io: Io): Promise<ExitName> {

@@ -1,9 +1,9 @@
 import type { Client } from "../../client/client.ts";
 import { withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
-import { shellWord } from "../../core/shell-word.ts";
-import { StatusError } from "../../core/status.ts";
-import { denialReasonAnnotation, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { denialReasonAnnotation, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { awaitArrival, heartbeatOf } from "./cluster-arrival.ts";
 import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
 import { planOf, type Chosen, type ClusterPlan } from "./cluster-plan.ts";
@@ -43,7 +43,7 @@ interface Accepting {
 /** @throws CliError, StatusError */
 async function acceptOne(accepting: Accepting): Promise<void> {
   const { client, io, name, timeoutMs } = accepting;
-  const { said } = clusterLines(io, name);
+  const { note } = clusterLines(io, name);
   const until = io.clock.now() + timeoutMs;
   const done = await waitFor({
     io,
@@ -57,7 +57,7 @@ async function acceptOne(accepting: Accepting): Promise<void> {
       if (plan.kind === "refuse") throw refusal(name, plan);
       if (plan.kind === "denied") throw deniedBefore(name, plan);
       const before = await heartbeatOf(client, name);
-      for (const warning of plan.warnings) said(`warning: ${warning}`);
+      for (const warning of plan.warnings) note(`warning: ${warning}`);
       const halves = await decideBoth(plan, accepting);
       return halves === "changed meanwhile" ? { missing: "it to stay as it is" } : { found: { plan, halves, before } };
     },
@@ -71,7 +71,7 @@ async function acceptOne(accepting: Accepting): Promise<void> {
     if (left !== undefined) throw new CliError("refused", `${name}: your half is done, the other is ${left.left}`);
     return;
   }
-  if (left !== undefined) said(left.left);
+  if (left !== undefined) note(left.left);
   await awaitArrival(
     {
       name,
@@ -113,7 +113,7 @@ function deniedBefore(name: string, { requests }: Extract<ClusterPlan, { kind: "
     `${name} is not accepted, and nothing was done: ${rows.join("; ")}. A denied request cannot be approved; the agent makes a new one when this one is deleted`,
     [
       `Delete it: kubectl delete csr ${requests.map((one) => shellWord(one.name)).join(" ")}`,
-      `Then accept what the agent asks for anew: pratique cluster accept ${name} --agent-id ${shellWord(agent)}`,
+      `Then accept the new request of the agent: pratique cluster accept ${name} --agent-id ${shellWord(agent)}`,
     ],
   );
 }
@@ -131,11 +131,11 @@ async function decideBoth(plan: Going, accepting: Accepting): Promise<Halves | "
   try {
     const approval = await half(
       () => approve(plan, client, io),
-      `left to somebody who may approve certificates (role open-cluster-management:approver): pratique cluster accept ${name}${plan.approve === undefined ? "" : ` --agent-id ${shellWord(plan.approve.agent)}`}`,
+      `left to a user who may approve certificates (role open-cluster-management:approver): pratique cluster accept ${name}${plan.approve === undefined ? "" : ` --agent-id ${shellWord(plan.approve.agent)}`}`,
     );
     const admission = await half(
       () => admit(plan, client, io),
-      `left to somebody who may accept the cluster (role open-cluster-management:accepter): pratique cluster accept ${name}`,
+      `left to a user who may accept the cluster (role open-cluster-management:accepter): pratique cluster accept ${name}`,
     );
     return { approval, admission };
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { RemoteClient } from "../../client/remote.ts";
-import { managedClusters } from "../../resources/managed-cluster.ts";
+import { managedClusters } from "../../apis/managed-cluster.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -33,10 +33,10 @@ export async function withClusters<T>(args: Args, io: Io, use: (server: ServerAc
 export function clusterLines(
   io: Io,
   name: string,
-): { readonly said: (text: string) => void; readonly did: (text: string) => void } {
+): { readonly note: (text: string) => void; readonly did: (text: string) => void } {
   const line = (text: string): string => `${printable(`${name}: ${text}`)}\n`;
   return {
-    said: (text) => {
+    note: (text) => {
       io.stderr.write(line(text));
     },
     did: (text) => {

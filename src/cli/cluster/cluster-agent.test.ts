@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { fakeIo, runLine } from "../../../test/kits/fake-io.ts";
 import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { fieldListAt, fieldsAt, stringsAt, valueAt } from "../../resources/json-fields.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { fieldListAt, fieldsAt, stringsAt, valueAt } from "../../apis/json-fields.ts";
 
 const server = "https://hub.example:6443";
 const kubeconfig = bootstrapKubeconfig({ server, ca: { pem: "" }, token: "abcdef.0123456789abcdef" });

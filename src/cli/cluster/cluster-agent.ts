@@ -1,16 +1,16 @@
 import { resolve } from "node:path";
 import { readBootstrapHub } from "../../agent/klusterlet/bootstrap-hub.ts";
-import { JoinError } from "../../agent/join-error.ts";
-import { dnsLabelProblems } from "../../core/names.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import { dnsLabelProblems } from "../../apimachinery/names.ts";
 import { externalServers } from "../agent/klusterlet-world.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { warnOfOpenKubeconfigFile } from "../open-secrets.ts";
-import { klusterletObjects } from "../kubernetes/manifests/klusterlet.ts";
+import { klusterletObjects } from "../../operator/manifests/klusterlet.ts";
 import { yamlText } from "../yaml-text.ts";
-import { systemErrorText } from "../../core/system-error.ts";
+import { systemErrorText } from "../../apimachinery/system-error.ts";
 
 /** Prints what the agent of a cluster needs to run in it, as documents of YAML in the order in which they are to be made. */
 export async function clusterAgent(args: Args, io: Io): Promise<ExitName> {

@@ -4,9 +4,9 @@ import { csrView } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests, leases } from "../../controllers/kinds.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { leaseKey } from "../../controllers/clusters/managed-cluster-grant.ts";
-import { shellWord } from "../../core/shell-word.ts";
-import type { Lease } from "../../resources/lease.ts";
-import { clusterCondition, isAccepted, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
+import type { Lease } from "../../apis/lease.ts";
+import { clusterCondition, isAccepted, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { deniedRequests, hasJoined, lookAtCluster, openRequests, type AgentRequest } from "./cluster-review.ts";
 import { clusterLines } from "./cluster-access.ts";
 import { CliError } from "../cli-error.ts";
@@ -97,11 +97,11 @@ async function missingCertificate({ request }: Expected, client: Client): Promis
   }
   if (view.certificate !== "") return undefined;
   const isApproved = view.conditions.some(({ type }) => type === "Approved");
-  return isApproved ? `csr/${request} to be signed` : `csr/${request} to be approved by somebody who may`;
+  return isApproved ? `csr/${request} to be signed` : `csr/${request} to be approved by a user with that right`;
 }
 
 function missingAdmission(cluster: ManagedCluster): string | undefined {
-  if (!isAccepted(cluster)) return "it to be accepted by somebody who may";
+  if (!isAccepted(cluster)) return "it to be accepted by a user with that right";
   const accepted = conditionOf(cluster, clusterCondition.accepted);
   if (accepted?.status === "True") return undefined;
   const why = accepted?.reason === "Error" ? `, which failed: ${accepted.message}` : "";
@@ -134,7 +134,7 @@ function deniedAgents(denied: readonly AgentRequest[]): string {
   if (denied.length === 0) return "";
   const which = denied.map((one) => `csr/${one.name} of agent ${shellWord(one.agent)}`).join(", ");
   const names = denied.map((one) => shellWord(one.name)).join(" ");
-  return `; ${which} was denied: if that is its agent with a new id, it asks anew after kubectl delete csr ${names}`;
+  return `; ${which} was denied: if that is its agent with a new id, it creates a new request after kubectl delete csr ${names}`;
 }
 
 function arrivedText({ agent, before, wasIn }: Expected, cluster: ManagedCluster): string {

@@ -25,7 +25,7 @@ export const clusterCommands: CommandGroup = {
       name: "cluster token",
       summary: "Write the kubeconfig with which a cluster asks to join",
       details: [
-        "The identity in it may ask and see what was asked, and nothing else; letting the cluster in takes two decisions of people. It is tried before the command ends.",
+        "The identity in it may create requests and see them, and nothing else; accepting the cluster takes two decisions of approvers. It is tried before the command ends.",
         "With --clusters a rule is printed by which a hub lets this identity join those clusters without a person, and no others; see docs/managed-clusters.md.",
       ],
       operands: [],
@@ -76,7 +76,7 @@ export const clusterCommands: CommandGroup = {
       name: "cluster join",
       summary: "Let this cluster join a hub: wait for both decisions and until it is available",
       details: [
-        "Key and agent id are made here and kept before the hub hears of them. What is waited for is said, with the commands that people on the hub type; an end before that loses nothing, as the same command goes on.",
+        "Key and agent id are made here and kept before the hub hears of them. It shows what it waits for, with the commands that approvers on the hub type; if it is interrupted, the same command resumes.",
         "It does not stay: `pratique klusterlet` with the same options keeps the cluster joined, and may be started at once instead.",
       ],
       operands: [],
@@ -144,9 +144,9 @@ export const clusterCommands: CommandGroup = {
     },
     {
       name: "cluster accept",
-      summary: "Let clusters in: approve the certificate of the agent and accept the cluster",
+      summary: "Approve the certificate of the agent and accept the cluster",
       details: [
-        "Waits for the agent to ask, does both halves, and waits until the agent has come in. Who may do one half only does that one, and is told to whom the other is left.",
+        "Waits for the agent to ask, does both halves, and waits until the agent has come in. A user who may do only one half does that one, and sees who may do the other.",
         "Where the requests leave room for doubt nothing is done: several agents ask in one name, the name belongs to a cluster that has an agent, or the requester is not the one to be expected. Compare the id that the agent shows, and give it as --agent-id.",
       ],
       operands: [clusters],
@@ -180,9 +180,9 @@ export const clusterCommands: CommandGroup = {
     },
     {
       name: "cluster deny",
-      summary: "Shut clusters out, and deny what they have asked for",
+      summary: "Deny managed clusters and their pending certificate requests",
       details: [
-        "Rights go at once; on a hub of ours the certificates of its agents are revoked as well. A cluster that never was let in stays registered: detach removes it.",
+        "Rights go at once; on a hub of ours the certificates of its agents are revoked as well. A cluster that never was accepted stays registered: detach removes it.",
       ],
       operands: [clusters],
       options: [
@@ -190,12 +190,12 @@ export const clusterCommands: CommandGroup = {
         timeout("1m", "how long to wait until the hub has taken the rights back"),
         ...serverOptions,
       ],
-      examples: [{ note: "with a reason", line: "cluster deny east --reason 'nobody knows this agent'" }],
+      examples: [{ note: "with a reason", line: "cluster deny east --reason 'unknown agent'" }],
       run: async (args, io) => (await import("./cluster-deny.ts")).clusterDeny(args, io),
     },
     {
       name: "cluster list",
-      summary: "List the managed clusters: who is in, how each is, when it was last heard",
+      summary: "List the managed clusters: which are accepted, their health, their last heartbeat",
       details: [],
       operands: [],
       options: [outputOption, ...serverOptions],

@@ -4,9 +4,9 @@ import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
 import { withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { StatusError } from "../../core/status.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
 import {
   agentUser,
   clusterCondition,
@@ -14,7 +14,7 @@ import {
   isAccepted,
   managedClusters,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
 import { lookAtCluster, openRequests, type AgentRequest, type ClusterSight } from "./cluster-review.ts";
 import { CliError } from "../cli-error.ts";
@@ -42,17 +42,18 @@ export async function clusterDeny(args: Args, io: Io): Promise<ExitName> {
 /** @throws CliError, StatusError */
 async function denyOne(denying: Denying): Promise<void> {
   const { client, io, name } = denying;
-  const { said, did } = clusterLines(io, name);
+  const { note, did } = clusterLines(io, name);
   const sight = await lookAtCluster(client, name);
   if (sight.cluster === undefined && openRequests(sight).length === 0) {
     throw new CliError("notFound", `there is no managed cluster ${name}, and no request in its name`);
   }
   const refused: StatusError[] = [];
   // Acceptance first: it is what gives rights.
-  const wasIn = sight.cluster !== undefined && (await unlessRefused(refused, () => shutOut(sight.cluster, denying)));
+  const wasIn =
+    sight.cluster !== undefined && (await unlessRefused(refused, () => denyAcceptance(sight.cluster, denying)));
   for (const request of openRequests(sight)) await unlessRefused(refused, () => turnAway(request, denying));
-  if (sight.requests === undefined) said("its certificate requests may not be listed, and were left as they are");
-  if (wasIn === true) await awaitShutOut(sight, denying);
+  if (sight.requests === undefined) note("its certificate requests may not be listed, and were left as they are");
+  if (wasIn === true) await awaitDenial(sight, denying);
   const [first] = refused;
   if (first !== undefined) throw first;
   if (sight.cluster === undefined || wasIn === true) return;
@@ -71,7 +72,10 @@ async function unlessRefused<T>(refused: StatusError[], act: () => Promise<T>): 
 }
 
 /** Whether it was accepted, or is still being shut out. */
-async function shutOut(cluster: ManagedCluster | undefined, { client, io, name, reason }: Denying): Promise<boolean> {
+async function denyAcceptance(
+  cluster: ManagedCluster | undefined,
+  { client, io, name, reason }: Denying,
+): Promise<boolean> {
   const { did } = clusterLines(io, name);
   if (cluster === undefined) return false;
   const isIn = isAccepted(cluster);
@@ -103,7 +107,7 @@ async function turnAway({ object, name: csr, agent }: AgentRequest, denying: Den
   }
 }
 
-async function awaitShutOut({ cluster }: ClusterSight, denying: Denying): Promise<void> {
+async function awaitDenial({ cluster }: ClusterSight, denying: Denying): Promise<void> {
   const { client, io, name, timeoutMs } = denying;
   const { did } = clusterLines(io, name);
   await waitFor({
@@ -131,9 +135,9 @@ async function certificates(cluster: ManagedCluster, { client, io, name }: Denyi
   );
   return live.map(([agent, end]) => {
     const until = rfc3339(end);
-    const fate = users.has(agentUser({ cluster: name, agent }))
+    const consequence = users.has(agentUser({ cluster: name, agent }))
       ? "is revoked"
       : `has no rights left, and ends at ${until}${revocations === undefined ? "; whether it is revoked, you may not see" : ", as nothing is revoked here"}`;
-    return `the certificate of agent ${agent} ${fate}`;
+    return `the certificate of agent ${agent} ${consequence}`;
   });
 }

@@ -2,13 +2,13 @@ import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { namespaces } from "../../controllers/kinds.ts";
 import { conditionOf, detachGraceMs } from "../../controllers/clusters/managed-cluster-policy.ts";
-import { humanDuration } from "../../core/duration.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
 import {
   clusterCondition,
   forceDetachAnnotation,
   managedClusters,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
 import { hasJoined } from "./cluster-review.ts";
 import type { Args } from "../command.ts";
@@ -35,7 +35,7 @@ export async function clusterDetach(args: Args, io: Io): Promise<ExitName> {
 /** @throws CliError, StatusError */
 async function detachOne(detaching: Detaching): Promise<void> {
   const { client, io, name, force, timeoutMs } = detaching;
-  const { said, did } = clusterLines(io, name);
+  const { note, did } = clusterLines(io, name);
   const cluster = await client.get<ManagedCluster>(managedClusters, { name });
   const { uid = "", deletionTimestamp } = cluster.metadata;
   // Before the deletion, so that nothing waits for the spoke even once.
@@ -60,9 +60,9 @@ async function detachOne(detaching: Detaching): Promise<void> {
   did("detached");
   const home = await namespace(client, name);
   if (home === "stays") did("its namespace stays, as it was there before");
-  if (home === "unseen") said("whether its namespace is gone, you may not see");
+  if (home === "unseen") note("whether its namespace is gone, you may not see");
   if (!hasJoined(cluster)) return;
-  said(
+  note(
     "its agent is not stopped by this. On the spoke: end pratique klusterlet, or it asks again when it has a bootstrap credential",
   );
 }
@@ -71,9 +71,9 @@ async function left(client: Client, name: string, uid: string): Promise<Looked<u
   const cluster = await getOrUndefined<ManagedCluster>(client, managedClusters, { name });
   // One of the same name with another uid has come after it.
   if (cluster !== undefined && cluster.metadata.uid === uid) {
-    const said = conditionOf(cluster, clusterCondition.deleting)?.message;
+    const pending = conditionOf(cluster, clusterCondition.deleting)?.message;
     const finalizers = (cluster.metadata.finalizers ?? []).join(", ");
-    return { missing: said ?? `the hub to clean up${finalizers === "" ? "" : ` (finalizers: ${finalizers})`}` };
+    return { missing: pending ?? `the hub to clean up${finalizers === "" ? "" : ` (finalizers: ${finalizers})`}` };
   }
   if (cluster !== undefined) return { found: undefined };
   return (await namespace(client, name)) === "going"

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { JoinError } from "../../agent/join-error.ts";
+import { JoinError } from "../../credentials/join-error.ts";
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletOptions, KlusterletResult } from "../../agent/klusterlet/klusterlet-options.ts";
 import { fakeClock, settled } from "../../../test/kits/fake-clock.ts";
@@ -19,13 +19,13 @@ const events: readonly KlusterletEvent[] = [
 const result: KlusterletResult = { cluster: "east", agent: "x7k2p", server: "https://hub.example:6443" };
 
 /** An agent that tells these things, and stays until it is ended. */
-function world(told: readonly KlusterletEvent[]): FakeIo & { readonly pass: (ms: number) => Promise<void> } {
+function world(reported: readonly KlusterletEvent[]): FakeIo & { readonly pass: (ms: number) => Promise<void> } {
   const clock = fakeClock();
   const io = fakeIo({
     clock,
     runKlusterlet: async ({ report, signal }: KlusterletOptions) => {
-      told.forEach(report);
-      const isOver = told.some(({ kind }) => kind === "available");
+      reported.forEach(report);
+      const isOver = reported.some(({ kind }) => kind === "available");
       if (!isOver && !signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
       return result;
     },
@@ -52,7 +52,7 @@ describe("pratique cluster join", () => {
     await io.pass(60_000);
     expect(await running).toBe(5);
     expect(io.err()).toContain(
-      "error: the time is up, still waiting for somebody to approve the certificate and somebody to accept the cluster\nOn the hub: pratique cluster accept east --agent-id x7k2p\n",
+      "error: the time is up, still waiting for an approver to approve the certificate and an approver to accept the cluster\nOn the hub: pratique cluster accept east --agent-id x7k2p\n",
     );
   });
 

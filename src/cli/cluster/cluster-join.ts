@@ -1,9 +1,9 @@
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletResult } from "../../agent/klusterlet/klusterlet-options.ts";
-import { JoinError } from "../../agent/join-error.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { formatDuration } from "../../core/duration.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { formatDuration } from "../../apimachinery/duration.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -64,7 +64,7 @@ async function untilAvailable({ args, io, report }: Joining): Promise<Klusterlet
 function stopped(missing: string, { cluster, agent }: KlusterletResult, io: Io): CliError {
   const hints = [
     `On the hub: pratique cluster accept ${cluster} --agent-id ${shellWord(agent)}`,
-    "Here, the same command goes on with the same agent id and key.",
+    "Here, the same command resumes with the same agent id and key.",
   ];
   return io.interrupted().aborted
     ? new CliError("interrupted", `stopped while waiting for ${missing}`, hints)
@@ -87,14 +87,14 @@ function watched(shown: Progress): Watched {
   }
   function report(event: KlusterletEvent): void {
     if (event.kind === "available") isAvailable = true;
-    tell(event, shown);
+    printEvent(event, shown);
     const next = nextAfter(event);
     if (next !== undefined) wait(next);
   }
   return { report, isAvailable: () => isAvailable, missing: () => missing };
 }
 
-function tell(event: KlusterletEvent, shown: Progress): void {
+function printEvent(event: KlusterletEvent, shown: Progress): void {
   switch (event.kind) {
     case "started":
       return shown.done(
@@ -120,8 +120,8 @@ function tell(event: KlusterletEvent, shown: Progress): void {
 }
 
 const decisions = {
-  certificate: "somebody to approve the certificate",
-  acceptance: "somebody to accept the cluster",
+  certificate: "an approver to approve the certificate",
+  acceptance: "an approver to accept the cluster",
 } as const;
 
 function nextAfter(event: KlusterletEvent): string | undefined {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { certificateSigningRequests, leases } from "../../controllers/kinds.ts";
-import { StatusError } from "../../core/status.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { createCsr } from "../../pki/csr.ts";
-import { managedClusters } from "../../resources/managed-cluster.ts";
+import { managedClusters } from "../../apis/managed-cluster.ts";
 import { csrKey, csrObject } from "../../../test/kits/csr-object.ts";
 import { fakeApi, type FakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";

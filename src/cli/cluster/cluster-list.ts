@@ -3,9 +3,9 @@ import type { Client } from "../../client/client.ts";
 import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { heartbeats } from "../../controllers/clusters/managed-cluster-grant.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { humanDuration } from "../../core/duration.ts";
-import type { Lease } from "../../resources/lease.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
+import type { Lease } from "../../apis/lease.ts";
 import {
   clusterCondition,
   denialReasonAnnotation,
@@ -13,10 +13,10 @@ import {
   isAccepted,
   managedClusters,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { withClusters } from "./cluster-access.ts";
 import type { Args } from "../command.ts";
-import { cut } from "../access/cut.ts";
+import { cut } from "../access/truncate.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";

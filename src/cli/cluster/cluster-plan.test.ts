@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { ApiObject } from "../../core/object.ts";
-import type { ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import type { ManagedCluster } from "../../apis/managed-cluster.ts";
 import { createCsr } from "../../pki/csr.ts";
 import { generatePrivateKey } from "../../pki/keys.ts";
 import { csrKey, csrObject, type AskedCsr } from "../../../test/kits/csr-object.ts";
@@ -72,7 +72,7 @@ describe("what is to be done to let a cluster in", () => {
     expect(planOf(sight(cluster(), foreign), anyOne, now)).toEqual({
       kind: "wait",
       missing:
-        "a certificate request of its agent; csr/foreign bears its name and cannot be its agent's: its common name is that of another cluster than its label",
+        "a certificate request of its agent; csr/foreign has its name and cannot be its agent's: its common name is that of another cluster than its label",
     });
   });
 

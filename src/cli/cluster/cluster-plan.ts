@@ -1,5 +1,5 @@
 import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
-import { isAccepted, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { isAccepted, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import {
   clusterWarnings,
   deniedRequests,
@@ -76,6 +76,6 @@ function withoutOpen(sight: ClusterSight, { cluster, chosen, accept, isMeant, no
   const which = chosen.request === undefined ? "" : ` named ${JSON.stringify(chosen.request)}`;
   const others = [...new Set(openRequests(sight).map(({ agent }) => JSON.stringify(agent)))];
   const there = others.length === 0 ? "" : `; there are requests of ${others.join(", ")}`;
-  const unfit = sight.unfit.map(({ name, why }) => `; csr/${name} bears its name and cannot be its agent's: ${why}`);
+  const unfit = sight.unfit.map(({ name, why }) => `; csr/${name} has its name and cannot be its agent's: ${why}`);
   return { kind: "wait", missing: `a certificate request of ${who}${which}${there}${unfit.join("")}` };
 }

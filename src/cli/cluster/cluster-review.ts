@@ -1,14 +1,17 @@
 import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
-import { clusterBootstrapAccount, clusterBootstrapGroup } from "../../authz/bootstrap-policy/registration-roles.ts";
+import {
+  clusterBootstrapAccount,
+  clusterBootstrapGroup,
+} from "../../authorization/bootstrap-policy/registration-roles.ts";
 import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
 import { agentRequest, labelledCluster, readRequest } from "../../controllers/clusters/cluster-request.ts";
 import { csrView, hasCondition, type CsrView } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { serviceAccountUser, type UserInfo } from "../../core/user.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { serviceAccountUser, type UserInfo } from "../../apimachinery/user.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import {
@@ -18,7 +21,7 @@ import {
   managedClusters,
   requesterAnnotation,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { isRecentlyDenied, listed, type NameMark } from "../access/name-marks.ts";
 
 /** A request for the first certificate of an agent. Texts are as the requester chose them, but for the agent's id. */
@@ -156,7 +159,7 @@ function rivalWarnings(open: readonly AgentRequest[]): readonly string[] {
       .filter((id) => keysOf(id) > 1)
       .map(
         (id) =>
-          `agent ${quoted(id)} asked with ${keysOf(id)} different keys: it was started anew, or somebody copies its id`,
+          `agent ${quoted(id)} asked with ${keysOf(id)} different keys: it was started again, or another agent copies its id`,
       ),
   ];
 }

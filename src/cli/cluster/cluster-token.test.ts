@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { secrets } from "../../controllers/kinds.ts";
-import type { ApiObject } from "../../core/object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { readTokenSecret } from "../../trust/token-secret.ts";
 import { fakeApi, type FakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";

@@ -2,21 +2,21 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
-import { replaceFile, textIfThere } from "../../agent/private-files.ts";
+import { replaceFile, textIfThere } from "../../host/private-files.ts";
 import {
   clusterBootstrapAccount as account,
   clusterBootstrapGroup,
-} from "../../authz/bootstrap-policy/registration-roles.ts";
+} from "../../authorization/bootstrap-policy/registration-roles.ts";
 import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { nodePatternProblem } from "../../controllers/certificates/node-pattern.ts";
 import { secrets, serviceAccounts } from "../../controllers/kinds.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { humanDuration } from "../../core/duration.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { shellWord } from "../../core/shell-word.ts";
-import { StatusError } from "../../core/status.ts";
-import { bootstrapUserPrefix, serviceAccountUser } from "../../core/user.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { bootstrapUserPrefix, serviceAccountUser } from "../../apimachinery/user.ts";
 import { formatToken, generateToken } from "../../trust/token.ts";
 import { tokenSecret } from "../../trust/token-secret.ts";
 import { withClusters } from "./cluster-access.ts";
@@ -27,7 +27,7 @@ import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
 import type { ServerAccess } from "../server-access.ts";
 import { waitFor } from "../wait-for.ts";
-import { systemErrorText } from "../../core/system-error.ts";
+import { systemErrorText } from "../../apimachinery/system-error.ts";
 
 /** What a spoke is given to ask with. */
 interface Bootstrap {
@@ -64,7 +64,7 @@ export async function clusterToken(args: Args, io: Io): Promise<ExitName> {
     if (path === undefined) io.stdout.write(text);
     else await replaceFile(path, text);
     await tried(made, server, io);
-    tell({ made, file, clusters }, io);
+    printResult({ made, file, clusters }, io);
     return "ok";
   });
 }
@@ -233,14 +233,14 @@ async function tried({ token, takeBack }: Bootstrap, { config }: ServerAccess, i
   }
 }
 
-interface Told {
+interface TokenResult {
   readonly made: Bootstrap;
   readonly file: string;
   readonly clusters: readonly string[];
 }
 
 /** On standard error where the kubeconfig itself goes to standard output. */
-function tell({ made, file, clusters }: Told, io: Io): void {
+function printResult({ made, file, clusters }: TokenResult, io: Io): void {
   const { user, until, takeBack } = made;
   const out = file === "-" ? io.stderr : io.stdout;
   const shown = file === "-" ? "FILE" : shellWord(file);
@@ -253,10 +253,10 @@ function tell({ made, file, clusters }: Told, io: Io): void {
           `Wrote ${file}, readable by you only. It holds a secret: take it to the spoke by a way that others do not see.`,
         ]),
     `It is ${user}, for ${humanDuration(made.ttlMs)}, until ${rfc3339(until)}.`,
-    "It may ask for clusters to join, in any name, and see what was asked. It lets nobody in.",
+    "It may request that clusters join, in any name, and see those requests. It accepts no cluster.",
     `On the spoke:    pratique cluster join --bootstrap-kubeconfig ${shown} --cluster-name ${cluster}`,
     `Then on the hub: pratique pending, and pratique cluster accept ${cluster}`,
-    `To take it back: ${takeBack}`,
+    `To revoke it: ${takeBack}`,
     ...(clusters.length === 0
       ? []
       : [

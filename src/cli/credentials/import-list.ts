@@ -1,13 +1,17 @@
 import { createPublicKey } from "node:crypto";
-import { readRevocationLists, type RevocationListTrust } from "../../authn/revocation-lists.ts";
-import { RevocationListError, type ListedRevocation, type SignedRevocations } from "../../authn/signed-revocations.ts";
-import { tokenKey, type TokenKey } from "../../authn/service-account-keys.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { systemErrorText } from "../../core/system-error.ts";
-import { importRevocations } from "../../hub/import-revocations.ts";
+import { readRevocationLists, type RevocationListTrust } from "../../authentication/revocation-lists.ts";
+import {
+  RevocationListError,
+  type ListedRevocation,
+  type SignedRevocations,
+} from "../../authentication/signed-revocations.ts";
+import { tokenKey, type TokenKey } from "../../authentication/service-account-keys.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { systemErrorText } from "../../apimachinery/system-error.ts";
+import { importRevocations } from "../../revocation/import-revocations.ts";
 import { loadTrustRoots, type TrustRoot } from "../../pki/verify-chain.ts";
-import { fieldListAt, stringAt } from "../../resources/json-fields.ts";
-import { revokedText } from "../../resources/credential-revocation.ts";
+import { fieldListAt, stringAt } from "../../apis/json-fields.ts";
+import { revokedText } from "../../apis/credential-revocation.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";

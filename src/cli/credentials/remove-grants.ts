@@ -8,9 +8,9 @@ import {
   secrets,
   serviceAccounts,
 } from "../../controllers/kinds.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { bootstrapUserPrefix } from "../../core/user.ts";
-import type { RevocationTarget } from "../../resources/credential-revocation.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { bootstrapUserPrefix } from "../../apimachinery/user.ts";
+import type { RevocationTarget } from "../../apis/credential-revocation.ts";
 import { tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
@@ -83,7 +83,7 @@ async function removeFrom(resource: ResourceRef, user: string, removing: Removin
       // With its version: a subject that was added meanwhile must not be lost.
       const patch = { metadata: { uid, resourceVersion }, subjects: left };
       await removing.client.patch(resource, key, patch, { dryRun: removing.dryRun });
-      said(resource, key, "no longer names it", removing);
+      text(resource, key, "no longer names it", removing);
     }
   }
 }
@@ -104,10 +104,10 @@ async function remove(resource: ResourceRef, key: ObjectKey, removing: Removing)
     removal.then(() => true),
     "NotFound",
   );
-  if (isThere === true) said(resource, key, "deleted", removing);
+  if (isThere === true) text(resource, key, "deleted", removing);
 }
 
-function said({ kind }: ResourceRef, { namespace, name }: ObjectKey, what: string, { io, dryRun }: Removing): void {
+function text({ kind }: ResourceRef, { namespace, name }: ObjectKey, what: string, { io, dryRun }: Removing): void {
   const place = namespace === undefined ? name : `${namespace}/${name}`;
   io.stdout.write(`${printable(`${kind.toLowerCase()}/${place} ${what}`)}${dryRun ? " (dry run)" : ""}\n`);
 }

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
 import { CliError } from "../cli-error.ts";
 import { parseArguments } from "../parse-arguments.ts";
 import { isAboutCredentials, namedTargets, untilText } from "./revoke-target.ts";
-import { revokeCommand } from "../access/csr-commands.ts";
+import { revokeCommand } from "../access/approval-commands.ts";
 
 const fingerprint = "ab".repeat(32);
 

@@ -1,7 +1,7 @@
-import { DurationError, parseDuration } from "../../core/duration.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { nodeUserPrefix } from "../../core/user.ts";
-import type { RevocationTarget } from "../../resources/credential-revocation.ts";
+import { DurationError, parseDuration } from "../../apimachinery/duration.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
+import type { RevocationTarget } from "../../apis/credential-revocation.ts";
 import { isTokenId } from "../../trust/token.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";

@@ -1,10 +1,10 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
-import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
-import { clonedAnnotation } from "../../resources/cloned.ts";
-import { accessGrants, type AccessGrants } from "../../resources/credential-state.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
-import { revocationIndex, type RevocationIndex } from "../../resources/revocation-index.ts";
+import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
+import { clonedAnnotation } from "../../apis/cloned.ts";
+import { accessGrants, type AccessGrants } from "../../apis/credential-state.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
+import { revocationIndex, type RevocationIndex } from "../../apis/revocation-index.ts";
 
 /** What is revoked, as somebody may see it. */
 export interface Revoked {

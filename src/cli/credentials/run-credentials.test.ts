@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { fakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
-import { issuedCredentials, type CredentialIssue } from "../../resources/issued-credential.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
+import { issuedCredentials, type CredentialIssue } from "../../apis/issued-credential.ts";
 
 const username = "system:node:web-1";
 const notAfter = "2027-11-21T00:00:00Z";

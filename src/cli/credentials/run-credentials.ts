@@ -1,7 +1,7 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
-import { humanDuration } from "../../core/duration.ts";
-import { nodeUserPrefix } from "../../core/user.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import {
   credentialOfIssue,
   credentialState,
@@ -9,8 +9,8 @@ import {
   isEndedAccess,
   newestIssue,
   type CredentialState,
-} from "../../resources/credential-state.ts";
-import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
+} from "../../apis/credential-state.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -68,7 +68,7 @@ async function recordsOf(client: Client): Promise<readonly IssuedCredential[]> {
 function rowOf(record: IssuedCredential, { index, clones, grants }: Revoked, now: number): Row {
   const newest = newestIssue(record) ?? {};
   const revocation = index.find(credentialOfIssue(record.spec.identity, newest), now);
-  const shut =
+  const endedState =
     revocation === undefined
       ? isEndedAccess(record, grants, now)
         ? "revoked"
@@ -79,7 +79,7 @@ function rowOf(record: IssuedCredential, { index, clones, grants }: Revoked, now
   const isRevoked = (issue: CredentialIssue): boolean =>
     index.find(credentialOfIssue(record.spec.identity, issue), now) !== undefined;
   const secondKey = secondKeyOf(record, { isRevoked, now });
-  return { record, newest, state: shut ?? credentialState(record, now), secondKey };
+  return { record, newest, state: endedState ?? credentialState(record, now), secondKey };
 }
 
 function needsCare({ state, secondKey }: Row): boolean {
@@ -149,7 +149,9 @@ function careText(row: Row): string {
     return `${username}: two machines hold it, and both are locked out: pratique revocations list, docs/recovery.md`;
   if (state === "expired") {
     const returns = username.startsWith(nodeUserPrefix) || record.spec.identity.purpose === "Access";
-    const then = returns ? "its agent may ask to come back: pratique pending, docs/recovery.md" : "it must ask anew";
+    const then = returns
+      ? "its agent may ask to come back: pratique pending, docs/recovery.md"
+      : "it must create a new request";
     return `${username}: its last credential ended at ${end}; ${then}`;
   }
   if (state === "late")

@@ -1,10 +1,6 @@
-import { humanDuration } from "../../core/duration.ts";
-import { StatusError } from "../../core/status.ts";
-import {
-  credentialRevocations,
-  revokedText,
-  type CredentialRevocation,
-} from "../../resources/credential-revocation.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { credentialRevocations, revokedText, type CredentialRevocation } from "../../apis/credential-revocation.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
@@ -12,7 +8,7 @@ import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { withServer } from "../server-access.ts";
 import { parsedJson } from "../../client/replies.ts";
-import { stringAt } from "../../resources/json-fields.ts";
+import { stringAt } from "../../apis/json-fields.ts";
 
 /** Prints what is revoked, or the list of it that the server signs, or adds what such a list holds. @throws CliError, StatusError */
 export async function runRevocations(args: Args, io: Io): Promise<ExitName> {

@@ -2,25 +2,25 @@ import { createHash } from "node:crypto";
 import type { Client } from "../../client/client.ts";
 import { csrView } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { returningMs } from "../../core/returning.ts";
-import { StatusError } from "../../core/status.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { returningMs } from "../../apimachinery/expired-credential.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { decodePem } from "../../pki/pem.ts";
 import {
   credentialRevocations,
   type CredentialRevocation,
   type RevocationTarget,
-} from "../../resources/credential-revocation.ts";
-import { revocationName } from "../../resources/revocation-name.ts";
-import { lockOutAnnotation, revocationIndex, type Credential } from "../../resources/revocation-index.ts";
+} from "../../apis/credential-revocation.ts";
+import { revocationName } from "../../apis/revocation-name.ts";
+import { lockOutAnnotation, revocationIndex, type Credential } from "../../apis/revocation-index.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { decide } from "../access/decide.ts";
 import type { ExitName } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { ownCredential } from "../agent/own-credential.ts";
+import { ownCredential } from "../agent/current-identity.ts";
 import { printable } from "../printable.ts";
 import { removeGrants } from "./remove-grants.ts";
 import { isAboutCredentials, namedTargets, targetText, untilText, type NamedTarget } from "./revoke-target.ts";
@@ -83,7 +83,7 @@ async function revokeOne(named: NamedTarget, revoking: Revoking): Promise<void> 
     if (!args.on("remove-grants")) throw noSuchKind();
     io.stderr.write("note: this cluster has no CredentialRevocation; only what gives rights is removed\n");
   } else {
-    tell(io, { shown, ...stored, dryRun });
+    printResult(io, { shown, ...stored, dryRun });
     const unknown = stored.isNew ? await unknownTarget(target, server.client) : undefined;
     if (unknown !== undefined) io.stderr.write(`${printable(`warning: ${unknown}; is the name right?`)}\n`);
   }
@@ -172,15 +172,15 @@ async function storedBefore(name: string, client: Client): Promise<CredentialRev
   }
 }
 
-function tell(io: Io, told: Stored & { readonly shown: string; readonly dryRun: boolean }): void {
-  const { revocation, isNew, endedAt, shown, dryRun } = told;
+function printResult(io: Io, printResult: Stored & { readonly shown: string; readonly dryRun: boolean }): void {
+  const { revocation, isNew, endedAt, shown, dryRun } = printResult;
   const { expiresAt } = revocation.spec;
   const unended = isNew || endedAt === undefined ? "" : ", now without an end";
   const end = expiresAt === undefined ? unended : ` until ${expiresAt}`;
   const dry = dryRun ? " (dry run)" : "";
   io.stdout.write(`${printable(`${shown} ${isNew ? "revoked" : "is revoked already; it stays so"}${end}`)}${dry}\n`);
   const name = revocation.metadata.name ?? "";
-  if (!told.dryRun) io.stderr.write(`${printable(`to undo it: kubectl delete credentialrevocation ${name}`)}\n`);
+  if (!printResult.dryRun) io.stderr.write(`${printable(`to undo it: kubectl delete credentialrevocation ${name}`)}\n`);
   if (revocation.status?.enforced === true) return;
   io.stderr.write(
     "note: this API does not refuse it by itself: that does pratique authorizer --revocations, where it is the first authorizer. Open watches go on until they end there; --remove-grants takes rights away as well.\n",

@@ -1,6 +1,6 @@
-import { nodeReturningAs, returningGroup } from "../../core/returning.ts";
-import { nodeUserPrefix } from "../../core/user.ts";
-import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
+import { nodeReturningAs, returningGroup } from "../../apimachinery/expired-credential.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
+import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
 
 /** A certificate of a node, and an earlier one with another key that is valid too. */
 export interface SecondKey {

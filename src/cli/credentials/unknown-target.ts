@@ -1,10 +1,10 @@
 import type { Client, ResourceRef } from "../../client/client.ts";
 import { recordName } from "../../controllers/credentials/credential-record.ts";
 import { nodes, secrets, serviceAccounts } from "../../controllers/kinds.ts";
-import { StatusError } from "../../core/status.ts";
-import { nodeUserPrefix } from "../../core/user.ts";
-import type { RevocationTarget } from "../../resources/credential-revocation.ts";
-import { issuedCredentials } from "../../resources/issued-credential.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
+import type { RevocationTarget } from "../../apis/credential-revocation.ts";
+import { issuedCredentials } from "../../apis/issued-credential.ts";
 import { tokenSecretName } from "../../trust/token-secret.ts";
 
 interface Sought {

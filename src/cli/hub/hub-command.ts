@@ -10,7 +10,7 @@ export const hubCommand: Command = {
   summary: "Run a hub: a Kubernetes API with its own CA and store, ready for machines to join",
   details: [
     "Everything the hub keeps lies in its data directory. The first start makes a CA and what machines need to join; each start writes admin.kubeconfig there, which has every right and is readable by its owner only.",
-    "SIGINT or SIGTERM lets requests finish and closes the store; a second signal ends the process at once.",
+    "On SIGINT or SIGTERM the hub finishes its requests and closes the store; a second signal ends the process at once.",
   ],
   operands: [],
   options: [
@@ -70,14 +70,14 @@ export const hubCommand: Command = {
       kind: "duration",
       value: "DURATION",
       default: "5m",
-      description: "how long a permission of that service is believed; 0 asks each time",
+      description: "how long allowed decisions of that service are cached; 0 disables the cache",
     },
     {
       name: "authorization-webhook-cache-unauthorized-ttl",
       kind: "duration",
       value: "DURATION",
       default: "30s",
-      description: "how long everything else that it says is believed; 0 asks each time",
+      description: "how long its other decisions are cached; 0 disables the cache",
     },
     {
       name: "authorization-config",
@@ -112,7 +112,7 @@ export const hubCommand: Command = {
       name: "oidc-issuer-url",
       kind: "text",
       value: "URL",
-      description: "an OpenID Connect issuer whose tokens are believed; with --oidc-client-id",
+      description: "an OpenID Connect issuer whose tokens are accepted; with --oidc-client-id",
     },
     {
       name: "oidc-client-id",
@@ -143,7 +143,7 @@ export const hubCommand: Command = {
       name: "oidc-groups-prefix",
       kind: "text",
       value: "PREFIX",
-      description: "stands before each group, such as oidc:, so that nobody outside can name a group of the hub's own",
+      description: "stands before each group, such as oidc:, so that no outside user can name a group of the hub's own",
     },
     {
       name: "oidc-required-claim",
@@ -172,7 +172,7 @@ export const hubCommand: Command = {
       value: "FILE",
       completes: "file",
       description:
-        "a service, in the format of kubeconfig, that is asked who a token belongs to that nobody else knows",
+        "a service, in the format of kubeconfig, that authenticates tokens which no other authenticator knows",
     },
     {
       name: "authentication-token-webhook-version",
@@ -187,7 +187,7 @@ export const hubCommand: Command = {
       kind: "duration",
       value: "DURATION",
       default: "2m",
-      description: "how long what it said of a token is believed",
+      description: "how long TokenReview results are cached",
     },
     {
       name: "cluster-signing-cert-file",
@@ -216,7 +216,7 @@ export const hubCommand: Command = {
       value: "ISSUER",
       default: "https://kubernetes.default.svc",
       description:
-        "who tokens of ServiceAccounts are from; of several, the first one stands in new tokens and all are believed",
+        "who tokens of ServiceAccounts are from; of several, the first one is in new tokens and all are accepted",
     },
     {
       name: "service-account-signing-key-file",
@@ -231,7 +231,7 @@ export const hubCommand: Command = {
       value: "FILE",
       completes: "file",
       description:
-        "further keys whose tokens are believed, public or private, in PEM; may be given several times, for changing the key that signs",
+        "further keys whose tokens are accepted, public or private, in PEM; may be given several times, for changing the key that signs",
     },
     {
       name: "api-audiences",
@@ -264,7 +264,7 @@ export const hubCommand: Command = {
       kind: "boolean",
       default: "false",
       description:
-        "approve also a machine that joins, with another key, under the name of a node whose certificate is good: for fleets that set machines up anew under their old names; any holder of a token can then take the name of any node",
+        "approve also a machine that joins, with another key, under the name of a node whose certificate is good: for fleets that set machines up again under their old names; any holder of a token can then take the name of any node",
     },
     {
       name: "serving-approval",

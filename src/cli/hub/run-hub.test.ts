@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { logEntry } from "../../core/log-entry.ts";
-import type { Hub } from "../../hub/hub.ts";
-import { HubError } from "../../hub/hub-error.ts";
-import type { HubOptions } from "../../hub/hub-options.ts";
+import { logEntry } from "../../apimachinery/log-entry.ts";
+import type { Hub } from "../../server/hub.ts";
+import { HubError } from "../../apimachinery/hub-error.ts";
+import type { HubOptions } from "../../server/hub-options.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, type FakeIoOptions, runLine } from "../../../test/kits/fake-io.ts";
 

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
-import type { Hub } from "../../hub/hub.ts";
-import { HubError } from "../../hub/hub-error.ts";
-import type { HubOptions } from "../../hub/hub-options.ts";
-import { kubeletAddressTypes } from "../../hub/kubelet-address.ts";
+import type { Hub } from "../../server/hub.ts";
+import { HubError } from "../../apimachinery/hub-error.ts";
+import type { HubOptions } from "../../server/hub-options.ts";
+import { kubeletAddressTypes } from "../../kubelet/kubelet-address.ts";
 import { CliError } from "../cli-error.ts";
 import { coloursFor } from "../colours.ts";
 import type { Args } from "../command.ts";
@@ -13,8 +13,8 @@ import { logLine } from "../log-line.ts";
 import { logTo } from "../log-to.ts";
 import { release } from "../release.ts";
 import { tlsSans } from "../tls-sans.ts";
-import { logEntry } from "../../core/log-entry.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { logEntry } from "../../apimachinery/log-entry.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Starts a hub, says how to reach it, and waits for a signal or its end. */
 export async function runHub(args: Args, io: Io): Promise<ExitName> {
@@ -22,7 +22,7 @@ export async function runHub(args: Args, io: Io): Promise<ExitName> {
   const interrupted = io.interrupted();
   const hub = await start(options, io);
   // Said while the hub still starts, the signal counts all the same.
-  if (!interrupted.aborted) sayReady(hub, args, io);
+  if (!interrupted.aborted) printReady(hub, args, io);
   const ended = await Promise.race([hub.stopped.then(() => "stopped", reason), aborted(interrupted)]);
   if (ended === "signal") {
     options.log(
@@ -243,7 +243,7 @@ function inflightFlags(
 }
 
 /** For a person, the next steps as well; in a log of JSON, one line. */
-function sayReady(hub: Hub, args: Args, io: Io): void {
+function printReady(hub: Hub, args: Args, io: Io): void {
   if (args.text("log-format") !== "json") {
     io.stdout.write(welcome(hub, io));
     return;

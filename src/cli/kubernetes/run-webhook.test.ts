@@ -10,7 +10,7 @@ import { fakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock, settled } from "../../../test/kits/fake-clock.ts";
 import { fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
 import type { Client } from "../../client/client.ts";
-import { valueAt } from "../../resources/json-fields.ts";
+import { valueAt } from "../../apis/json-fields.ts";
 
 let dir: string;
 

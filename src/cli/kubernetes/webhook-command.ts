@@ -7,9 +7,9 @@ import { serverOptions } from "../server-options.ts";
 export const webhookCommand: Command = {
   name: "webhook",
   summary:
-    "Guard access requests on any Kubernetes cluster: decisions are stamped, each field is written by whoever may",
+    "Guard access requests on any Kubernetes cluster: decisions are stamped, each field is written by the user who may",
   details: [
-    "Serves the AdmissionReviews of kube-apiserver with what a hub does by itself: a request does not change, decisions carry who made them, nobody decides on a request of their own, sealed fields are written by the controller alone, profiles hand out only what their writer holds.",
+    "Serves the AdmissionReviews of kube-apiserver with what a hub does by itself: a request does not change, decisions carry who made them, a requester cannot decide on its own request, sealed fields are written by the controller alone, profiles hand out only what their writer holds.",
     "kube-apiserver does not say where a request comes from: a profile with sourceNetworks takes no requests there.",
     "Without --tls-cert-file it makes a CA in --cert-dir and serves under it. --register puts that CA into the webhook configurations that `pratique manifests` made; --print-configuration prints them instead.",
   ],

@@ -10,9 +10,10 @@ import { startConnectProxy, type TestProxy } from "../../../test/kits/proxies.ts
 import { parseArguments } from "../parse-arguments.ts";
 import { processIo } from "../process-io.ts";
 import { authorizerCommand } from "./authorizer-command.ts";
-import type { DecidingPolicy, Judgement } from "./deciding-policy.ts";
-import { opaServer } from "./opa-server.ts";
-import { openPolicy } from "./policy-source.ts";
+import type { DecidingPolicy, Judgement } from "../../policy-server/deciding-policy.ts";
+import { opaServer } from "../../policy-server/opa-server.ts";
+import { policySource } from "./policy-flags.ts";
+import { openPolicy } from "../../policy-server/policy-source.ts";
 
 let dir: string;
 let opa: JsonService;
@@ -38,7 +39,7 @@ async function ask(env: Readonly<Record<string, string>>): Promise<Judgement> {
   const line = parseArguments(authorizerCommand, words);
   if (line.kind !== "args") throw new TypeError("these words ask for no help");
   const io = { ...processIo(), env, clock: fakeClock() };
-  const policy = await openPolicy({ args: line.args, io, log: () => undefined });
+  const policy = await openPolicy({ ...policySource(line.args), world: { ...io, log: () => undefined } });
   policies.push(policy);
   return policy.ask({});
 }

@@ -13,7 +13,7 @@ const tested: Operand = {
 /** `pratique policy …`. */
 export const policyCommands: CommandGroup = {
   name: "policy",
-  summary: "Policies in Rego and CEL: try them, test them, and find out whom they would shut out",
+  summary: "Policies in Rego and CEL: try them, test them, and find out which requests they would reject",
   commands: [
     {
       name: "policy eval",
@@ -95,7 +95,7 @@ export const policyCommands: CommandGroup = {
       summary: "Say which recorded requests a proposed chain would decide otherwise",
       details: [
         "Reads audit logs of a hub or of any kube-apiserver, one JSON event on each line, packed with gzip or not, puts each request that was authorized to the chain that the options describe, and counts by user and rule what would be decided otherwise. The exit code is then 8. Nothing is changed anywhere.",
-        "Level Metadata is enough. Whoever was impersonated is asked about, and the right to impersonate as well. A request that is told of in several stages counts once.",
+        "Level Metadata is enough. It checks the impersonated user, and the right to impersonate as well. A request with several stages counts once.",
         "RBAC has the default roles unless --rbac-base says otherwise: give the roles and bindings of the cluster, from the server or a dump, or requests that those allow seem to be refused.",
       ],
       operands: [],

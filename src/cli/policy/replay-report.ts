@@ -1,25 +1,7 @@
-import type { ReplayChange } from "./replay-tally.ts";
-import type { NotReplayed } from "./replayed-requests.ts";
+import type { Replay } from "../../policy-server/replay.ts";
+import type { ReplayChange } from "../../policy-server/replay-tally.ts";
 import { requestText } from "../access/request-text.ts";
 import { textTable } from "../text-table.ts";
-
-/** What came of replaying logs; `-o json` prints it as it is. */
-export interface Replay {
-  readonly requests: number;
-  readonly users: number;
-  readonly first: string;
-  readonly last: string;
-  readonly nowRefused: number;
-  readonly nowAllowed: number;
-  /** Requests on which an authorizer failed; those are refused unless another one allows them. */
-  readonly failed: number;
-  /** Requests of nodes that depend on their pods, and were taken to be decided as before. */
-  readonly asRecorded: number;
-  readonly notReplayed: NotReplayed;
-  /** Changes beyond those that are told apart. */
-  readonly others: Readonly<Record<ReplayChange["change"], number>>;
-  readonly changes: readonly ReplayChange[];
-}
 
 const headings = ["CHANGE", "COUNT", "USER", "REQUEST", "BEFORE", "AFTER"];
 
@@ -49,13 +31,13 @@ function rowOf(change: ReplayChange): readonly string[] {
     String(change.count),
     impersonatedBy === undefined ? user : `${user} (impersonated by ${impersonatedBy})`,
     requestText(asked),
-    said(beforeBy, before) || (change.change === "now refused" ? "allowed" : "refused"),
-    by === "nobody" ? why : said(by, why),
+    answer(beforeBy, before) || (change.change === "now refused" ? "allowed" : "refused"),
+    by === "nobody" ? why : answer(by, why),
   ];
 }
 
 /** Reasons of RBAC begin with its name. */
-function said(by: string, why: string): string {
+function answer(by: string, why: string): string {
   return why.startsWith(`${by}: `) ? why : [by, why].filter((text) => text !== "").join(": ");
 }
 

@@ -1,14 +1,15 @@
-import { kubernetesControllerPolicy } from "../../authz/bootstrap-policy/kubernetes-controllers.ts";
-import type { AuthorizerChain, ChainDecision } from "../../authz/chain.ts";
-import { essentialComponents, essentialPod, type EssentialComponent } from "../../authz/essential-requests.ts";
-import { nodeGraph } from "../../authz/node-graph.ts";
+import { kubernetesControllerPolicy } from "../../authorization/bootstrap-policy/kubernetes-controllers.ts";
+import type { AuthorizerChain, ChainDecision } from "../../authorization/chain.ts";
+import { essentialComponents, essentialPod, type EssentialComponent } from "../../authorization/lockout-check.ts";
+import { nodeGraph } from "../../authorization/node-graph.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
 import { writeResult } from "../output.ts";
-import { proposedChain } from "./proposed-chain.ts";
-import { proposedRbac } from "./proposed-rbac.ts";
+import { proposedChain } from "../../policy-server/proposed-chain.ts";
+import { release } from "../release.ts";
+import { proposedChainOf, proposedRbacOf } from "./policy-flags.ts";
 import { requestText } from "../access/request-text.ts";
 import { textTable } from "../text-table.ts";
 import { verdictText } from "../why/verdict-text.ts";
@@ -35,8 +36,8 @@ export async function runPolicyCheck(args: Args, io: Io): Promise<ExitName> {
   );
   const graph = nodeGraph();
   graph.put(essentialPod);
-  const index = await proposedRbac(args, io, place === "hub" ? [] : kubernetesControllerPolicy());
-  const proposed = await proposedChain({ args, io, index, graph });
+  const index = await proposedRbacOf(args, io, place === "hub" ? [] : kubernetesControllerPolicy());
+  const proposed = await proposedChain({ ...proposedChainOf(args), world: io, release, index, graph });
   try {
     const outage = proposed.webhooks.length > 0 && args.on("outage") ? await proposed.duringOutage() : undefined;
     const answers: Answered[] = [];
@@ -118,7 +119,7 @@ function conclusion(answers: readonly Answered[], names: readonly string[]): str
   const chain = `the chain ${names.filter((name) => name !== "Masters").join(", ")}`;
   const silent = answers.filter(({ unanswered }) => unanswered !== undefined);
   if (refused + lost + silent.length === 0) {
-    return `Nobody is locked out: ${chain} allows all ${answers.length} requests.`;
+    return `No request is locked out: ${chain} allows all ${answers.length} requests.`;
   }
   return [
     ...(silent.length === 0

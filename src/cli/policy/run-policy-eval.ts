@@ -2,12 +2,13 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { openPolicy } from "./policy-source.ts";
-import { readText } from "../read-text.ts";
+import { policySource } from "./policy-flags.ts";
+import { openPolicy } from "../../policy-server/policy-source.ts";
+import { readText } from "../../host/read-text.ts";
 
 /** Prints the value of a policy for one input. @throws CliError */
 export async function runPolicyEval(args: Args, io: Io): Promise<ExitName> {
-  const policy = await openPolicy({ args, io, log: () => undefined });
+  const policy = await openPolicy({ ...policySource(args), world: { ...io, log: () => undefined } });
   try {
     const judgement = await policy.ask(await inputOf(args, io));
     if ("error" in judgement)

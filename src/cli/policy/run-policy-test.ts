@@ -3,7 +3,7 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { policyAt } from "./rego-files.ts";
+import { policyAt } from "../../policy-server/rego-files.ts";
 
 /** Runs the tests of a policy and prints what became of each. @throws CliError usage when there are none */
 export async function runPolicyTest(args: Args, io: Io): Promise<ExitName> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { secrets } from "../../controllers/kinds.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { StatusError } from "../../core/status.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { type CertificateAuthority, createCa } from "../../pki/ca.ts";
 import { generatePrivateKey } from "../../pki/keys.ts";
 import { readTokenSecret, type TokenFacts, tokenSecret } from "../../trust/token-secret.ts";
@@ -107,7 +107,7 @@ describe("pratique token create", () => {
     const here = world({ kubeconfig: kubeconfigText(`https://${host}:6443`, authority.pem) });
     await run(`token create ${given} --print-join-command`, here);
     expect(here.io.err()).toBe(
-      `warning: ${host} leads other machines to themselves; start the hub with --bind-address and --tls-san to let them in\n`,
+      `warning: ${host} leads other machines to themselves; start the hub with --bind-address and --tls-san to make it reachable\n`,
     );
   });
 

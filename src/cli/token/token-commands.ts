@@ -43,7 +43,7 @@ export const tokenCommands: CommandGroup = {
           kind: "list",
           value: "GROUPS",
           description:
-            "groups of whoever uses the token, each beginning with system:bootstrappers: (default system:bootstrappers:kubeadm:default-node-token, where the token may authenticate)",
+            "groups of the user of the token, each beginning with system:bootstrappers: (default system:bootstrappers:kubeadm:default-node-token, where the token may authenticate)",
         },
         {
           name: "description",

@@ -10,7 +10,7 @@ import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { withServer } from "../server-access.ts";
-import { shellWord } from "../../core/shell-word.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Creates a token and prints it, or the command with which a machine joins. */
 export async function tokenCreate(args: Args, io: Io): Promise<ExitName> {
@@ -58,7 +58,7 @@ function warnOfLoopback(config: ResolvedKubeconfig, io: Io): void {
   const { hostname } = new URL(config.server);
   if (hostname === "localhost" || hostname === "[::1]" || (isIP(hostname) === 4 && hostname.startsWith("127."))) {
     io.stderr.write(
-      `warning: ${hostname} leads other machines to themselves; start the hub with --bind-address and --tls-san to let them in\n`,
+      `warning: ${hostname} leads other machines to themselves; start the hub with --bind-address and --tls-san to make it reachable\n`,
     );
   }
 }

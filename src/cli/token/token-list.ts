@@ -1,6 +1,6 @@
 import { secrets } from "../../controllers/kinds.ts";
-import { formatDuration } from "../../core/duration.ts";
-import type { ApiObject } from "../../core/object.ts";
+import { formatDuration } from "../../apimachinery/duration.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { formatToken } from "../../trust/token.ts";
 import { tokenLifetime } from "../../trust/token-rules.ts";
 import { readTokenSecret, tokenIdOfName, tokenSecretNamespace, tokenSecretType } from "../../trust/token-secret.ts";

@@ -1,7 +1,7 @@
-import type { Attributes } from "../../authz/authorizer.ts";
-import { isMistyped, likelyMeant } from "../../authz/likely-meant.ts";
-import { isAboutSigners } from "../../authz/signers.ts";
-import { storedVerbs } from "../../resources/resource.ts";
+import type { Attributes } from "../../authorization/authorizer.ts";
+import { isMistyped, likelyMeant } from "../../authorization/did-you-mean.ts";
+import { isAboutSigners } from "../../authorization/signers.ts";
+import { storedVerbs } from "../../apis/resource.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { kindNamed, type DiscoveredKind } from "./served-kinds.ts";
@@ -56,7 +56,7 @@ export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings
     name,
     path: undefined,
   };
-  const hints = kinds === undefined ? [] : likelyMeant({ ...attributes, user: nobody }, kinds);
+  const hints = kinds === undefined ? [] : likelyMeant({ ...attributes, user: anonymousSubject }, kinds);
   return {
     attributes,
     warnings: [
@@ -78,7 +78,7 @@ function nameWarnings({ plural, subresources }: DiscoveredKind, name: string, su
   return [`${name} is taken as the name of one object; for the part of any give --subresource=${name}`];
 }
 
-const nobody = { username: "", groups: [] };
+const anonymousSubject = { username: "", groups: [] };
 
 interface NamedResource extends Pick<Attributes, "resource" | "group" | "version"> {
   readonly isClusterWide: boolean;

@@ -1,7 +1,7 @@
-import { accessReviewSpec } from "../../authz/access-review-spec.ts";
-import type { Attributes } from "../../authz/authorizer.ts";
-import type { UserInfo } from "../../core/user.ts";
-import type { AccessExplanationStatus } from "../../resources/access-explanation.ts";
+import { accessReviewSpec } from "../../authorization/access-review-spec.ts";
+import type { Attributes } from "../../authorization/authorizer.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
+import type { AccessExplanationStatus } from "../../apis/access-explanation.ts";
 import type { DiscoveredKind } from "./served-kinds.ts";
 
 /** Who said what of an explanation. */
@@ -27,6 +27,6 @@ export interface Question {
 
 /** The spec of a review that asks for it, in the words of the API. */
 export function specOf(action: Omit<Attributes, "user">, user: UserInfo | undefined): object {
-  const { user: _nobody, ...about } = accessReviewSpec({ ...action, user: { username: "", groups: [] } });
+  const { user: _anonymous, ...about } = accessReviewSpec({ ...action, user: { username: "", groups: [] } });
   return user === undefined ? about : accessReviewSpec({ ...action, user });
 }

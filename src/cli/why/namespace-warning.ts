@@ -1,6 +1,6 @@
 import type { Client } from "../../client/client.ts";
-import { StatusError } from "../../core/status.ts";
-import { namespaces } from "../../resources/namespace.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { namespaces } from "../../apis/namespace.ts";
 import type { Args } from "../command.ts";
 
 /**

@@ -1,7 +1,7 @@
-import type { ExplainedGrant, PolicyObject } from "../../authz/explained-grant.ts";
-import { placeOf } from "../../authz/nearest-rights.ts";
-import { whoCan } from "../../authz/who-can.ts";
-import { authenticatedGroup, mastersGroup, unauthenticatedGroup } from "../../core/user.ts";
+import type { ExplainedGrant, PolicyObject } from "../../authorization/explained-grant.ts";
+import { placeOf } from "../../authorization/suggest-bindings.ts";
+import { whoCan } from "../../authorization/who-can.ts";
+import { authenticatedGroup, mastersGroup, unauthenticatedGroup } from "../../apimachinery/user.ts";
 import { askedAction } from "./asked-action.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
@@ -9,7 +9,7 @@ import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
-import { readPolicy } from "../policy/read-policy.ts";
+import { readPolicy } from "../../authorization/rbac-reader.ts";
 import { namespaceWarnings } from "./namespace-warning.ts";
 import { servedKinds } from "./served-kinds.ts";
 import { withServer } from "../server-access.ts";
@@ -34,7 +34,7 @@ export async function whoCanRun(args: Args, io: Io): Promise<ExitName> {
       data: { action: attributes, subjects, notes },
       table: () => {
         const place = attributes.path === undefined ? ` ${placeOf(attributes)}` : "";
-        const none = `RBAC lets nobody do it${place}.\n`;
+        const none = `RBAC allows no subject to do it${place}.\n`;
         return `${subjects.length === 0 ? none : subjectTable(subjects)}\n${notes.map((note) => `${printable(note)}\n`).join("")}`;
       },
     });
@@ -63,7 +63,7 @@ function notesFor(subjects: readonly ExplainedGrant[], unseen: readonly string[]
   const groups = subjects.filter(({ subject }) => subject.kind === "Group").map(({ subject }) => subject.name);
   return [
     `Members of the group ${mastersGroup} may do everything, whatever the roles say.`,
-    "Not seen from here: who is in a group, and whom Node, ABAC, a webhook or AlwaysAllow lets in where the server has them.",
+    "Not seen from here: who is in a group, and whom Node, ABAC, a webhook or AlwaysAllow allows where the server has them.",
     ...(groups.includes(authenticatedGroup) ? [`${authenticatedGroup} is everybody with a credential.`] : []),
     ...(groups.includes(unauthenticatedGroup)
       ? [`${unauthenticatedGroup} is everybody who reaches the server, without a credential.`]

@@ -1,17 +1,13 @@
 import type { Client, ResourceRef } from "../../client/client.ts";
-import { StatusError } from "../../core/status.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import {
   anonymousUser,
   authenticatedGroup,
   serviceAccountUser,
   unauthenticatedGroup,
   type UserInfo,
-} from "../../core/user.ts";
-import {
-  accessExplanations,
-  selfAccessExplanations,
-  type AccessExplanation,
-} from "../../resources/access-explanation.ts";
+} from "../../apimachinery/user.ts";
+import { accessExplanations, selfAccessExplanations, type AccessExplanation } from "../../apis/access-explanation.ts";
 import { askedAction } from "./asked-action.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";

@@ -1,6 +1,6 @@
-import type { ServedKind } from "../../authz/likely-meant.ts";
+import type { ServedKind } from "../../authorization/did-you-mean.ts";
 import type { RemoteClient } from "../../client/remote.ts";
-import { arrayAt, fieldListAt, isFields, isTrueAt, stringAt, stringsAt } from "../../resources/json-fields.ts";
+import { arrayAt, fieldListAt, isFields, isTrueAt, stringAt, stringsAt } from "../../apis/json-fields.ts";
 import { parsedJson } from "../../client/replies.ts";
 
 /** A kind as a server's discovery tells of it. */

@@ -1,17 +1,17 @@
-import type { ChainDecision, TraceStep } from "../../authz/chain.ts";
+import type { ChainDecision, TraceStep } from "../../authorization/chain.ts";
 
 /** Who decided, and why, in words for a table; of a decision with its trace. Whoever allows without a reason has none. */
 export function verdictText({ reason, error, by, trace = [] }: ChainDecision): {
   readonly by: string;
   readonly why: string;
 } {
-  if (by !== undefined) return { by, why: saidBy({ reason, error }).join("; ") };
-  const said = trace.flatMap((step) => saidBy(step).map((text) => withName(step.name, text)));
+  if (by !== undefined) return { by, why: reasonsOf({ reason, error }).join("; ") };
+  const reasons = trace.flatMap((step) => reasonsOf(step).map((text) => withName(step.name, text)));
   const asked = trace.map(({ name }) => name).filter((name) => name !== "Masters");
-  return { by: "nobody", why: said.length > 0 ? said.join("; ") : `no opinion of ${asked.join(", ")}` };
+  return { by: "nobody", why: reasons.length > 0 ? reasons.join("; ") : `no opinion of ${asked.join(", ")}` };
 }
 
-function saidBy({
+function reasonsOf({
   reason,
   error,
 }: {

@@ -43,7 +43,7 @@ const placeOptions: readonly Option[] = [
 /** `pratique why`. */
 export const whyCommand: Command = {
   name: "why",
-  summary: "Say why somebody may do something, or may not, and what is missing",
+  summary: "Say why a user may do something, or may not, and what is missing",
   details: [
     "A hub answers with the trace of the very chain that decides: each authorizer with its verdict, the binding, role and rule that allow it; for a refusal what comes nearest, and the commands that add exactly the missing right. About others that needs the right to create accessexplanations, which ClusterRole pratique:access-explainer holds; about oneself nothing.",
     "Any other Kubernetes is asked with a SubjectAccessReview. Where you may read roles and bindings, the binding or the nearest right is worked out here, and said so.",
@@ -82,7 +82,7 @@ export const whoCanCommand: Command = {
   name: "who-can",
   summary: "List who may do something, through which binding and role",
   details: [
-    "Works out from the roles and bindings of the server whom RBAC lets do it; it needs the right to list them. What else lets people in cannot be seen from there, and is said below the table.",
+    "Works out from the roles and bindings of the server whom RBAC lets do it; it needs the right to list them. What else allows a user cannot be seen from there; a note below the table says so.",
   ],
   operands,
   options: [...placeOptions, outputOption, ...serverOptions],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Attributes } from "../../authz/authorizer.ts";
-import { forbiddenRequest } from "../../authz/forbidden-text.ts";
-import { StatusError } from "../../core/status.ts";
+import type { Attributes } from "../../authorization/authorizer.ts";
+import { forbiddenRequest } from "../../authorization/forbidden-text.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 import { whyHint } from "./why-hint.ts";
 
 const asked: Attributes = {

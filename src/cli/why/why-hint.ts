@@ -1,5 +1,5 @@
-import { shellWord } from "../../core/shell-word.ts";
-import type { StatusError } from "../../core/status.ts";
+import { shellWord } from "../../apimachinery/shell-word.ts";
+import type { StatusError } from "../../apimachinery/status.ts";
 
 /** The options of a command line that are texts. */
 export interface GivenTexts {

@@ -41,7 +41,7 @@ describe("an explanation for people", () => {
       "AUTHORIZER       VERDICT      MS     WHY",
       "team (Webhook)   no opinion   123    ERROR: down",
       "RBAC             no opinion   0.00   a; b",
-      "Nobody allowed it, and what nobody allows is refused.",
+      "No authorizer allowed it, and a request that no authorizer allows is denied.",
       "",
       "Nothing comes near: no right that was looked at lacks only one thing.",
       "",

@@ -1,7 +1,7 @@
-import type { Attributes } from "../../authz/authorizer.ts";
-import { placeOf } from "../../authz/nearest-rights.ts";
-import type { UserInfo } from "../../core/user.ts";
-import type { AccessExplanationStatus, ExplainedObject } from "../../resources/access-explanation.ts";
+import type { Attributes } from "../../authorization/authorizer.ts";
+import { placeOf } from "../../authorization/suggest-bindings.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
+import type { AccessExplanationStatus, ExplainedObject } from "../../apis/access-explanation.ts";
 import type { Explained } from "./explained.ts";
 import { printable } from "../printable.ts";
 import { textTable } from "../text-table.ts";
@@ -54,8 +54,8 @@ function chainText({ authorizers = [], allowed, denied }: AccessExplanationStatu
   if (authorizers.length === 0) return "";
   const timed = authorizers.some(({ ms }) => ms !== undefined);
   // It stands before every chain and has nothing to say about most.
-  const told = authorizers.filter(({ type, verdict }) => type !== "Masters" || verdict !== "noOpinion");
-  const rows = told.map(({ name, type = name, verdict, ms, reason, error, note }) => [
+  const reported = authorizers.filter(({ type, verdict }) => type !== "Masters" || verdict !== "noOpinion");
+  const rows = reported.map(({ name, type = name, verdict, ms, reason, error, note }) => [
     type === name ? name : `${name} (${type})`,
     verdicts[verdict] ?? verdict,
     ...(timed ? [ms === undefined ? "" : ms < 10 ? ms.toFixed(2) : String(Math.round(ms))] : []),
@@ -64,8 +64,10 @@ function chainText({ authorizers = [], allowed, denied }: AccessExplanationStatu
       .join(" — "),
   ]);
   const table = textTable({ headings: ["AUTHORIZER", "VERDICT", ...(timed ? ["MS"] : []), "WHY"], rows });
-  const isNobody = !allowed && denied !== true && told.length > 1;
-  return isNobody ? `${table}${escaped(["Nobody allowed it, and what nobody allows is refused."])}` : table;
+  const isNotAllowed = !allowed && denied !== true && reported.length > 1;
+  return isNotAllowed
+    ? `${table}${escaped(["No authorizer allowed it, and a request that no authorizer allows is denied."])}`
+    : table;
 }
 
 function grantLines({ status: { grant } }: WhyShown): readonly string[] {
@@ -87,7 +89,7 @@ function nearestLines({ status: { allowed, nearest = [] }, source }: WhyShown): 
 
 function toAllowLines({ status: { allowed, toAllow = [] }, user }: WhyShown): readonly string[] {
   if (allowed || toAllow.length === 0) return [];
-  const who = user === undefined ? " (for somebody who may change roles)" : "";
+  const who = user === undefined ? " (for a user who may change roles)" : "";
   const what = toAllow.every((line) => line.includes("kubectl create ")) ? "exactly this, and nothing else" : "this";
   return [`To allow ${what}${who}:`, ...toAllow.map((line) => `  ${line}`)];
 }

@@ -1,6 +1,6 @@
-import type { ApiObject, ObjectKey, OwnerReference } from "../../core/object.ts";
-import type { AccessProfile } from "../../resources/access-profile.ts";
-import { accessRequests, requestLabel, type AccessRequest } from "../../resources/access-request.ts";
+import type { ApiObject, ObjectKey, OwnerReference } from "../../apimachinery/object.ts";
+import type { AccessProfile } from "../../apis/access-profile.ts";
+import { accessRequests, requestLabel, type AccessRequest } from "../../apis/access-request.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { clusterRoleBindings, roleBindings, roles } from "../kinds.ts";
 

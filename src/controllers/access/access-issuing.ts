@@ -1,9 +1,9 @@
 import { createOrGet, hasReason } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import type { Reason } from "../../core/reasons.ts";
-import { profileDefaults, type AccessProfile } from "../../resources/access-profile.ts";
-import { readKey, sealBinding, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import type { Reason } from "../../apimachinery/reasons.ts";
+import { profileDefaults, type AccessProfile } from "../../apis/access-profile.ts";
+import { readKey, sealBinding, type AccessRequest, type AccessRequestStatus } from "../../apis/access-request.ts";
 import { sealAnswer } from "../../trust/seal.ts";
 import { tokenSecret, tokenSecretName } from "../../trust/token-secret.ts";
 import { formatToken, generateToken, type BootstrapToken } from "../../trust/token.ts";
@@ -64,7 +64,7 @@ export async function answered(
     ...(bootstrap === undefined ? {} : { bootstrapToken: formatToken(bootstrap) }),
   };
   const sealed = await sealAnswer(key, answer, { binding: sealBinding(request), random: options.random });
-  const said = [
+  const text = [
     isApproved,
     condition("Issued", "Issued", `account ${namespace}/${request.metadata.name}, profile ${profile.metadata.name}`),
   ];
@@ -79,7 +79,7 @@ export async function answered(
       uid: account.metadata.uid ?? "",
       ...(bootstrap === undefined ? {} : { bootstrapSecret: tokenSecretName(bootstrap.id) }),
     },
-    conditions: withConditions({ request, now }, said),
+    conditions: withConditions({ request, now }, text),
   };
 }
 

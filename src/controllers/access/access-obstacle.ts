@@ -1,11 +1,11 @@
-import { findCondition } from "../../core/conditions.ts";
-import type { Condition } from "../../core/object.ts";
-import { reasons, type Reason } from "../../core/reasons.ts";
-import { StatusError } from "../../core/status.ts";
-import type { AccessProfile } from "../../resources/access-profile.ts";
-import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import { reasons, type Reason } from "../../apimachinery/reasons.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import type { AccessProfile } from "../../apis/access-profile.ts";
+import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../apis/access-request.ts";
 import { hasReason, isTerminating } from "../../client/api-errors.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Report } from "../report.ts";
 
 /** Why nothing can be issued, in the words of the condition `Issued`. */
 export interface Obstacle {
@@ -74,7 +74,7 @@ export function waitsFor({ status = {} }: AccessRequest, plural: string): boolea
 }
 
 /** The report that goes with the obstacle. */
-export function obstacleReport(request: AccessRequest, { reason, message }: Obstacle): Told {
+export function obstacleReport(request: AccessRequest, { reason, message }: Obstacle): Report {
   return {
     reason,
     about: referenceTo(accessRequests, request),
@@ -84,20 +84,20 @@ export function obstacleReport(request: AccessRequest, { reason, message }: Obst
 }
 
 /** What is to be reported of a request whose status was this and is now that: each condition that has come to hold, or holds for another reason. */
-export function accessReports(request: AccessRequest, next: AccessRequestStatus): readonly Told[] {
+export function accessReports(request: AccessRequest, next: AccessRequestStatus): readonly Report[] {
   const before = request.status?.conditions ?? [];
   const about = referenceTo(accessRequests, request);
-  return (next.conditions ?? []).flatMap((condition): readonly Told[] => {
+  return (next.conditions ?? []).flatMap((condition): readonly Report[] => {
     const known = findCondition(before, condition.type);
     const reason = reportedAs(condition);
     // A request may be over before it is superseded: its condition holds already, because its token had ended.
     if (reason === undefined || (known !== undefined && reportedAs(known) === reason)) return [];
-    const message = `${told[reason]}${condition.message === "" ? "" : `: ${condition.message}`}`;
+    const message = `${reportedTexts[reason]}${condition.message === "" ? "" : `: ${condition.message}`}`;
     return [{ reason, about, message, details: whoOf(next) }];
   });
 }
 
-const told = {
+const reportedTexts = {
   AccessRequestApproved: "access request approved",
   AccessRequestDenied: "access request denied",
   AccessRequestExpired: "access request expired",
@@ -107,7 +107,7 @@ const told = {
   RecoveryNotApproved: "not approved automatically",
 } as const satisfies Partial<Record<Reason, string>>;
 
-const reportOf: Readonly<Record<string, keyof typeof told>> = {
+const reportOf: Readonly<Record<string, keyof typeof reportedTexts>> = {
   Approved: "AccessRequestApproved",
   Issued: "AccessGranted",
   Denied: "AccessRequestDenied",
@@ -118,14 +118,14 @@ const reportOf: Readonly<Record<string, keyof typeof told>> = {
   Returning: "RecoveryNotApproved",
 };
 
-function reportedAs({ type, status, reason = "" }: Condition): keyof typeof told | undefined {
+function reportedAs({ type, status, reason = "" }: Condition): keyof typeof reportedTexts | undefined {
   if (status !== "True") return undefined;
   const key = type === "Expired" ? `${type} ${reason}` : type;
   return Object.hasOwn(reportOf, key) ? reportOf[key] : undefined;
 }
 
 /** Who decided last, on which key, and why. */
-function whoOf({ decisions = [], fingerprint, evidence }: AccessRequestStatus = {}): NonNullable<Told["details"]> {
+function whoOf({ decisions = [], fingerprint, evidence }: AccessRequestStatus = {}): NonNullable<Report["details"]> {
   const last = decisions.at(-1);
   return { user: last?.user, fingerprint, why: last?.reason, address: evidence?.sourceAddress };
 }

@@ -1,7 +1,7 @@
-import { rfc3339 } from "../../core/clock.ts";
-import { setCondition } from "../../core/conditions.ts";
-import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
-import type { Reason } from "../../core/reasons.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
+import type { Reason } from "../../apimachinery/reasons.ts";
 import {
   defaultConflictCondition,
   defaultProfileAnnotation,
@@ -9,7 +9,7 @@ import {
   profileCondition,
   type AccessProfile,
   type AccessRole,
-} from "../../resources/access-profile.ts";
+} from "../../apis/access-profile.ts";
 
 /** What a profile may name, as it is now. */
 export interface ProfileSurroundings {

@@ -1,18 +1,18 @@
 import { keyOf } from "../../client/object-key.ts";
 import type { Change } from "../../client/object-store.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import {
   accessProfiles,
   defaultConflictCondition,
   isMarkedDefault,
   type AccessProfile,
-} from "../../resources/access-profile.ts";
-import { isConditionTrue } from "../../core/conditions.ts";
+} from "../../apis/access-profile.ts";
+import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import { done, retryOn, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 import { defaultConflict, profileConditions, profileState } from "./access-profile-policy.ts";
 
 const serviceAccount = "access-request-controller";
@@ -55,7 +55,7 @@ export function accessProfile(options: AccessProfileOptions): Controller {
     }
     const because = { reason, about, message: `profile grants nothing: ${message}` };
     const isNew = conflict !== undefined && !isConditionTrue(profile.status?.conditions, defaultConflictCondition);
-    return { kind: "blocked", because, again: "woken", ...(isNew ? { tell: [{ ...conflict, about }] } : {}) };
+    return { kind: "blocked", because, again: "woken", ...(isNew ? { reports: [{ ...conflict, about }] } : {}) };
   }
 
   const naming = (holds: (spec: AccessProfile["spec"]) => boolean): readonly ObjectKey[] =>

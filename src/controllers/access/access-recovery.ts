@@ -1,7 +1,7 @@
-import { findCondition, isConditionTrue } from "../../core/conditions.ts";
-import type { AccessProfile } from "../../resources/access-profile.ts";
-import type { AccessEvidence, AccessRequest } from "../../resources/access-request.ts";
-import type { RecoveryTerms } from "../../resources/recovery-terms.ts";
+import { findCondition, isConditionTrue } from "../../apimachinery/conditions.ts";
+import type { AccessProfile } from "../../apis/access-profile.ts";
+import type { AccessEvidence, AccessRequest } from "../../apis/access-request.ts";
+import type { RecoveryTerms } from "../../apis/recovery-terms.ts";
 import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 
 /** On a request that was approved because its machine had been let in before. */
@@ -62,21 +62,21 @@ export function accessRecovery(view: AccessRecoveryView): AccessRecovery | undef
   const last = grantedAmong(ofProfile).at(-1);
   if (last === undefined) return undefined;
   const why =
-    objection(view) ?? (terms === undefined ? `profile ${profile.metadata.name} lets nobody` : refusal(terms));
+    objection(view) ?? (terms === undefined ? `profile ${profile.metadata.name} recovers no machine` : refusal(terms));
   return why === undefined
     ? {
         kind: "approve",
-        reason: `it was let in before as ${last.metadata.name}, and profile ${profile.metadata.name} lets it come back`,
+        reason: `it was approved before as ${last.metadata.name}, and profile ${profile.metadata.name} lets it come back`,
       }
     : {
         kind: "wait",
-        message: `it was let in before as ${last.metadata.name}, and is not let in again by itself: ${why}`,
+        message: `it was approved before as ${last.metadata.name}, and is not approved again automatically: ${why}`,
       };
 
   function refusal(recovery: RecoveryTerms): string | undefined {
     // Whoever was let in several times must have lost all of it.
     const ended = Math.max(...grantedAmong(ofProfile).map((one) => endOf(one, view)));
-    if (ended > now) return "what it was given then is still good, so somebody else may hold its key";
+    if (ended > now) return "its earlier credential is still valid, so another machine may hold its key";
     const recoveries = ofProfile.flatMap(({ status }) => {
       const found = findCondition(status?.conditions, recoveredCondition);
       return found?.lastTransitionTime === undefined ? [] : [Date.parse(found.lastTransitionTime)];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { accessObject, accessProfile, newAccessKey } from "../../../test/kits/access-object.ts";
-import type { AccessProfile } from "../../resources/access-profile.ts";
-import type { AccessDecision, AccessRequest, AccessRequestStatus } from "../../resources/access-request.ts";
+import type { AccessProfile } from "../../apis/access-profile.ts";
+import type { AccessDecision, AccessRequest, AccessRequestStatus } from "../../apis/access-request.ts";
 import { accessStep, profileFor, type AccessStep, type AccessView } from "./access-request-policy.ts";
 
 const created = "2026-01-01T00:00:00Z";
@@ -48,9 +48,9 @@ describe("a request that no approver has decided", () => {
   it("is told that its profile does not exist, until it does, and waits meanwhile", () => {
     const first = step(request(), { profile: undefined });
     expect([first.kind, conditionsIn(first)]).toEqual(["write", ["ProfileExists=False NoProfile"]]);
-    const told = request("status" in first ? first.status : {});
-    expect(step(told, { profile: undefined })).toMatchObject({ kind: "wait", afterMs: day - second });
-    const found = step(told);
+    const reported = request("status" in first ? first.status : {});
+    expect(step(reported, { profile: undefined })).toMatchObject({ kind: "wait", afterMs: day - second });
+    const found = step(reported);
     expect([found.kind, conditionsIn(found)]).toEqual(["write", ["ProfileExists=True ProfileFound"]]);
     expect(step(request("status" in found ? found.status : {}))).toMatchObject({ kind: "wait" });
   });

@@ -1,19 +1,14 @@
-import { setCondition } from "../../core/conditions.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import type { Condition } from "../../core/object.ts";
-import {
-  decidedProfile,
-  isMarkedDefault,
-  profileDefaults,
-  type AccessProfile,
-} from "../../resources/access-profile.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import { decidedProfile, isMarkedDefault, profileDefaults, type AccessProfile } from "../../apis/access-profile.ts";
 import {
   readKey,
   type AccessRequest,
   type AccessRequestStatus,
   profileExistsCondition,
-} from "../../resources/access-request.ts";
-import { accessRulesBudget, compileAccessRule } from "../../resources/access-rule.ts";
+} from "../../apis/access-request.ts";
+import { accessRulesBudget, compileAccessRule } from "../../apis/access-rule.ts";
 import { accessRecovery, recoveredCondition, returningEvidence, type AccessRecoveryView } from "./access-recovery.ts";
 import { provesPossession } from "../../trust/possession.ts";
 
@@ -112,7 +107,8 @@ function accepted(view: AccessView, status: AccessRequestStatus): AccessStep {
     const over = condition("Expired", "TokenExpired", "the token that was sealed has ended");
     return { kind: "write", status: { ...rest, conditions: withConditions(view, [over]) } };
   }
-  if (holds(status, "Expired")) return wait("its token has ended; a machine that still needs access asks anew");
+  if (holds(status, "Expired"))
+    return wait("its token has ended; a machine that still needs access creates a new request");
   if (view.profile === undefined) {
     const why = "it names no profile that exists, and none is marked as default; make one, or ask for another";
     return written(view, notIssued("NoProfile", why));
@@ -120,7 +116,7 @@ function accepted(view: AccessView, status: AccessRequestStatus): AccessStep {
   const unlike = otherThanDecided(view.profile, status);
   if (unlike === "older") return wait("the profile that was decided on has not been seen yet");
   if (unlike === "other") {
-    const why = `profile ${view.profile.metadata.name} is not what it was when the request was approved; revoke the request, and let the machine ask anew`;
+    const why = `profile ${view.profile.metadata.name} is not what it was when the request was approved; revoke the request, and let the machine create a new request`;
     return written(view, notIssued("ProfileChanged", why));
   }
   return { kind: "issue", profile: view.profile };
@@ -231,7 +227,7 @@ const none: readonly Condition[] = [];
 function written(view: AccessView, ...conditions: readonly Condition[]): AccessStep {
   const status = view.request.status ?? {};
   const next = withConditions(view, conditions);
-  if (next === (status.conditions ?? none)) return wait("it was told why");
+  if (next === (status.conditions ?? none)) return wait("the reason is in its status");
   return { kind: "write", status: { ...status, conditions: next } };
 }
 

@@ -1,17 +1,17 @@
 import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import type { Reader } from "../../client/object-store.ts";
-import type { Clock, RandomBytes } from "../../core/clock.ts";
-import { isConditionTrue } from "../../core/conditions.ts";
-import { jsonEqual } from "../../core/equal.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { serviceAccountUser } from "../../core/user.ts";
-import { accessProfiles, type AccessProfile } from "../../resources/access-profile.ts";
-import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../resources/access-request.ts";
+import type { Clock, RandomBytes } from "../../apimachinery/clock.ts";
+import { isConditionTrue } from "../../apimachinery/conditions.ts";
+import { jsonEqual } from "../../apimachinery/equal.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { serviceAccountUser } from "../../apimachinery/user.ts";
+import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts";
+import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../apis/access-request.ts";
 import { done, retryOn, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import type { Told } from "../told.ts";
+import type { Report } from "../report.ts";
 import { isMadeFor } from "./access-grant.ts";
 import { answered, type Issuing } from "./access-issuing.ts";
 import { accessReports, obstacleIn, obstacleReport, waitsFor } from "./access-obstacle.ts";
@@ -84,7 +84,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
     switch (step.kind) {
       case "wait":
         if (step.afterMs !== undefined) return { kind: "requeue", afterMs: step.afterMs, why: step.why };
-        return stands(request, request.status ?? {});
+        return statusOutcome(request, request.status ?? {});
       case "write":
         return write(client, request, step.status);
       case "close":
@@ -97,7 +97,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
         const superseded = await supersede({ client, requests, now: options.clock.now(), withdraw }, request);
         // By itself: whatever fails after it, this has happened, and no later look would find it to report.
         if (superseded !== undefined) {
-          return { kind: "requeue", afterMs: 0, why: "an earlier access was removed", tell: superseded };
+          return { kind: "requeue", afterMs: 0, why: "an earlier access was removed", reports: superseded };
         }
         const status = await answered({ client, options, isBound, hasRole }, request, step.profile);
         return writeOrTakeBack(request, status);
@@ -145,35 +145,35 @@ interface Superseding {
 async function supersede(
   { client, requests, now, withdraw }: Superseding,
   request: AccessRequest,
-): Promise<readonly Told[] | undefined> {
+): Promise<readonly Report[] | undefined> {
   if (!isConditionTrue(request.status?.conditions, recoveredCondition)) return undefined;
   for (const earlier of othersOfKey(requests.list() as readonly AccessRequest[], request)) {
     const { accepted, grant, decisions = [] } = earlier.status ?? {};
     const ours = request.status?.decisions?.at(-1)?.profile?.name;
     if (accepted !== true || grant === undefined || decisions.at(-1)?.profile?.name !== ours) continue;
     await withdraw(earlier);
-    const { tell = [] } = await write(client, earlier, supersededStatus(earlier, { by: request, now }));
-    return tell;
+    const { reports = [] } = await write(client, earlier, supersededStatus(earlier, { by: request, now }));
+    return reports;
   }
   return undefined;
 }
 
 /** Writes a status that is another one, and reports what it says anew. */
 async function write(client: Client, request: AccessRequest, status: AccessRequestStatus): Promise<Outcome> {
-  const tell = accessReports(request, status);
+  const reports = accessReports(request, status);
   if (!jsonEqual(status, request.status)) {
     await client.update(accessRequests, { ...request, status }, { subresource: "status" });
   }
-  return stands(request, status, tell);
+  return statusOutcome(request, status, reports);
 }
 
 /** Where a request stands after this look: blocked while it is approved and cannot be answered. */
-function stands(request: AccessRequest, status: AccessRequestStatus, tell: readonly Told[] = []): Outcome {
+function statusOutcome(request: AccessRequest, status: AccessRequestStatus, reports: readonly Report[] = []): Outcome {
   const obstacle = obstacleIn(status);
-  if (obstacle === undefined) return { kind: "done", tell };
+  if (obstacle === undefined) return { kind: "done", reports };
   // What the API refuses may be allowed later, and nothing tells when.
   const again = obstacle.reason === "IssuingFailed" ? "paused" : "woken";
-  return { kind: "blocked", because: obstacleReport({ ...request, status }, obstacle), again, tell };
+  return { kind: "blocked", because: obstacleReport({ ...request, status }, obstacle), again, reports };
 }
 
 /** Whether a binding names the account, which need not be there. */

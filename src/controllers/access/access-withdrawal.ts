@@ -1,7 +1,7 @@
 import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { requestLabel, type AccessRequest } from "../../resources/access-request.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { requestLabel, type AccessRequest } from "../../apis/access-request.ts";
 import { tokenSecretNamespace } from "../../trust/token-secret.ts";
 import { accountKey, grantPrefix, isMadeFor } from "./access-grant.ts";
 import { clusterRoleBindings, roleBindings, roles, secrets, serviceAccounts } from "../kinds.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Condition } from "../../core/object.ts";
+import type { Condition } from "../../apimachinery/object.ts";
 import { noSubjectAltNames } from "../../pki/subject-alt-name.ts";
 import type { CsrFacts } from "../../pki/signers.ts";
 import { accessReviewOf, isAllowed, isUndecided, recognisersOf } from "./csr-approving-policy.ts";

@@ -1,6 +1,6 @@
-import type { ApiObject, Condition } from "../../core/object.ts";
-import { dnsSubdomainProblems } from "../../core/names.ts";
-import { nodeUserPrefix } from "../../core/user.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import { isClientKubelet } from "../../pki/signers.ts";
 import type { CsrFacts } from "../../pki/signers.ts";
 import { hasCondition } from "./csr-view.ts";

@@ -1,9 +1,9 @@
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { nodeReturningAs } from "../../core/returning.ts";
-import type { UserInfo } from "../../core/user.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
 import { CsrError } from "../../pki/csr.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { signerChecks } from "../../pki/signers.ts";
@@ -25,17 +25,17 @@ import { nameInUseMessage, nameInUseReason, unchangedMessage, withNameInUse } fr
 import { wantedNodeName, type NodeNameClaims, type NodeNameHolder, type WantedNodeName } from "./node-name-claims.ts";
 import { isUserRevoked } from "./revoked-user.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 import {
   clonedRequester,
-  leftToPeople,
+  manualApproval,
   lookAgainMs,
   notAllowed,
   revokedRequester,
   revokedUser,
   withoutAbstention,
   type Abstention,
-} from "./left-to-people.ts";
+} from "./manual-approval.ts";
 
 const serviceAccount = "certificate-controller";
 
@@ -99,7 +99,7 @@ export function csrApproving(options: CsrApprovingOptions): Controller {
       csr.signerName === nodeSigner && nodeReturningAs(csr.requester) === undefined
         ? { client, clock: options.clock }
         : undefined;
-    return leftToPeople(marking, object, abstention);
+    return manualApproval(marking, object, abstention);
   }
 
   /** Nothing is awaited between the look at the name and its reservation, which stays until the approval is known to be written or not. */

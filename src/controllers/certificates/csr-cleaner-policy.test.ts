@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { rfc3339 } from "../../core/clock.ts";
-import type { ApiObject } from "../../core/object.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { staleReason } from "./csr-cleaner-policy.ts";
 
 const now = Date.UTC(2026, 10, 21);

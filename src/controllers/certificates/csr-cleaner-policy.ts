@@ -1,5 +1,5 @@
-import type { ApiObject } from "../../core/object.ts";
-import { waitingConditions } from "../../resources/csr-waiting.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { waitingConditions } from "../../apis/csr-waiting.ts";
 import { csrView } from "./csr-view.ts";
 
 const decidedMs = 3_600_000;

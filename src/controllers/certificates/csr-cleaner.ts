@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { decodePem } from "../../pki/pem.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";

@@ -1,13 +1,13 @@
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
-import type { Reason } from "../../core/reasons.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
+import type { Reason } from "../../apimachinery/reasons.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
-import { csrDeciderOf } from "../../resources/certificate-signing-request.ts";
+import { csrDeciderOf } from "../../apis/certificate-signing-request.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { isRecent, referenceTo, type Told } from "../told.ts";
+import { isRecent, referenceTo, type Report } from "../report.ts";
 import { csrView } from "./csr-view.ts";
 
 const serviceAccount = "certificate-controller";
@@ -38,11 +38,11 @@ export function csrDecisions({ informers, clock, parse }: CsrDecisionsOptions): 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const object = csrs.get(key);
     if (object === undefined) return done;
-    const tell = csrView(object)
+    const reports = csrView(object)
       .conditions.filter(({ type, status }) => Object.hasOwn(reasonOf, type) && status === "True")
       .filter(({ lastUpdateTime }) => isRecent(lastUpdateTime ?? object.metadata.creationTimestamp, clock.now()))
       .map((condition) => decisionReport(object, condition, parse));
-    return { kind: "done", tell };
+    return { kind: "done", reports };
   }
 
   return {
@@ -54,7 +54,7 @@ export function csrDecisions({ informers, clock, parse }: CsrDecisionsOptions): 
   };
 }
 
-function decisionReport(object: ApiObject, condition: Condition, parse: CsrDecisionsOptions["parse"]): Told {
+function decisionReport(object: ApiObject, condition: Condition, parse: CsrDecisionsOptions["parse"]): Report {
   const { type, message = "" } = condition;
   const csr = csrView(object);
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { IssuedCredential } from "../../resources/issued-credential.ts";
-import type { RecoveryPolicy } from "../../resources/recovery-policy.ts";
+import type { IssuedCredential } from "../../apis/issued-credential.ts";
+import type { RecoveryPolicy } from "../../apis/recovery-policy.ts";
 import { recoveriesOf, returningStep, type ReturningView } from "./csr-recovering-policy.ts";
 
 const now = Date.UTC(2026, 10, 21);
@@ -21,7 +21,7 @@ function policy(name: string, spec: RecoveryPolicy["spec"]): RecoveryPolicy {
 function step(view: Partial<ReturningView> = {}): string {
   const found = returningStep({
     node: "system:node:edge-1",
-    standing: "newest",
+    credentialStatus: "newest",
     record,
     asking: { notAfter: "2026-11-20T00:00:00Z" },
     policies: [policy("edge", { nodeNames: ["edge-*"] })],
@@ -36,10 +36,10 @@ function step(view: Partial<ReturningView> = {}): string {
 describe("a machine that comes back", () => {
   test.each<[string, Partial<ReturningView>]>([
     ["approve by edge", {}],
-    ["approve by edge", { standing: "superseded" }],
-    ["approve by edge", { standing: "repeated" }],
-    ["Cloned", { standing: "cloned" }],
-    ["NoRecord", { standing: "unknown" }],
+    ["approve by edge", { credentialStatus: "superseded" }],
+    ["approve by edge", { credentialStatus: "repeated" }],
+    ["Cloned", { credentialStatus: "cloned" }],
+    ["NoRecord", { credentialStatus: "unknown" }],
     ["NoRecord", { record: undefined }],
     ["NoRecord", { asking: undefined }],
     ["NoPolicy", { policies: [] }],
@@ -69,7 +69,7 @@ describe("a machine that comes back", () => {
     ];
     const found = returningStep({
       node: "system:node:edge-1",
-      standing: "newest",
+      credentialStatus: "newest",
       record,
       asking: { notAfter: "2026-11-20T00:00:00Z" },
       policies,
@@ -78,7 +78,7 @@ describe("a machine that comes back", () => {
       now,
     });
     expect(found.message).toBe(
-      "system:node:edge-1 comes back; RecoveryPolicy a does not let it in by itself: it ended at 2026-11-20T00:00:00Z, which is more than 60s ago; RecoveryPolicy b does not let it in by itself: it comes from 10.0.0.1, which is in none of the allowed networks; known since 2025-01-01T00:00:00Z, 7 issued, last seen 2026-11-01T00:00:00Z",
+      "system:node:edge-1 comes back; RecoveryPolicy a does not approve it automatically: it ended at 2026-11-20T00:00:00Z, which is more than 60s ago; RecoveryPolicy b does not approve it automatically: it comes from 10.0.0.1, which is in none of the allowed networks; known since 2025-01-01T00:00:00Z, 7 issued, last seen 2026-11-01T00:00:00Z",
     );
   });
 

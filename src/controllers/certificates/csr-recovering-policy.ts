@@ -1,7 +1,7 @@
-import { nodeUserPrefix } from "../../core/user.ts";
-import type { CredentialIssue, IssuedCredential } from "../../resources/issued-credential.ts";
-import type { RecoveryPolicy } from "../../resources/recovery-policy.ts";
-import type { CredentialStanding } from "../credentials/credential-standing.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
+import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
+import type { RecoveryPolicy } from "../../apis/recovery-policy.ts";
+import type { CredentialStatus } from "../credentials/credential-status.ts";
 import { matchesNodePattern } from "./node-pattern.ts";
 import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 
@@ -9,7 +9,7 @@ import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 export interface ReturningView {
   /** The user name of the node. */
   readonly node: string;
-  readonly standing: CredentialStanding;
+  readonly credentialStatus: CredentialStatus;
   readonly record: IssuedCredential | undefined;
   /** The certificate that has expired. */
   readonly asking: CredentialIssue | undefined;
@@ -28,13 +28,13 @@ export type ReturningStep =
 
 /** Decides. It never denies: whoever proves the key of a machine that was let in once is for a person to judge. */
 export function returningStep(view: ReturningView): ReturningStep {
-  const { node, record, asking, standing } = view;
+  const { node, record, asking, credentialStatus } = view;
   const name = node.slice(nodeUserPrefix.length);
-  if (standing === "unknown" || record === undefined || asking === undefined) {
+  if (credentialStatus === "unknown" || record === undefined || asking === undefined) {
     return wait("NoRecord", `${node} comes back with a certificate of which this hub has no record`);
   }
   const history = historyOf(record);
-  if (standing === "cloned") {
+  if (credentialStatus === "cloned") {
     return wait("Cloned", `${node} comes back with a certificate after which a later one is in use; ${history}`);
   }
   const matching = view.policies
@@ -52,7 +52,7 @@ export function returningStep(view: ReturningView): ReturningStep {
     if (refusal === undefined) {
       return { kind: "approve", policy, message: `${node} comes back within RecoveryPolicy ${policy}; ${history}` };
     }
-    refusals.push(`RecoveryPolicy ${policy} does not let it in by itself: ${refusal}`);
+    refusals.push(`RecoveryPolicy ${policy} does not approve it automatically: ${refusal}`);
   }
   return wait("OutsidePolicy", `${node} comes back; ${refusals.join("; ")}; ${history}`);
 }

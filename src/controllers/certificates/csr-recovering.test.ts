@@ -2,17 +2,17 @@ import { expect, test } from "vitest";
 import { controllerBench, type ControllerBench } from "../../../test/kits/controller-bench.ts";
 import { csrObject } from "../../../test/kits/csr-object.ts";
 import type { ResourceRef } from "../../client/client.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { stringAt } from "../../resources/json-fields.ts";
-import { nodeUserPrefix } from "../../core/user.ts";
-import { returningGroup, returningUser } from "../../core/returning.ts";
-import { conflict, StatusError } from "../../core/status.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { stringAt } from "../../apis/json-fields.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
+import { returningGroup, returningUser } from "../../apimachinery/expired-credential.ts";
+import { conflict, StatusError } from "../../apimachinery/status.ts";
 import { parseCsr } from "../../pki/csr.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
-import { issuedCredentials, type IssuedCredential } from "../../resources/issued-credential.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
+import { issuedCredentials, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { recordName } from "../credentials/credential-record.ts";
 import { certificateSigningRequests as csrs, events } from "../kinds.ts";
-import type { CredentialStanding } from "../credentials/credential-standing.ts";
+import type { CredentialStatus } from "../credentials/credential-status.ts";
 import { cloneLock } from "../credentials/clone-lock.ts";
 import { csrRecovering } from "./csr-recovering.ts";
 import { csrView } from "./csr-view.ts";
@@ -40,7 +40,7 @@ interface Scene extends ControllerBench {
  * A request of a machine that comes back and whose credential stands so; as on a hub, the first step of a lock revokes who asks.
  * `stored`: what an earlier hub left.
  */
-async function scene(standing: CredentialStanding, stored?: Stored): Promise<Scene> {
+async function scene(credentialStatus: CredentialStatus, stored?: Stored): Promise<Scene> {
   const bench = controllerBench();
   const { api, client, clock, informers } = bench;
   for (const [resource, object] of stored ?? firstObjects()) await client.create(resource, object);
@@ -50,8 +50,8 @@ async function scene(standing: CredentialStanding, stored?: Stored): Promise<Sce
     clock,
     parse: parseCsr,
     isRevoked: () => revoked() > 0,
-    standingOf: () => ({
-      standing: revoked() > 1 ? "newest" : standing,
+    statusOf: () => ({
+      credentialStatus: revoked() > 1 ? "newest" : credentialStatus,
       record,
       asking: issue("a"),
       later: [issue("b")],

@@ -1,29 +1,29 @@
 import type { Client } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../core/clock.ts";
-import { setCondition } from "../../core/conditions.ts";
-import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
-import { nodeReturningAs } from "../../core/returning.ts";
-import { nodeNameOf, type UserInfo } from "../../core/user.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
+import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
+import { nodeNameOf, type UserInfo } from "../../apimachinery/user.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { isClientKubelet } from "../../pki/signers.ts";
-import { sourceAddressOf } from "../../resources/certificate-signing-request.ts";
-import type { IssuedCredential } from "../../resources/issued-credential.ts";
-import { returningCondition } from "../../resources/csr-waiting.ts";
-import { recoveryPolicies, type RecoveryPolicy } from "../../resources/recovery-policy.ts";
-import { clonedAnnotation } from "../../resources/cloned.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
+import { sourceAddressOf } from "../../apis/certificate-signing-request.ts";
+import type { IssuedCredential } from "../../apis/issued-credential.ts";
+import { returningCondition } from "../../apis/csr-waiting.ts";
+import { recoveryPolicies, type RecoveryPolicy } from "../../apis/recovery-policy.ts";
+import { clonedAnnotation } from "../../apis/cloned.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
 import { beginCloneLock, cloneRevocationName, type FoundClone } from "../credentials/clone-lock.ts";
 import { isRefusal } from "../../client/api-errors.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
-import type { FoundStanding } from "../credentials/credential-standing.ts";
+import type { FoundCredentialStatus } from "../credentials/credential-status.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
 import { recoveriesOf, returningStep, type ReturningStep } from "./csr-recovering-policy.ts";
 import { csrView, hasCondition, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { NodeNameClaims } from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Report } from "../report.ts";
 
 const serviceAccount = "credential-controller";
 
@@ -34,11 +34,11 @@ export interface CsrRecoveringOptions {
   readonly parse: (pem: string) => CsrContents;
   readonly isRevoked: (requester: UserInfo) => boolean;
   /** How the credential stands with which was asked for this key, at that moment in milliseconds since the epoch; undefined for whoever is no node. Knows every acknowledged write. */
-  readonly standingOf: (
+  readonly statusOf: (
     requester: UserInfo,
     key: string,
     askedAt: number,
-  ) => (FoundStanding & { readonly record: IssuedCredential | undefined }) | undefined;
+  ) => (FoundCredentialStatus & { readonly record: IssuedCredential | undefined }) | undefined;
   /** Who holds which node name: two keys are not let in under one name at the same time. Absent: nothing is known of that. */
   readonly names?: Pick<NodeNameClaims, "reserveReturning" | "release"> | undefined;
 }
@@ -49,7 +49,7 @@ const together: Outcome = { kind: "requeue", afterMs: 5000, why: "another reques
 /** What lets a machine in again does not count where two hold its credential. */
 const nothingElse = { policies: [], address: undefined, recoveries: [] } as const;
 
-type Found = NonNullable<ReturnType<CsrRecoveringOptions["standingOf"]>>;
+type Found = NonNullable<ReturnType<CsrRecoveringOptions["statusOf"]>>;
 
 /** An undecided request of a node, with what is known of who asks. */
 interface Asked {
@@ -59,14 +59,18 @@ interface Asked {
   readonly found: Found;
 }
 
-function cloneIn({ standing, record, asking, later }: Found): FoundClone | undefined {
-  return standing === "cloned" && record !== undefined && asking !== undefined ? { record, asking, later } : undefined;
+function cloneIn({ credentialStatus, record, asking, later }: Found): FoundClone | undefined {
+  return credentialStatus === "cloned" && record !== undefined && asking !== undefined
+    ? { record, asking, later }
+    : undefined;
 }
 
 /** What the request of a machine that comes back says once it is locked out; undefined for other requests. */
 function clonedStep({ csr, found }: Asked, now: number): ReturningStep | undefined {
   const node = nodeReturningAs(csr.requester);
-  return node === undefined ? undefined : returningStep({ ...nothingElse, ...found, node, standing: "cloned", now });
+  return node === undefined
+    ? undefined
+    : returningStep({ ...nothingElse, ...found, node, credentialStatus: "cloned", now });
 }
 
 /** How many approvals are remembered until the records have them. */
@@ -174,12 +178,12 @@ function hasLocked({ metadata }: ApiObject): boolean {
 }
 
 /** The undecided request of a node, and how the credential stands with which it asks. */
-function askedIn(object: ApiObject, { parse, standingOf }: CsrRecoveringOptions): Asked | undefined {
+function askedIn(object: ApiObject, { parse, statusOf }: CsrRecoveringOptions): Asked | undefined {
   const csr = csrView(object);
   const request = isUndecided(csr) ? ownRequest(csr, parse) : undefined;
   if (request === undefined) return undefined;
   const askedAt = Date.parse(object.metadata.creationTimestamp ?? "");
-  const found = standingOf(csr.requester, keyFingerprint(request.spki), askedAt);
+  const found = statusOf(csr.requester, keyFingerprint(request.spki), askedAt);
   return found === undefined ? undefined : { object, csr, request, found };
 }
 
@@ -195,7 +199,7 @@ function markedAs({ object, csr }: Asked, step: ReturningStep, now: string): Api
   return conditions === csr.conditions ? undefined : withConditions(object, conditions);
 }
 
-function leftReport({ object, csr }: Asked, { reason, message }: Extract<ReturningStep, { kind: "wait" }>): Told {
+function leftReport({ object, csr }: Asked, { reason, message }: Extract<ReturningStep, { kind: "wait" }>): Report {
   return {
     reason: "RecoveryNotApproved",
     about: referenceTo(certificateSigningRequests, object),

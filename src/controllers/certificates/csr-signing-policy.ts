@@ -1,9 +1,9 @@
-import type { Condition } from "../../core/object.ts";
+import type { Condition } from "../../apimachinery/object.ts";
 import { signerChecks } from "../../pki/signers.ts";
 import type { CsrFacts } from "../../pki/signers.ts";
 import { hasCondition } from "./csr-view.ts";
 import type { CsrView } from "./csr-view.ts";
-import { userRevokedReason } from "./left-to-people.ts";
+import { userRevokedReason } from "./manual-approval.ts";
 
 /** Whether a request waits for one of our signers: approved, not denied, not failed, no certificate yet. */
 export function awaitsSigning(csr: CsrView, signers: ReadonlySet<string>): boolean {

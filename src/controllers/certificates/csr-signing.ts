@@ -1,7 +1,7 @@
-import { rfc3339, type Clock } from "../../core/clock.ts";
-import { setCondition } from "../../core/conditions.ts";
-import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
-import type { UserInfo } from "../../core/user.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { signerChecks } from "../../pki/signers.ts";
 import { done } from "../controller.ts";
@@ -10,9 +10,9 @@ import { awaitsSigning, refusalOf, requesterRevoked, userRevoked } from "./csr-s
 import { csrView, withCertificate, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { isUserRevoked } from "./revoked-user.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import { signingDelayedCondition } from "../../resources/csr-waiting.ts";
+import { signingDelayedCondition } from "../../apis/csr-waiting.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 
 const serviceAccount = "certificate-controller";
 

@@ -1,5 +1,5 @@
-import type { ApiObject, Condition } from "../../core/object.ts";
-import type { UserInfo } from "../../core/user.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
 
 /** What the controllers look at in a CertificateSigningRequest. Absent texts and lists are empty. */
 export interface CsrView {

@@ -1,8 +1,8 @@
-import { rfc3339 } from "../../core/clock.ts";
-import { findCondition, setCondition } from "../../core/conditions.ts";
-import type { Condition } from "../../core/object.ts";
-import { nodeUserPrefix } from "../../core/user.ts";
-import { nameInUseCondition } from "../../resources/csr-waiting.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { findCondition, setCondition } from "../../apimachinery/conditions.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
+import { nameInUseCondition } from "../../apis/csr-waiting.ts";
 import type { CsrView } from "./csr-view.ts";
 import type { NodeNameHolder, WantedNodeName } from "./node-name-claims.ts";
 
@@ -23,8 +23,8 @@ export function nameInUseMessage({ username }: WantedNodeName, { key, notAfter, 
  * holder that it names holds the name, so that renewals of the holder do not rewrite every request that waits.
  */
 export function unchangedMessage({ conditions }: Pick<CsrView, "conditions">, messages: readonly string[]): string {
-  const said = findCondition(conditions, nameInUseCondition);
-  return messages.find((message) => said?.status === "True" && said.message === message) ?? messages[0] ?? "";
+  const text = findCondition(conditions, nameInUseCondition);
+  return messages.find((message) => text?.status === "True" && text.message === message) ?? messages[0] ?? "";
 }
 
 /** The conditions with the mark as it is to be; the same list where it says so already. */

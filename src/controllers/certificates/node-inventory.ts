@@ -1,4 +1,4 @@
-import { dnsSubdomainProblems } from "../../core/names.ts";
+import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { cidrContainsIp, maskedCidr, parseCidr, type Cidr } from "../../policy/kubernetes/cidr.ts";
 import { formatIp, parseIp, type IpAddress } from "../../policy/kubernetes/ip-address.ts";
 

@@ -1,5 +1,5 @@
-import { nodeReturningAs } from "../../core/returning.ts";
-import { nodeUserPrefix } from "../../core/user.ts";
+import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import type { CsrView } from "./csr-view.ts";

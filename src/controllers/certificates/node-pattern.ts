@@ -1,4 +1,4 @@
-import { dnsSubdomainProblems } from "../../core/names.ts";
+import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 
 /** What is wrong with a pattern of node names; undefined for an exact name, `prefix*`, `*suffix` and `*`. */
 export function nodePatternProblem(pattern: string): string | undefined {

@@ -1,4 +1,4 @@
-import type { UserInfo } from "../../core/user.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
 import { canonicalNodeUser, isNodeUser } from "./node-name-claims.ts";
 
 /** Whether the user that a certificate with this common name would be for is revoked by name; that of a node in whatever case it is written. */

@@ -1,5 +1,5 @@
-import { dnsSubdomainProblems } from "../../core/names.ts";
-import { nodesGroup, nodeUserPrefix } from "../../core/user.ts";
+import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
+import { nodesGroup, nodeUserPrefix } from "../../apimachinery/user.ts";
 import type { CsrFacts } from "../../pki/signers.ts";
 import { signerChecks } from "../../pki/signers.ts";
 import { cidrContainsIp, type Cidr } from "../../policy/kubernetes/cidr.ts";
@@ -157,7 +157,7 @@ function proveName(
   }
   const answer = providers.has("dns") ? evidence.dns.get(name) : undefined;
   if (answer !== undefined) {
-    const problem = dnsDoubt(name, answer, strongNames(evidence.proven));
+    const problem = dnsMismatch(name, answer, strongNames(evidence.proven));
     return problem === undefined ? { name, by: "dns" } : refuse(problem);
   }
   return refuse(`is not proven by ${[...providers].join(", ")}`);
@@ -176,7 +176,7 @@ function strongAddresses(claim: ServingClaim, evidence: ServingEvidence): Readon
 }
 
 /** Why DNS does not prove the name, or undefined: all its addresses must be proven otherwise, and be named so in return. */
-function dnsDoubt(
+function dnsMismatch(
   name: string,
   { addresses, namesOf, failure }: DnsAnswer,
   proven: ReadonlySet<string>,
@@ -207,7 +207,7 @@ function dnsProblem(name: string): string | undefined {
   if (problem !== undefined) return problem;
   const labels = name.split(".");
   const last = labels.at(-1);
-  if (last === "localhost") return "is that of whoever asks";
+  if (last === "localhost") return "is that of the requester";
   const isService = labels.includes("svc") || (last === "local" && labels.at(-2) === "cluster");
   return isService || name === "kubernetes" || name === "kubernetes.default" ? "is one that Services have" : undefined;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ApiObject, Condition } from "../../core/object.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { controllerBench, type ControllerBench } from "../../../test/kits/controller-bench.ts";
 import { csrObject, type AskedCsr } from "../../../test/kits/csr-object.ts";

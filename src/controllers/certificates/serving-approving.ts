@@ -1,17 +1,17 @@
 import type { Backoff } from "../../client/backoff.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, Condition, ObjectKey } from "../../core/object.ts";
-import { nodeUserPrefix, type UserInfo } from "../../core/user.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
+import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { formatIp, parseIp } from "../../policy/kubernetes/ip-address.ts";
-import { sourceAddressOf } from "../../resources/certificate-signing-request.ts";
-import type { ConfigMap } from "../../resources/config-map.ts";
-import type { Node } from "../../resources/node.ts";
+import { sourceAddressOf } from "../../apis/certificate-signing-request.ts";
+import type { ConfigMap } from "../../apis/config-map.ts";
+import type { Node } from "../../apis/node.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
 import { csrView, hasCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, configMaps, nodes } from "../kinds.ts";
-import { leftToPeople, revokedRequester, withoutAbstention } from "./left-to-people.ts";
+import { manualApproval, revokedRequester, withoutAbstention } from "./manual-approval.ts";
 import { emptyInventory, inventoryOfConfigMap, type NodeInventory } from "./node-inventory.ts";
 import {
   judgeServing,
@@ -96,7 +96,7 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     const csr = csrView(object);
     if (!isOpen(csr)) return done;
     if (options.isRevoked?.(csr.requester) === true) {
-      return leftToPeople(marking, object, revokedRequester);
+      return manualApproval(marking, object, revokedRequester);
     }
     const claim = readClaim(options, csr);
     if (typeof claim === "string") return abstain(object, [claim]);
@@ -137,7 +137,7 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     refusals: readonly string[],
     again: "woken" | "paused" = "woken",
   ): Promise<Outcome> {
-    return leftToPeople(marking, object, { reason: "ServingNotApproved", message: refusals.join("; "), again });
+    return manualApproval(marking, object, { reason: "ServingNotApproved", message: refusals.join("; "), again });
   }
 
   const open = (of?: string): readonly ObjectKey[] =>

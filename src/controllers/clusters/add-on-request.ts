@@ -1,6 +1,6 @@
-import type { ApiObject } from "../../core/object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { isPlainSubject } from "../../pki/subject-attributes.ts";
-import { addOnNameLabel, agentOf, clusterNameLabel } from "../../resources/managed-cluster.ts";
+import { addOnNameLabel, agentOf, clusterNameLabel } from "../../apis/managed-cluster.ts";
 import { agentSigner, isClientUse, type RequestFacts } from "./cluster-request.ts";
 import type { CsrView } from "../certificates/csr-view.ts";
 

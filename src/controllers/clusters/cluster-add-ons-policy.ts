@@ -1,8 +1,8 @@
-import { setCondition } from "../../core/conditions.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { qualifiedNameProblems } from "../../core/names.ts";
-import type { ApiObject, Condition } from "../../core/object.ts";
-import { clusterCondition, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { qualifiedNameProblems } from "../../apimachinery/names.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import { clusterCondition, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 
 /** An add-on of a cluster. */

@@ -1,8 +1,8 @@
 import { keyOf } from "../../client/object-key.ts";
 import type { Change } from "../../client/object-store.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { managedClusterAddOns, managedClusters } from "../../resources/managed-cluster.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { managedClusterAddOns, managedClusters } from "../../apis/managed-cluster.ts";
 import { addOnConditions, featureLabels } from "./cluster-add-ons-policy.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";

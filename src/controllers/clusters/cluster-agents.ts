@@ -1,5 +1,5 @@
-import { isFields } from "../../resources/json-fields.ts";
-import { agentsAnnotation, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { isFields } from "../../apis/json-fields.ts";
+import { agentsAnnotation, type ManagedCluster } from "../../apis/managed-cluster.ts";
 
 /** The end of the latest certificate of each agent, in milliseconds. */
 export type ClusterAgents = ReadonlyMap<string, number>;

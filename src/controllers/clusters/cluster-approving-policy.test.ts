@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { ManagedCluster } from "../../apis/managed-cluster.ts";
 import { firstObjection, needsAcceptance, type FirstRequest } from "./cluster-approving-policy.ts";
 
 const now = Date.UTC(2026, 10, 21);

@@ -1,4 +1,4 @@
-import type { Condition } from "../../core/object.ts";
+import type { Condition } from "../../apimachinery/object.ts";
 import {
   autoAcceptedAnnotation,
   clusterCondition,
@@ -7,7 +7,7 @@ import {
   requesterAnnotation,
   type AgentIdentity,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { agentsOn } from "./cluster-agents.ts";
 import type { RequiredAccess } from "../certificates/csr-approving-policy.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";

@@ -3,9 +3,9 @@ import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
 import type { Reader } from "../../client/object-store.ts";
-import { rfc3339, type Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import type { UserInfo } from "../../core/user.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import {
@@ -17,8 +17,8 @@ import {
   managedClusters,
   type AgentIdentity,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
-import { wantsApiAccess } from "../../resources/add-on-access.ts";
+} from "../../apis/managed-cluster.ts";
+import { wantsApiAccess } from "../../apis/add-on-access.ts";
 import { addOnObjection, labelledAddOn, type AddOnName } from "./add-on-request.ts";
 import {
   autoApproved,
@@ -35,14 +35,14 @@ import { accessReviewOf, isAllowed, isUndecided } from "../certificates/csr-appr
 import { csrView, hasCondition, withConditions, type CsrView } from "../certificates/csr-view.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
 import {
-  leftToPeople,
+  manualApproval,
   noLongerLeft,
   notAllowed,
   revokedRequester,
   withoutAbstention,
   type Abstention,
   type Marking,
-} from "../certificates/left-to-people.ts";
+} from "../certificates/manual-approval.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "managed-cluster-approving-controller";
@@ -81,15 +81,15 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     if (object === undefined) return done;
     const csr = csrView(object);
     if (!isOpen(csr)) return done;
-    if (isRevoked(csr.requester)) return leftToPeople(marking, object, revokedRequester);
+    if (isRevoked(csr.requester)) return manualApproval(marking, object, revokedRequester);
     const addOn = labelledAddOn(object);
     if (addOn !== undefined) return forAddOn(object, csr, addOn);
     const name = labelledCluster(object);
     if (name === undefined) return done;
     const contents = readRequest(options.parse, csr);
     const identity = typeof contents === "string" ? contents : agentRequest(csr, name, contents);
-    if (typeof contents === "string") return leftToPeople(marking, object, notRecognized(name, contents));
-    if (typeof identity === "string") return leftToPeople(marking, object, notRecognized(name, identity));
+    if (typeof contents === "string") return manualApproval(marking, object, notRecognized(name, contents));
+    if (typeof identity === "string") return manualApproval(marking, object, notRecognized(name, identity));
     if (csr.requester.username === agentUser(identity)) return renew(object, csr);
     const asked = { object, csr, identity, key: keyFingerprint(contents.spki) };
     return inTurn(identity.cluster, () => first(asked));
@@ -98,7 +98,7 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
   async function renew(object: ApiObject, csr: CsrView): Promise<Outcome> {
     if (!isAllowed(await client.create(subjectAccessReviews, accessReviewOf(csr, renewalAccess)))) {
       const { verb, resource, subresource } = renewalAccess;
-      return leftToPeople(marking, object, notAllowed(csr.requester.username, `${verb} ${resource}/${subresource}`));
+      return manualApproval(marking, object, notAllowed(csr.requester.username, `${verb} ${resource}/${subresource}`));
     }
     return approve(client, object, "Auto approving Managed cluster agent certificate after SubjectAccessReview.");
   }
@@ -108,7 +108,7 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     const { username } = csr.requester;
     // With another credential in hand, a revoked agent does not come back as itself.
     if (isRevoked({ username: agentUser(identity), groups: [] }))
-      return leftToPeople(marking, object, revokedRequester);
+      return manualApproval(marking, object, revokedRequester);
     const cluster = clusters.get({ name: identity.cluster });
     // Its making wakes the request.
     if (cluster === undefined) return missing(client, marking, { object, name: identity.cluster });
@@ -120,7 +120,7 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     const now = clock.now();
     const rival = await rivalOf(client, { cluster: identity.cluster, key, parse: options.parse, now });
     const message = firstObjection({ username, identity, cluster, rules, rival, now });
-    if (message !== undefined) return leftToPeople(marking, object, notApproved(identity.cluster, message));
+    if (message !== undefined) return manualApproval(marking, object, notApproved(identity.cluster, message));
     try {
       // Before the approval, so that a failure in between finds the request as it was.
       if (needsAcceptance(cluster)) await accept(client, clock, cluster);
@@ -137,7 +137,7 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     const isWanted = cluster !== undefined && isAccepted(cluster) && addOn !== undefined && wantsApiAccess(addOn);
     const contents = isWanted ? readRequest(options.parse, csr) : "its add-on does not ask for it";
     const objection = typeof contents === "string" ? contents : addOnObjection(csr, name, contents);
-    if (objection !== undefined) return leftToPeople(marking, object, notRecognized(name.cluster, objection));
+    if (objection !== undefined) return manualApproval(marking, object, notRecognized(name.cluster, objection));
     return approve(client, object, "Auto approving the certificate of an add-on for the agent of its cluster.");
   }
 
@@ -177,7 +177,7 @@ async function missing(
   { object, name }: { readonly object: ApiObject; readonly name: string },
 ): Promise<Outcome> {
   const cluster = await getOrUndefined(client, managedClusters, { name });
-  return cluster === undefined ? leftToPeople(marking, object, clusterMissing(name)) : done;
+  return cluster === undefined ? manualApproval(marking, object, clusterMissing(name)) : done;
 }
 
 function clusterMissing(cluster: string): Abstention {

@@ -1,14 +1,14 @@
-import { setCondition } from "../../core/conditions.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import type { Condition } from "../../core/object.ts";
-import type { Lease } from "../../resources/lease.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import type { Lease } from "../../apis/lease.ts";
 import {
   clusterCondition,
   leaseMs,
   skipClockAnnotation,
   type ClusterTaint,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 
 /** After how many lease durations without a heartbeat a cluster counts as unknown, and how far its clock may be off. */
@@ -48,13 +48,13 @@ export function healthConditions(
 ): readonly Condition[] | undefined {
   const before = cluster.status?.conditions ?? [];
   let conditions = before;
-  const say = (condition: Condition): void => {
+  const addCondition = (condition: Condition): void => {
     conditions = setCondition(conditions, condition, rfc3339(now));
   };
   const clock = clockCondition(cluster, beat);
-  if (clock !== undefined) say(clock);
+  if (clock !== undefined) addCondition(clock);
   // Only its agent says that it is available again.
-  if (isStale(cluster, beat, now)) say(stoppedCondition);
+  if (isStale(cluster, beat, now)) addCondition(stoppedCondition);
   return conditions === before ? undefined : conditions;
 }
 

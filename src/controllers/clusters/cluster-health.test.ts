@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { controllerBench, type ControllerBench } from "../../../test/kits/controller-bench.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
-import type { ApiObject, Condition } from "../../core/object.ts";
-import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { clusterHealth } from "./cluster-health.ts";
 import { events, leases } from "../kinds.ts";
 import { clusterLease } from "./managed-cluster-grant.ts";

@@ -1,7 +1,7 @@
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import type { Lease } from "../../resources/lease.ts";
-import { clusterCondition, managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import type { Lease } from "../../apis/lease.ts";
+import { clusterCondition, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import {
   healthConditions,
   healthTaints,
@@ -14,7 +14,7 @@ import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import { heartbeats, leaseKey } from "./managed-cluster-grant.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Report } from "../report.ts";
 
 const serviceAccount = "managed-cluster-controller";
 
@@ -59,7 +59,7 @@ export function clusterHealth(options: ClusterHealthOptions): Controller {
         { metadata: seen, status: { conditions } },
         { subresource: "status" },
       );
-      return silent ? { kind: "done", tell: [silence(cluster)] } : done;
+      return silent ? { kind: "done", reports: [silence(cluster)] } : done;
     }
     const taints = cluster.metadata.deletionTimestamp === undefined ? healthTaints(cluster) : undefined;
     if (taints !== undefined) {
@@ -87,27 +87,27 @@ interface HeartbeatMemory {
 
 /** When heartbeats were first seen. At a start all count as seen then, so that a hub that was down blames nobody. */
 function heartbeatMemory(clock: Clock, leaseOf: (cluster: string) => Lease | undefined): HeartbeatMemory {
-  const heard = new Map<string, Heartbeat & { readonly uid: string }>();
+  const lastBeats = new Map<string, Heartbeat & { readonly uid: string }>();
   function of(name: string): Heartbeat {
     const lease = leaseOf(name);
     const renewed = renewTime(lease);
     const uid = lease?.metadata.uid ?? "";
     const seen = clock.now();
     if (renewed === undefined) {
-      heard.delete(name);
+      lastBeats.delete(name);
       return { renewed, seen, isFresh: false };
     }
-    const known = heard.get(name);
+    const known = lastBeats.get(name);
     if (known?.uid === uid && known.renewed === renewed) return known;
     const beat = { uid, renewed, seen, isFresh: known?.uid === uid };
-    heard.set(name, beat);
+    lastBeats.set(name, beat);
     return beat;
   }
-  return { of, forget: (name) => void heard.delete(name) };
+  return { of, forget: (name) => void lastBeats.delete(name) };
 }
 
 /** In the namespace of the cluster, where those look who work with it. */
-function silence(cluster: ManagedCluster): Told {
+function silence(cluster: ManagedCluster): Report {
   const { name = "" } = cluster.metadata;
   return {
     reason: "AvailableUnknown",

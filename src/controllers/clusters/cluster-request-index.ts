@@ -1,5 +1,5 @@
 import type { Change } from "../../client/object-store.ts";
-import type { ApiObject } from "../../core/object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { labelledCluster } from "./cluster-request.ts";
 
 /** The requests for certificates of agents, by the cluster that they are labelled with. */

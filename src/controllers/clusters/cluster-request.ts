@@ -1,5 +1,5 @@
-import type { ApiObject } from "../../core/object.ts";
-import { dnsLabelProblems } from "../../core/names.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { dnsLabelProblems } from "../../apimachinery/names.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { isPlainSubject } from "../../pki/subject-attributes.ts";
 import {
@@ -9,7 +9,7 @@ import {
   clusterNameLabel,
   managedClustersGroup,
   type AgentIdentity,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import type { CsrView } from "../certificates/csr-view.ts";
 
 /** By which certificates of agents are signed. */

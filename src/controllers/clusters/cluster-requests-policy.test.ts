@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { csrObject, type AskedCsr } from "../../../test/kits/csr-object.ts";
-import { rfc3339 } from "../../core/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import { agentsOn, withAgents } from "./cluster-agents.ts";
 import { supersededRequests } from "./cluster-requests-policy.ts";
 

@@ -1,4 +1,4 @@
-import type { ApiObject } from "../../core/object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { csrView, hasCondition } from "../certificates/csr-view.ts";
 
 /** With ten requests of a cluster about, its agent makes no more. Source: ocm pkg/registration/register/csr. */

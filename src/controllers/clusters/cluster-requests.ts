@@ -1,10 +1,10 @@
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { attributeTexts } from "../../pki/names.ts";
 import { oids } from "../../pki/oids.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { decodePem } from "../../pki/pem.ts";
-import { agentOf, agentsAnnotation, managedClusters } from "../../resources/managed-cluster.ts";
+import { agentOf, agentsAnnotation, managedClusters } from "../../apis/managed-cluster.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { agentsOn, withAgents, type ClusterAgents } from "./cluster-agents.ts";
 import { agentSigner, labelledCluster } from "./cluster-request.ts";

@@ -1,10 +1,10 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { createHash } from "node:crypto";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../core/clock.ts";
-import { accessGroup } from "../../resources/access-request.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
-import { agentUser, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { accessGroup } from "../../apis/access-request.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
+import { agentUser, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { agentsOn } from "./cluster-agents.ts";
 
 /**
@@ -22,7 +22,7 @@ export async function revokeAgents(client: Client, clock: Clock, cluster: Manage
       metadata: { name: `managed-cluster-${createHash("sha256").update(user).digest("hex").slice(0, 32)}` },
       spec: {
         user,
-        reason: `managed cluster ${name} was shut out`,
+        reason: `managed cluster ${name} is denied`,
         expiresAt: new Date(end + marginMs).toISOString(),
       },
     };

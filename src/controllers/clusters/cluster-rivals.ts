@@ -1,7 +1,7 @@
-import type { ApiObject } from "../../core/object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
-import { agentUser } from "../../resources/managed-cluster.ts";
+import { agentUser } from "../../apis/managed-cluster.ts";
 import { csrView, hasCondition } from "../certificates/csr-view.ts";
 import { issueOfCsr } from "../credentials/credential-record.ts";
 import { agentRequest, labelledCluster, readRequest } from "./cluster-request.ts";

@@ -1,10 +1,10 @@
-import { setCondition } from "../../core/conditions.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { jsonEqual } from "../../core/equal.ts";
-import { labelSelectorFrom, matchesLabels, type LabelSelectorObject } from "../../core/label-selector.ts";
-import type { ApiObject, Condition } from "../../core/object.ts";
-import { SelectorError } from "../../core/selector-error.ts";
-import { clusterGroup, clusterSetLabel, managedClusterSets } from "../../resources/managed-cluster.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { jsonEqual } from "../../apimachinery/equal.ts";
+import { labelSelectorFrom, matchesLabels, type LabelSelectorObject } from "../../apimachinery/label-selector.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import { SelectorError } from "../../apimachinery/selector-error.ts";
+import { clusterGroup, clusterSetLabel, managedClusterSets } from "../../apis/managed-cluster.ts";
 
 /** A set of clusters. */
 export interface ManagedClusterSet extends ApiObject {

@@ -1,7 +1,7 @@
 import { keyOf } from "../../client/object-key.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ObjectKey } from "../../core/object.ts";
-import { managedClusters, managedClusterSetBindings, managedClusterSets } from "../../resources/managed-cluster.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
+import { managedClusters, managedClusterSetBindings, managedClusterSets } from "../../apis/managed-cluster.ts";
 import {
   bindingConditions,
   countIn,

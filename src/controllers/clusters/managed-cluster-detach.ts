@@ -1,8 +1,8 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { Condition } from "../../core/object.ts";
-import { clusterCondition, managedClusterAddOns, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import { clusterCondition, managedClusterAddOns, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { cleanupPriority, isForcedOff, nextToDelete, type Remainder } from "./managed-cluster-policy.ts";
 
 const manifestWorks: ResourceRef = {
@@ -17,14 +17,19 @@ export interface Detaching {
   readonly client: Client;
   readonly clock: Clock;
   readonly cluster: ManagedCluster;
-  readonly say: (condition: Condition) => Promise<void>;
+  readonly writeCondition: (condition: Condition) => Promise<void>;
 }
 
 /**
  * Deletes what the spoke has to let go of, add-ons before works, the lowest priority first, and says what is still there, or
  * undefined once nothing is. When time is up or an administrator says so, it goes without the spoke, which may be gone for good.
  */
-export async function detachCluster({ client, clock, cluster, say }: Detaching): Promise<string | undefined> {
+export async function detachCluster({
+  client,
+  clock,
+  cluster,
+  writeCondition,
+}: Detaching): Promise<string | undefined> {
   const { name = "" } = cluster.metadata;
   for (const resource of [managedClusterAddOns, manifestWorks]) {
     const remainders = await remaining(client, resource, name);
@@ -35,7 +40,7 @@ export async function detachCluster({ client, clock, cluster, say }: Detaching):
     }
     for (const one of nextToDelete(remainders)) await ignoreReasons(client.delete(resource, one), "NotFound");
     const message = `${remainders.length} ${resource.plural} are left, which the agent of the cluster has to let go of`;
-    await say({ type: clusterCondition.deleting, status: "False", reason: "ResourceRemaining", message });
+    await writeCondition({ type: clusterCondition.deleting, status: "False", reason: "ResourceRemaining", message });
     return message;
   }
   return undefined;

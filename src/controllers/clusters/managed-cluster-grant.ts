@@ -1,9 +1,9 @@
 import type { ResourceRef } from "../../client/client.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import { jsonEqual } from "../../core/equal.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { acceptedAgentRules, deniedAgentRules, sharedAgentRoles } from "../../resources/agent-rules.ts";
-import { rbacGroup, type Subject } from "../../resources/binding.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { jsonEqual } from "../../apimachinery/equal.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { acceptedAgentRules, deniedAgentRules, sharedAgentRoles } from "../../apis/agent-rules.ts";
+import { rbacGroup, type Subject } from "../../apis/binding.ts";
 import {
   agentGroups,
   clusterLeaseName,
@@ -11,7 +11,7 @@ import {
   isAccepted,
   leaseMs,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { clusterRoleBindings, clusterRoles, leases, roleBindings } from "../kinds.ts";
 
 /** One object that the hub keeps for a cluster. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ManagedCluster } from "../../resources/managed-cluster.ts";
+import type { ManagedCluster } from "../../apis/managed-cluster.ts";
 import { cleanupPriority, clusterStep, isForcedOff, nextToDelete } from "./managed-cluster-policy.ts";
 
 const held = { finalizers: ["cluster.open-cluster-management.io/api-resource-cleanup"] };

@@ -1,6 +1,6 @@
-import { setCondition } from "../../core/conditions.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import type { Condition } from "../../core/object.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { Condition } from "../../apimachinery/object.ts";
 import {
   clusterCondition,
   clusterFinalizer,
@@ -8,7 +8,7 @@ import {
   isAccepted,
   leaveAnnotation,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 
 /** What is to be done about a cluster. */
 export type ClusterStep =

@@ -2,11 +2,11 @@ import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
 import type { Reader } from "../../client/object-store.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, Condition } from "../../core/object.ts";
-import type { Reason } from "../../core/reasons.ts";
-import { StatusError } from "../../core/status.ts";
-import { referenceTo, type Told } from "../told.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import type { Reason } from "../../apimachinery/reasons.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { referenceTo, type Report } from "../report.ts";
 import {
   clusterFinalizer,
   clusterNameLabel,
@@ -16,7 +16,7 @@ import {
   managedClusters,
   requesterAnnotation,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { agentsOn } from "./cluster-agents.ts";
 import { revokeAgents } from "./cluster-revocation.ts";
 import { done, type Outcome } from "../controller.ts";
@@ -70,7 +70,7 @@ async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outco
   if (isSharedName(name)) {
     await removeRights(parts, name);
     const why = "the agents of all clusters share a role or group of this name";
-    await say(parts, cluster, failedCondition(why));
+    await writeCondition(parts, cluster, failedCondition(why));
     return { kind: "blocked", because: report(cluster, "ClusterNameReserved", why), again: "woken" };
   }
   // First, so that nothing is ever made for a cluster that would not be taken down with it; the write wakes it again.
@@ -86,20 +86,20 @@ async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outco
         why: `its namespace ${JSON.stringify(name)} is being deleted, and is made again after that`,
       };
     }
-    await furnish(parts, cluster);
+    await bootstrapCluster(parts, cluster);
   } catch (error) {
     if (error instanceof StatusError && error.reason !== "Conflict") {
-      await say(parts, cluster, failedCondition(error.message));
+      await writeCondition(parts, cluster, failedCondition(error.message));
       return { kind: "blocked", because: report(cluster, "ClusterSetupFailed", error.message), again: "paused" };
     }
     throw error;
   }
-  const isNew = await say(parts, cluster, acceptedCondition);
-  return { kind: "done", tell: isNew ? [decision(cluster, "ClusterAccepted")] : [] };
+  const isNew = await writeCondition(parts, cluster, acceptedCondition);
+  return { kind: "done", reports: isNew ? [decision(cluster, "ClusterAccepted")] : [] };
 }
 
 /** Rights and heartbeat; roles before the bindings that name them. */
-async function furnish(parts: UpkeepParts, cluster: ManagedCluster): Promise<void> {
+async function bootstrapCluster(parts: UpkeepParts, cluster: ManagedCluster): Promise<void> {
   const { client, clock, beats, there } = parts;
   const all = clusterRbac(cluster);
   const isRole = ({ resource }: ClusterObject): boolean => resource === clusterRoles;
@@ -118,8 +118,8 @@ async function deny(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcom
   if (isSharedName(cluster.metadata.name ?? "")) await removeRights(parts, cluster.metadata.name ?? "");
   else for (const one of clusterRbac(cluster)) await grant(client, one, there(one));
   await takeBack(parts, cluster);
-  const isNew = await say(parts, cluster, deniedCondition);
-  return { kind: "done", tell: isNew ? [decision(cluster, "ClusterDenied")] : [] };
+  const isNew = await writeCondition(parts, cluster, deniedCondition);
+  return { kind: "done", reports: isNew ? [decision(cluster, "ClusterDenied")] : [] };
 }
 
 async function detach(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
@@ -128,7 +128,7 @@ async function detach(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outc
     client,
     clock,
     cluster,
-    say: async (condition) => void (await say(parts, cluster, condition)),
+    writeCondition: async (condition) => void (await writeCondition(parts, cluster, condition)),
   });
   if (left !== undefined) return { kind: "blocked", because: report(cluster, "AddOnObjectsLeft", left), again: 5000 };
   const { name = "", finalizers = [] } = cluster.metadata;
@@ -161,7 +161,11 @@ async function removeRights({ client, there }: UpkeepParts, name: string): Promi
   for (const one of [...namespaceBindings(name), ...own.toReversed()]) await revoked(client, one, there(one));
 }
 
-async function say({ client, clock }: UpkeepParts, cluster: ManagedCluster, condition: Condition): Promise<boolean> {
+async function writeCondition(
+  { client, clock }: UpkeepParts,
+  cluster: ManagedCluster,
+  condition: Condition,
+): Promise<boolean> {
   const conditions = withClusterCondition(cluster, condition, clock.now());
   if (conditions === undefined) return false;
   const { name = "" } = cluster.metadata;
@@ -170,12 +174,12 @@ async function say({ client, clock }: UpkeepParts, cluster: ManagedCluster, cond
   return true;
 }
 
-function report(cluster: ManagedCluster, reason: Reason, message: string): Told {
+function report(cluster: ManagedCluster, reason: Reason, message: string): Report {
   return { reason, about: referenceTo(managedClusters, cluster), message };
 }
 
 /** Who decided, for which agents, and why; the key of each agent is in the decision on its certificate request. */
-function decision(cluster: ManagedCluster, reason: "ClusterAccepted" | "ClusterDenied"): Told {
+function decision(cluster: ManagedCluster, reason: "ClusterAccepted" | "ClusterDenied"): Report {
   const { annotations = {} } = cluster.metadata;
   const user = annotations[deciderAnnotation];
   const why = reason === "ClusterDenied" ? annotations[denialReasonAnnotation] : undefined;

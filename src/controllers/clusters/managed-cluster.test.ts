@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { controllerBench } from "../../../test/kits/controller-bench.ts";
-import { managedClusters, type ManagedCluster } from "../../resources/managed-cluster.ts";
+import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { clusterRoleBindings, clusterRoles, events, namespaces } from "../kinds.ts";
 import { managedCluster } from "./managed-cluster.ts";
 

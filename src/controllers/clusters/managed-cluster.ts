@@ -1,13 +1,13 @@
 import { keyOf } from "../../client/object-key.ts";
 import type { Reader } from "../../client/object-store.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import {
   clusterNameLabel,
   managedClusterAddOns,
   managedClusters,
   type ManagedCluster,
-} from "../../resources/managed-cluster.ts";
+} from "../../apis/managed-cluster.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import { clusterRoleBindings, clusterRoles, namespaces, roleBindings } from "../kinds.ts";
 import { heartbeats } from "./managed-cluster-grant.ts";

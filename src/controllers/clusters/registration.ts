@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.ts";
-import type { UserInfo } from "../../core/user.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { clusterAddOns } from "./cluster-add-ons.ts";
 import type { AutoApproval } from "./cluster-approving-policy.ts";

@@ -1,12 +1,12 @@
 import type { Client } from "../../client/client.ts";
-import type { ObjectKey } from "../../core/object.ts";
-import { cloneLockPendingAnnotation, clonedAnnotation } from "../../resources/cloned.ts";
-import { credentialRevocations, type CredentialRevocation } from "../../resources/credential-revocation.ts";
-import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
+import { cloneLockPendingAnnotation, clonedAnnotation } from "../../apis/cloned.ts";
+import { credentialRevocations, type CredentialRevocation } from "../../apis/credential-revocation.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Report } from "../report.ts";
 import { recordName } from "./credential-record.ts";
 
 const serviceAccount = "credential-controller";
@@ -66,7 +66,7 @@ export function cloneLock({ informers }: { readonly informers: SharedInformers }
     const annotations = { [cloneLockPendingAnnotation]: null };
     await client.patch(credentialRevocations, key, { metadata: { uid: first.metadata.uid, annotations } });
     const record = records.get({ name: recordName({ username, purpose: "Client" }) }) as IssuedCredential | undefined;
-    return { kind: "done", tell: [lockReport(first, asking, record)] };
+    return { kind: "done", reports: [lockReport(first, asking, record)] };
   }
 
   return {
@@ -79,7 +79,7 @@ export function cloneLock({ informers }: { readonly informers: SharedInformers }
 }
 
 /** About the record of the identity; about the first revocation where there is none any more. */
-function lockReport(first: CredentialRevocation, fingerprint: string, record: IssuedCredential | undefined): Told {
+function lockReport(first: CredentialRevocation, fingerprint: string, record: IssuedCredential | undefined): Report {
   const username = first.metadata.annotations?.[clonedAnnotation] ?? "";
   const asking = record?.status?.issued?.find((issue) => fingerprintOf(issue) === fingerprint);
   const number = asking?.generation === undefined ? "" : ` (number ${asking.generation})`;

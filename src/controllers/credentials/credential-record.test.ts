@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { rfc3339 } from "../../core/clock.ts";
-import type { IssuedCredential } from "../../resources/issued-credential.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { IssuedCredential } from "../../apis/issued-credential.ts";
 import { newRecord, withIssue } from "./credential-record.ts";
 
 /** A record of certificates by their keys, one issued after the other. */

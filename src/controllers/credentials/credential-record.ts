@@ -1,24 +1,24 @@
 import { createHash } from "node:crypto";
-import { rfc3339 } from "../../core/clock.ts";
-import { dnsSubdomainProblems } from "../../core/names.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { nodeReturningAs, returningGroup } from "../../core/returning.ts";
-import { nodeUserPrefix } from "../../core/user.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { nodeReturningAs, returningGroup } from "../../apimachinery/expired-credential.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { CertificateError } from "../../pki/certificate.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { PemError, decodePem } from "../../pki/pem.ts";
 import { oids } from "../../pki/oids.ts";
 import { subjectOf } from "../../pki/names.ts";
-import type { AccessRequest } from "../../resources/access-request.ts";
-import { csrDeciderOf } from "../../resources/certificate-signing-request.ts";
+import type { AccessRequest } from "../../apis/access-request.ts";
+import { csrDeciderOf } from "../../apis/certificate-signing-request.ts";
 import {
   issuedCredentials,
   type CredentialIdentity,
   type CredentialIssue,
   type IssuedCredential,
-} from "../../resources/issued-credential.ts";
-import { maxRecoveries } from "../../resources/recovery-terms.ts";
+} from "../../apis/issued-credential.ts";
+import { maxRecoveries } from "../../apis/recovery-terms.ts";
 import { csrView } from "../certificates/csr-view.ts";
 
 /** One credential, and whose it is. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CredentialIssue } from "../../resources/issued-credential.ts";
+import type { CredentialIssue } from "../../apis/issued-credential.ts";
 import { newRecord, withIssue } from "./credential-record.ts";
 import { issueReport } from "./credential-reports.ts";
 

@@ -1,14 +1,14 @@
-import { nodeUserPrefix } from "../../core/user.ts";
-import { credentialState } from "../../resources/credential-state.ts";
-import type { ObjectReference } from "../../resources/event.ts";
-import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { nodeUserPrefix } from "../../apimachinery/user.ts";
+import { credentialState } from "../../apis/credential-state.ts";
+import type { ObjectReference } from "../../apis/event.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
+import { referenceTo, type Report } from "../report.ts";
 
 /**
  * That a credential was issued: the first of its identity, a renewal, or one for another key that its holder did not request itself, while
  * a certificate of an earlier key is valid.
  */
-export function issueReport(about: ObjectReference, record: IssuedCredential, issue: CredentialIssue): Told {
+export function issueReport(about: ObjectReference, record: IssuedCredential, issue: CredentialIssue): Report {
   const { username, purpose } = record.spec.identity;
   const isFirst = (record.status?.count ?? 1) <= 1;
   const what = `${purpose.toLowerCase()} credential of ${username}`;
@@ -30,7 +30,7 @@ export function issueReport(about: ObjectReference, record: IssuedCredential, is
   };
 }
 
-function detailsOf(user: string, issue: CredentialIssue): NonNullable<Told["details"]> {
+function detailsOf(user: string, issue: CredentialIssue): NonNullable<Report["details"]> {
   return {
     user,
     requester: issue.requestedBy,
@@ -62,7 +62,7 @@ function fingerprintIn({ credentialID = "" }: CredentialIssue): string {
 export function expiryReport(
   record: IssuedCredential,
   { now, notAfter }: { readonly now: number; readonly notAfter: string },
-): Told {
+): Report {
   const { username, purpose } = record.spec.identity;
   const isMissing = credentialState(record, now) === "missing";
   const seen = record.status?.lastSeen ?? "never";

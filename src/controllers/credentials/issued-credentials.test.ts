@@ -1,21 +1,21 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { rfc3339 } from "../../core/clock.ts";
-import type { ApiObject } from "../../core/object.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { createCa } from "../../pki/ca.ts";
 import { issueCertificate } from "../../pki/certificate.ts";
 import { buildName } from "../../pki/names.ts";
 import { spkiOf } from "../../pki/keys.ts";
-import { dnsSubdomainProblems } from "../../core/names.ts";
-import { accessRequests } from "../../resources/access-request.ts";
-import { credentialRevocations } from "../../resources/credential-revocation.ts";
-import { credentialState } from "../../resources/credential-state.ts";
-import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
+import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
+import { accessRequests } from "../../apis/access-request.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
+import { credentialState } from "../../apis/credential-state.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { controllerBench, type ControllerBench } from "../../../test/kits/controller-bench.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
 import { newRecord, recordName, withIssue } from "./credential-record.ts";
-import { credentialKeeper, credentialRecorders } from "./issued-credentials.ts";
+import { issuedCredentialController, credentialRecorders } from "./issued-credentials.ts";
 import { certificateSigningRequests as csrs, events } from "../kinds.ts";
 import { revocationCleaner } from "./revocation-cleaner.ts";
 
@@ -43,7 +43,7 @@ async function scene(): Promise<Scene> {
   };
   await bench.start(
     ...credentialRecorders({ informers, clock, use }),
-    credentialKeeper({ informers, clock, use }),
+    issuedCredentialController({ informers, clock, use }),
     revocationCleaner({ informers, clock, certificatesEnd: ca.notAfter }),
   );
   return {

@@ -1,16 +1,16 @@
-import type { Clock } from "../../core/clock.ts";
-import { rfc3339 } from "../../core/clock.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { Client } from "../../client/client.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { accessRequests, type AccessRequest } from "../../resources/access-request.ts";
-import { accessRequestOf, newestIssue, timesOf } from "../../resources/credential-state.ts";
-import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../resources/issued-credential.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
+import { accessRequestOf, newestIssue, timesOf } from "../../apis/credential-state.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import { expiryReport, issueReport } from "./credential-reports.ts";
 import { issueOfAccess, issueOfCsr, newRecord, recordName, withIssue, type Issue } from "./credential-record.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Report } from "../report.ts";
 
 const serviceAccount = "credential-controller";
 
@@ -55,7 +55,7 @@ export function credentialRecorders(options: IssuedCredentialsOptions): readonly
       const isReported = outcome.kind === "done" && next !== known && resource === certificateSigningRequests;
       const object = csrs.get(key);
       if (!isReported || object === undefined) return outcome;
-      return { ...outcome, tell: [issueReport(referenceTo(certificateSigningRequests, object), next, found.issue)] };
+      return { ...outcome, reports: [issueReport(referenceTo(certificateSigningRequests, object), next, found.issue)] };
     },
   });
   return [
@@ -87,9 +87,9 @@ const lookSoonMs = 30_000;
 function lookMs(record: IssuedCredential, now: number): number {
   const { notBefore = "", notAfter = "" } = newestIssue(record) ?? {};
   const life = Date.parse(notAfter) - Date.parse(notBefore);
-  const born = Date.parse(record.metadata.creationTimestamp ?? "");
+  const createdAt = Date.parse(record.metadata.creationTimestamp ?? "");
   // People look whether a machine has come in.
-  const isNew = record.status?.lastSeen === undefined && now - born < lookEveryMs;
+  const isNew = record.status?.lastSeen === undefined && now - createdAt < lookEveryMs;
   return isNew || life < 20 * lookSoonMs ? lookSoonMs : life < 20 * lookEveryMs ? life / 20 : lookEveryMs;
 }
 
@@ -97,7 +97,7 @@ function lookMs(record: IssuedCredential, now: number): number {
 const keptMs = 400 * 86_400_000;
 
 /** Keeps the records: when each holder was last seen, an Event before a credential ends unrenewed and one when it has, an end long after it. */
-export function credentialKeeper(options: IssuedCredentialsOptions): Controller {
+export function issuedCredentialController(options: IssuedCredentialsOptions): Controller {
   const { clock, use } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const records = reader({ resource: issuedCredentials });
@@ -134,7 +134,7 @@ export function credentialKeeper(options: IssuedCredentialsOptions): Controller 
         : [];
     const warningAt = times && [times.windowTo, times.end].find((at) => at > now);
     const afterMs = Math.max(1000, Math.min(everyMs, warningAt === undefined ? everyMs : warningAt - now));
-    return { kind: "requeue", afterMs, why: "to see when it is used", tell: [...renewed, ...warning] };
+    return { kind: "requeue", afterMs, why: "to see when it is used", reports: [...renewed, ...warning] };
   }
 
   return {
@@ -151,7 +151,7 @@ function warned(
   record: IssuedCredential,
   newest: CredentialIssue,
   now: number,
-): { readonly next: IssuedCredential; readonly warning: readonly Told[] } {
+): { readonly next: IssuedCredential; readonly warning: readonly Report[] } {
   const { notAfter } = newest;
   const times = timesOf(newest);
   if (times === undefined || notAfter === undefined || now < times.windowTo) return { next: record, warning: [] };

@@ -1,14 +1,10 @@
-import type { Clock } from "../../core/clock.ts";
-import type { ObjectKey } from "../../core/object.ts";
-import {
-  credentialRevocations,
-  revokedText,
-  type CredentialRevocation,
-} from "../../resources/credential-revocation.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
+import { credentialRevocations, revokedText, type CredentialRevocation } from "../../apis/credential-revocation.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { isRecent, referenceTo, type Told } from "../told.ts";
+import { isRecent, referenceTo, type Report } from "../report.ts";
 
 const serviceAccount = "credential-controller";
 
@@ -35,7 +31,7 @@ function revocationEnd({ spec }: CredentialRevocation, certificatesEnd: number):
   return isCertificate ? certificatesEnd + marginMs : Number.POSITIVE_INFINITY;
 }
 
-function revocationReport(revocation: CredentialRevocation): Told {
+function revocationReport(revocation: CredentialRevocation): Report {
   const { spec, status } = revocation;
   return {
     reason: "CredentialRevoked",
@@ -46,7 +42,7 @@ function revocationReport(revocation: CredentialRevocation): Told {
   };
 }
 
-function removalReport(revocation: CredentialRevocation, user: string | undefined): Told {
+function removalReport(revocation: CredentialRevocation, user: string | undefined): Report {
   return {
     reason: "RevocationRemoved",
     about: referenceTo(credentialRevocations, revocation),
@@ -61,7 +57,7 @@ function removalReport(revocation: CredentialRevocation, user: string | undefine
 }
 
 /** What is revoked, as fields of a log line. */
-function targetDetails({ spec }: CredentialRevocation): NonNullable<Told["details"]> {
+function targetDetails({ spec }: CredentialRevocation): NonNullable<Report["details"]> {
   const { user, fingerprint, certificate, credentialID, bootstrapTokenID, secret } = spec;
   return {
     revokedUser: user,
@@ -81,7 +77,7 @@ export function revocationCleaner(options: RevocationCleanerOptions): Controller
   const removed = new Map<string, CredentialRevocation>();
 
   /** What was deleted under this name since it was looked at last. */
-  function removals(name: string): readonly Told[] {
+  function removals(name: string): readonly Report[] {
     const gone = removed.get(name);
     removed.delete(name);
     return gone === undefined ? [] : [removalReport(gone, options.removedBy?.(gone.metadata.uid ?? ""))];
@@ -89,12 +85,12 @@ export function revocationCleaner(options: RevocationCleanerOptions): Controller
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const revocation = revocations.get(key) as CredentialRevocation | undefined;
-    if (revocation === undefined) return { kind: "done", tell: removals(key.name) };
+    if (revocation === undefined) return { kind: "done", reports: removals(key.name) };
     const isNew = isRecent(revocation.metadata.creationTimestamp, clock.now());
-    const tell = isNew ? [revocationReport(revocation)] : [];
+    const reports = isNew ? [revocationReport(revocation)] : [];
     const afterMs = revocationEnd(revocation, certificatesEnd) - clock.now();
-    if (afterMs === Number.POSITIVE_INFINITY) return { kind: "done", tell };
-    if (afterMs > 0) return { kind: "requeue", afterMs, why: "still in force", tell };
+    if (afterMs === Number.POSITIVE_INFINITY) return { kind: "done", reports };
+    if (afterMs > 0) return { kind: "requeue", afterMs, why: "still in force", reports };
     const { uid, resourceVersion } = revocation.metadata;
     const preconditions = {
       ...(uid === undefined ? {} : { uid }),

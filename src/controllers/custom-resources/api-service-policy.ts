@@ -1,5 +1,5 @@
-import { apiVersionOf, type ApiObject } from "../../core/object.ts";
-import type { Resource } from "../../resources/resource.ts";
+import { apiVersionOf, type ApiObject } from "../../apimachinery/object.ts";
+import type { Resource } from "../../apis/resource.ts";
 
 /** Whether an APIService is written at each start of the hub, for a built-in kind, or kept as definitions come and go. */
 type Automanaged = "onstart" | "true";

@@ -1,7 +1,7 @@
-import { rfc3339, type Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { isSameJson, fieldListAt, stringAt } from "../../resources/json-fields.ts";
-import type { Resource } from "../../resources/resource.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { isSameJson, fieldListAt, stringAt } from "../../apis/json-fields.ts";
+import type { Resource } from "../../apis/resource.ts";
 import { hasReason } from "../../client/api-errors.ts";
 import { apiServiceName, apiServicesOf, automanagedOf } from "./api-service-policy.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";

@@ -1,8 +1,8 @@
-import { setCondition } from "../../core/conditions.ts";
-import { rfc3339, type Clock } from "../../core/clock.ts";
-import type { Condition, ObjectKey } from "../../core/object.ts";
-import { approvalOf, type Approval } from "../../resources/custom/crd-approval.ts";
-import type { CustomResourceDefinition } from "../../resources/custom/crd-object.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { Condition, ObjectKey } from "../../apimachinery/object.ts";
+import { approvalOf, type Approval } from "../../apis/custom/crd-approval.ts";
+import type { CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";

@@ -1,7 +1,7 @@
-import { setCondition } from "../../core/conditions.ts";
-import type { Condition } from "../../core/object.ts";
-import type { CrdStatus, CustomResourceDefinition } from "../../resources/custom/crd-object.ts";
-import { cleanupFinalizer } from "../../resources/custom/crd-object.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import type { Condition } from "../../apimachinery/object.ts";
+import type { CrdStatus, CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
+import { cleanupFinalizer } from "../../apis/custom/crd-object.ts";
 
 /** Whether a definition is to go and still waits for its objects. */
 export function awaitsCleanup({ metadata }: CustomResourceDefinition): boolean {

@@ -1,15 +1,15 @@
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../core/clock.ts";
-import type { ObjectKey } from "../../core/object.ts";
-import type { CustomResourceDefinition } from "../../resources/custom/crd-object.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
+import type { CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { awaitsCleanup, cleanupStatus, released, type Cleanup } from "./crd-finalizer-policy.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
 import type { ManagedResource } from "../managed-resource.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 
 export interface CrdFinalizerOptions {
   readonly informers: SharedInformers;
@@ -27,7 +27,7 @@ export function crdFinalizer(options: CrdFinalizerOptions): Controller {
   const { client, reader } = options.informers.as(apiserverAccount);
   const definitions = reader({ resource: customResourceDefinitions });
 
-  async function tell(crd: CustomResourceDefinition, cleanup: Cleanup): Promise<CustomResourceDefinition> {
+  async function writeStatus(crd: CustomResourceDefinition, cleanup: Cleanup): Promise<CustomResourceDefinition> {
     const status = cleanupStatus(crd, cleanup, rfc3339(clock.now()));
     if (status === undefined) return crd;
     return client.update(customResourceDefinitions, { ...crd, status }, { subresource: "status" });
@@ -45,11 +45,11 @@ export function crdFinalizer(options: CrdFinalizerOptions): Controller {
     // A kind that was never served has no objects.
     const left = kind === undefined ? 0 : await emptied(client, kind);
     if (left === 0) {
-      const told = await tell(known, { kind: "done" });
-      await client.update(customResourceDefinitions, released(told));
+      const reported = await writeStatus(known, { kind: "done" });
+      await client.update(customResourceDefinitions, released(reported));
       return done;
     }
-    await tell(known, typeof left === "string" ? { kind: "failed", why: left } : { kind: "waits" });
+    await writeStatus(known, typeof left === "string" ? { kind: "failed", why: left } : { kind: "waits" });
     if (typeof left === "number") return { kind: "retry", why: "objects of the kind are left" };
     const about = referenceTo(customResourceDefinitions, known);
     const message = `could not delete all instances: ${left}`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CrdNames, CrdStatus, CustomResourceDefinition } from "../../resources/custom/crd-object.ts";
+import type { CrdNames, CrdStatus, CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
 import { namedStatus, type TakenNames } from "./crd-naming-policy.ts";
 
 const now = "2026-01-01T00:00:00Z";

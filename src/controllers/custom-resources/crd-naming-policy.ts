@@ -1,12 +1,12 @@
-import { setCondition } from "../../core/conditions.ts";
-import { jsonEqual } from "../../core/equal.ts";
-import type { Condition } from "../../core/object.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import { jsonEqual } from "../../apimachinery/equal.ts";
+import type { Condition } from "../../apimachinery/object.ts";
 import {
   completeNames,
   type CrdNames,
   type CrdStatus,
   type CustomResourceDefinition,
-} from "../../resources/custom/crd-object.ts";
+} from "../../apis/custom/crd-object.ts";
 
 /** The names that other kinds of the same group go by. */
 export interface TakenNames {

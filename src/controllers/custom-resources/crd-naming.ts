@@ -1,12 +1,12 @@
-import { rfc3339, type Clock } from "../../core/clock.ts";
-import type { ObjectKey } from "../../core/object.ts";
-import type { CrdNames, CrdStatus, CustomResourceDefinition } from "../../resources/custom/crd-object.ts";
-import type { Resource } from "../../resources/resource.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
+import type { CrdNames, CrdStatus, CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
+import type { Resource } from "../../apis/resource.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { namedStatus, type TakenNames } from "./crd-naming-policy.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 
 export interface CrdNamingOptions {
   readonly informers: SharedInformers;

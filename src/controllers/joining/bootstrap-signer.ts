@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/clock.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
 import { clusterInfoKey, signClusterInfo } from "../../trust/cluster-info.ts";
 import { validForSigning } from "../../trust/token-rules.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";

@@ -1,4 +1,4 @@
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { hasReason, isTerminating } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";

@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.ts";
-import type { ObjectKey } from "../../core/object.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
 import { tokenLifetime } from "../../trust/token-rules.ts";
 import { hasReason } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
@@ -7,7 +7,7 @@ import type { Controller, Outcome } from "../controller.ts";
 import { secrets } from "../kinds.ts";
 import { tokenSecretSelection } from "./token-secrets.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../told.ts";
+import { referenceTo } from "../report.ts";
 
 const serviceAccount = "token-cleaner";
 
@@ -36,7 +36,7 @@ export function tokenCleaner(options: TokenCleanerOptions): Controller {
       return done;
     }
     const about = referenceTo(secrets, secret);
-    return { kind: "done", tell: [{ reason: "BootstrapTokenExpired", about, message: "bootstrap token expired" }] };
+    return { kind: "done", reports: [{ reason: "BootstrapTokenExpired", about, message: "bootstrap token expired" }] };
   }
 
   return {

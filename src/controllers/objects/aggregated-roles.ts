@@ -1,8 +1,8 @@
 import { keyOf } from "../../client/object-key.ts";
 import type { Change } from "../../client/object-store.ts";
-import { labelSelectorFrom, matchesLabels, type LabelSelector } from "../../core/label-selector.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { SelectorError } from "../../core/selector-error.ts";
+import { labelSelectorFrom, matchesLabels, type LabelSelector } from "../../apimachinery/label-selector.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { SelectorError } from "../../apimachinery/selector-error.ts";
 import { isAggregated, selectorsOf } from "./cluster-role-aggregation-policy.ts";
 
 /** The aggregated ClusterRoles there are, so that a role that none of them selects concerns none of them. */

@@ -1,6 +1,6 @@
-import { labelSelectorFrom, matchesLabels } from "../../core/label-selector.ts";
-import type { LabelSelectorObject } from "../../core/label-selector.ts";
-import type { ApiObject } from "../../core/object.ts";
+import { labelSelectorFrom, matchesLabels } from "../../apimachinery/label-selector.ts";
+import type { LabelSelectorObject } from "../../apimachinery/label-selector.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 
 /** Whether the rules of a ClusterRole come from others. */
 export function isAggregated(role: ApiObject): boolean {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Change } from "../../client/object-store.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { SelectorError } from "../../core/selector-error.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { SelectorError } from "../../apimachinery/selector-error.ts";
 import { controllerBench } from "../../../test/kits/controller-bench.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
 import { aggregatedRoles, type AggregatedRoles } from "./aggregated-roles.ts";

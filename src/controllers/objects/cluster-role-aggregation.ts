@@ -1,4 +1,4 @@
-import type { ObjectKey } from "../../core/object.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
 import { aggregatedRoles } from "./aggregated-roles.ts";
 import { isAggregated, neededRules } from "./cluster-role-aggregation-policy.ts";
 import { done } from "../controller.ts";

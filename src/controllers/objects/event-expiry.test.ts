@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { controllerBench } from "../../../test/kits/controller-bench.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import type { ApiObject } from "../../core/object.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { events } from "../kinds.ts";
 import { eventExpiry } from "./event-expiry.ts";
 

@@ -1,6 +1,6 @@
-import type { Clock } from "../../core/clock.ts";
-import type { ObjectKey } from "../../core/object.ts";
-import type { Event } from "../../resources/event.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
+import type { Event } from "../../apis/event.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { events } from "../kinds.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { OwnerReference } from "../../core/object.ts";
+import type { OwnerReference } from "../../apimachinery/object.ts";
 import { collectionOf, pendingFinalizer } from "./garbage-collector-policy.ts";
 import type { Collection, OwnerState } from "./garbage-collector-policy.ts";
 

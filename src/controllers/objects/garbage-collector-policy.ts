@@ -1,5 +1,5 @@
 import type { DeleteOptions } from "../../client/client.ts";
-import type { OwnerReference } from "../../core/object.ts";
+import type { OwnerReference } from "../../apimachinery/object.ts";
 
 /** Finalizer of an owner that goes only after the dependents that block it. */
 export const foregroundFinalizer = "foregroundDeletion";

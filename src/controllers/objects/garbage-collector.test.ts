@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { DeleteOptions, ResourceRef } from "../../client/client.ts";
-import type { ApiObject, ObjectMeta, OwnerReference } from "../../core/object.ts";
+import type { ApiObject, ObjectMeta, OwnerReference } from "../../apimachinery/object.ts";
 import { controllerBench } from "../../../test/kits/controller-bench.ts";
 import type { ControllerBench } from "../../../test/kits/controller-bench.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";

@@ -1,6 +1,6 @@
 import type { Client, ResourceRef } from "../../client/client.ts";
-import { apiVersionOf } from "../../core/object.ts";
-import type { ApiObject, ObjectKey, OwnerReference } from "../../core/object.ts";
+import { apiVersionOf } from "../../apimachinery/object.ts";
+import type { ApiObject, ObjectKey, OwnerReference } from "../../apimachinery/object.ts";
 import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome, Watch } from "../controller.ts";

@@ -1,4 +1,4 @@
-import type { ApiObject, Condition } from "../../core/object.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 
 /** What one kind still holds in a namespace that is being emptied. */
 export interface Remainder {
@@ -42,9 +42,9 @@ export function withConditions(namespace: ApiObject, emptying: Emptying, now: st
   const status = (namespace["status"] ?? {}) as { readonly conditions?: readonly Condition[] };
   const present = status.conditions ?? [];
   const wanted = conditionsOf(emptying);
-  const stands = (one: Wanted): Condition | undefined =>
+  const conditionFor = (one: Wanted): Condition | undefined =>
     present.find((old) => old.type === one.type && old.status === one.status && old.message === one.message);
-  if (wanted.every((one) => stands(one)?.reason === one.reason)) return undefined;
+  if (wanted.every((one) => conditionFor(one)?.reason === one.reason)) return undefined;
   const others = present.filter((old) => wanted.every((one) => one.type !== old.type));
   const next = wanted.map((one) => {
     const old = present.find((each) => each.type === one.type);

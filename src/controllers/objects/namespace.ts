@@ -1,10 +1,10 @@
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
-import { rfc3339 } from "../../core/clock.ts";
-import type { Clock } from "../../core/clock.ts";
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { qualified } from "../../core/status.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { qualified } from "../../apimachinery/status.ts";
 import { hasReason, ignoreReasons } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
@@ -41,8 +41,8 @@ export function namespaceController(options: NamespaceOptions): Controller {
         await client.update(namespaces, finalized(namespace), { subresource: "finalize" });
         return done;
       }
-      const told = withConditions(namespace, emptying, rfc3339(clock.now()));
-      if (told !== undefined) await client.update(namespaces, told, { subresource: "status" });
+      const reported = withConditions(namespace, emptying, rfc3339(clock.now()));
+      if (reported !== undefined) await client.update(namespaces, reported, { subresource: "status" });
     } catch (error) {
       if (hasReason(error, "NotFound")) return done;
       throw error;

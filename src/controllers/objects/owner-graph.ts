@@ -1,7 +1,7 @@
 import type { ResourceRef } from "../../client/client.ts";
 import type { Change } from "../../client/object-store.ts";
 import { keyOf } from "../../client/object-key.ts";
-import type { ObjectKey, ObjectMeta, OwnerReference } from "../../core/object.ts";
+import type { ObjectKey, ObjectMeta, OwnerReference } from "../../apimachinery/object.ts";
 
 /** One object as the garbage collector knows it. */
 export interface OwnerNode {

@@ -1,9 +1,9 @@
-import type { ApiObject } from "../../core/object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import {
   serviceAccountNameAnnotation,
   serviceAccountTokenSecretType,
   serviceAccountUidAnnotation,
-} from "../../resources/secret.ts";
+} from "../../apis/secret.ts";
 
 /** What is to be done about a Secret that asks for a token. */
 export type TokenSecretDecision =

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { controllerBench, type ControllerBench } from "../../../test/kits/controller-bench.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
-import type { ApiObject } from "../../core/object.ts";
-import { forbiddenField, invalidObject } from "../../core/field-error.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { forbiddenField, invalidObject } from "../../apimachinery/field-error.ts";
 import { events, secrets, serviceAccounts } from "../kinds.ts";
 import { decideTokenSecret } from "./service-account-token-policy.ts";
 import { serviceAccountToken } from "./service-account-token.ts";

@@ -1,12 +1,12 @@
-import type { ApiObject, ObjectKey } from "../../core/object.ts";
-import { serviceAccountTokenSecretType } from "../../resources/secret.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { serviceAccountTokenSecretType } from "../../apis/secret.ts";
 import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import { done } from "../controller.ts";
 import type { Controller, Outcome } from "../controller.ts";
 import { secrets, serviceAccounts } from "../kinds.ts";
 import { decideTokenSecret, filledTokenSecret, isAccountOf, wantedAccount } from "./service-account-token-policy.ts";
 import type { Selection, SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Told } from "../told.ts";
+import { referenceTo, type Report } from "../report.ts";
 
 const serviceAccount = "service-account-token-controller";
 
@@ -16,7 +16,7 @@ const tokenSecrets: Selection = { resource: secrets, fieldSelector: `type=${serv
 /** A Secret that may not be changed any more stays without a token. */
 function withoutToken(secret: ApiObject, why: string): Outcome {
   const message = `no token can be written into the Secret, create another one: ${why}`;
-  const because: Told = { reason: "ReconcileFailed", about: referenceTo(secrets, secret), message };
+  const because: Report = { reason: "ReconcileFailed", about: referenceTo(secrets, secret), message };
   return { kind: "blocked", because, again: "woken" };
 }
 

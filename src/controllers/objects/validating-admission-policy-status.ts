@@ -1,9 +1,9 @@
-import type { ObjectKey } from "../../core/object.ts";
-import type { Steps } from "../../core/steps.ts";
-import { numberAt } from "../../resources/json-fields.ts";
-import type { Resource } from "../../resources/resource.ts";
-import { expressionWarnings } from "../../resources/type-checking.ts";
-import type { ValidatingAdmissionPolicy } from "../../resources/validating-admission-policy.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
+import type { Steps } from "../../apimachinery/steps.ts";
+import { numberAt } from "../../apis/json-fields.ts";
+import type { Resource } from "../../apis/resource.ts";
+import { expressionWarnings } from "../../apis/type-checking.ts";
+import type { ValidatingAdmissionPolicy } from "../../apis/validating-admission-policy.ts";
 import { hasReason } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { validatingAdmissionPolicies } from "../kinds.ts";

@@ -1,4 +1,4 @@
-import { isJsonArray } from "../../core/json-value.ts";
+import { isJsonArray } from "../../apimachinery/json-value.ts";
 import type { CelMacro, CelNode } from "./ast.ts";
 import { converterFor, type Converter } from "./convert.ts";
 import { isMap, mapGet, mapKey, isCelMap } from "./equality.ts";

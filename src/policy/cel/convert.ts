@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject } from "../../core/json-value.ts";
+import { isJsonArray, isJsonObject } from "../../apimachinery/json-value.ts";
 import { occupy, type Frame } from "./frame.ts";
 import { withIdentity, type ListIdentity } from "./list-identity.ts";
 import type { CelType } from "./types.ts";

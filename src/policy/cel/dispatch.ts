@@ -1,4 +1,4 @@
-import { isJsonArray } from "../../core/json-value.ts";
+import { isJsonArray } from "../../apimachinery/json-value.ts";
 import type { CelOverload } from "./environment.ts";
 import { isMap } from "./equality.ts";
 import { charge, failStep, type Frame, type Step } from "./frame.ts";

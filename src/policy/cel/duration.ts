@@ -1,4 +1,4 @@
-import { nanosecondsOfUnit } from "../../core/duration.ts";
+import { nanosecondsOfUnit } from "../../apimachinery/duration.ts";
 import { celDuration, celFailure, maxInt64, minInt64, type CelDuration, type CelFailure } from "./values.ts";
 
 const part = /(\d+)?(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;

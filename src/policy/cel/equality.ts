@@ -1,4 +1,4 @@
-import { isJsonArray, type JsonObject } from "../../core/json-value.ts";
+import { isJsonArray, type JsonObject } from "../../apimachinery/json-value.ts";
 import { occupy, type CelMeter } from "./frame.ts";
 import { equalAsIdentified, identityOf } from "./list-identity.ts";
 import {

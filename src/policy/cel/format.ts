@@ -1,4 +1,4 @@
-import { isJsonArray } from "../../core/json-value.ts";
+import { isJsonArray } from "../../apimachinery/json-value.ts";
 import { formatDuration } from "./duration.ts";
 import { isMap, mapGet, mapKeys } from "./equality.ts";
 import { plainDouble } from "./format-double.ts";

@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue } from "../../core/json-value.ts";
+import { isJsonObject, ownValue } from "../../apimachinery/json-value.ts";
 
 /**
  * What tells the elements of a list apart: all of themselves in a set, or the fields named, as in a map. Of such lists the order

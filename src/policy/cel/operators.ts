@@ -1,4 +1,4 @@
-import { isJsonArray } from "../../core/json-value.ts";
+import { isJsonArray } from "../../apimachinery/json-value.ts";
 import { celEquals, isMap, mapGet } from "./equality.ts";
 import type { BinaryCall } from "./dispatch.ts";
 import { charge, failStep, type Step } from "./frame.ts";

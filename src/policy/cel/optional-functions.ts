@@ -1,4 +1,4 @@
-import { isJsonArray } from "../../core/json-value.ts";
+import { isJsonArray } from "../../apimachinery/json-value.ts";
 import type { CelFunction } from "./environment.ts";
 import { isMap, mapSize } from "./equality.ts";
 import { boolType, listType, optionalType, typeParameter } from "./types.ts";

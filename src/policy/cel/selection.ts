@@ -1,4 +1,4 @@
-import { isJsonArray, type JsonObject } from "../../core/json-value.ts";
+import { isJsonArray, type JsonObject } from "../../apimachinery/json-value.ts";
 import type { Converter } from "./convert.ts";
 import { isCelMap, isMap, mapGet } from "./equality.ts";
 import { charge, failStep, type Frame, type Step } from "./frame.ts";

@@ -1,4 +1,4 @@
-import { isJsonArray, type JsonObject } from "../../core/json-value.ts";
+import { isJsonArray, type JsonObject } from "../../apimachinery/json-value.ts";
 import { isMap, mapKeys } from "./equality.ts";
 import type { CelMeter } from "./frame.ts";
 import type { CelMap, CelValue } from "./values.ts";

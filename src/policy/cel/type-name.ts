@@ -1,4 +1,4 @@
-import { isJsonArray } from "../../core/json-value.ts";
+import { isJsonArray } from "../../apimachinery/json-value.ts";
 import { kindOf, type CelMap, type CelOpaque, type CelValue } from "./values.ts";
 
 /** The name of a value's type, as `type` and messages show it. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../core/json-value.ts";
+import type { JsonObject } from "../../apimachinery/json-value.ts";
 
 /**
  * The key under which a value that JSON cannot express says what it is. A symbol, so that no object that came from JSON can pose

@@ -1,4 +1,9 @@
-import { dnsLabelProblems, dnsSubdomainProblems, labelValueProblems, qualifiedNameProblems } from "../../core/names.ts";
+import {
+  dnsLabelProblems,
+  dnsSubdomainProblems,
+  labelValueProblems,
+  qualifiedNameProblems,
+} from "../../apimachinery/names.ts";
 import { parseGoUrl } from "./go-url.ts";
 
 /** A named form of text; `regexSize` is what Kubernetes charges for it, in characters of a regular expression. */

@@ -1,8 +1,8 @@
-import type { Subject } from "../../../src/resources/binding.ts";
-import { anonymousUser, nodeUserPrefix, unauthenticatedGroup } from "../../../src/core/user.ts";
-import type { PolicyRule } from "../../../src/resources/policy-rule.ts";
-import { quoted } from "../../../src/core/quoted.ts";
-import { ruleMatches } from "../../../src/authz/rule-match.ts";
+import type { Subject } from "../../../src/apis/binding.ts";
+import { anonymousUser, nodeUserPrefix, unauthenticatedGroup } from "../../../src/apimachinery/user.ts";
+import type { PolicyRule } from "../../../src/apis/policy-rule.ts";
+import { quoted } from "../../../src/apimachinery/quoted.ts";
+import { ruleMatches } from "../../../src/authorization/rule-match.ts";
 import type { Answer } from "./ask.ts";
 import type { Policy } from "./policy.ts";
 import type { AskedResource, Question } from "./question.ts";
@@ -83,7 +83,7 @@ export const differences: readonly Difference[] = [
     explains: ({ question, modes, kubernetes, hub }) => {
       const { verb = "", group = "", resource = "", subresource = "" } = question.resource ?? {};
       const isRead = ["get", "list", "watch"].includes(verb) && group === "" && subresource === "";
-      const isTold = otherNodes.test(hub.reason ?? "");
+      const isReported = otherNodes.test(hub.reason ?? "");
       // Whoever is asked after the Node authorizer may allow or deny it.
       const isDecidedLater = hub.allowed === true || hub.denied === true;
       return (
@@ -91,7 +91,7 @@ export const differences: readonly Difference[] = [
         isRead &&
         (resource === "nodes" || resource === "pods") &&
         isSame(kubernetes, { allowed: true }) &&
-        (isTold || isDecidedLater)
+        (isReported || isDecidedLater)
       );
     },
   },

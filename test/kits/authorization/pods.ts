@@ -1,5 +1,5 @@
-import type { ApiObject } from "../../../src/core/object.ts";
-import { mirrorPodAnnotation } from "../../../src/resources/pod-references.ts";
+import type { ApiObject } from "../../../src/apimachinery/object.ts";
+import { mirrorPodAnnotation } from "../../../src/apis/pod-references.ts";
 import type { Random } from "./random.ts";
 import { accountNames, namespaces, nodeNames, parts } from "./words.ts";
 

@@ -1,9 +1,9 @@
-import type { ClusterRoleBinding } from "../../../src/resources/cluster-role-binding.ts";
-import type { ClusterRole } from "../../../src/resources/cluster-role.ts";
-import { rbacGroup, type Subject } from "../../../src/resources/binding.ts";
-import type { PolicyRule } from "../../../src/resources/policy-rule.ts";
-import type { RoleBinding } from "../../../src/resources/role-binding.ts";
-import type { Role } from "../../../src/resources/role.ts";
+import type { ClusterRoleBinding } from "../../../src/apis/cluster-role-binding.ts";
+import type { ClusterRole } from "../../../src/apis/cluster-role.ts";
+import { rbacGroup, type Subject } from "../../../src/apis/binding.ts";
+import type { PolicyRule } from "../../../src/apis/policy-rule.ts";
+import type { RoleBinding } from "../../../src/apis/role-binding.ts";
+import type { Role } from "../../../src/apis/role.ts";
 import type { Random } from "./random.ts";
 import {
   accountNames,

@@ -1,9 +1,14 @@
-import { authenticatedGroup, nodesGroup, nodeUserPrefix, serviceAccountsGroup } from "../../../src/core/user.ts";
-import type { ApiObject } from "../../../src/core/object.ts";
-import type { PolicyRule } from "../../../src/resources/policy-rule.ts";
-import { podReferences } from "../../../src/resources/pod-references.ts";
-import type { Subject } from "../../../src/resources/binding.ts";
-import { stringAt } from "../../../src/resources/json-fields.ts";
+import {
+  authenticatedGroup,
+  nodesGroup,
+  nodeUserPrefix,
+  serviceAccountsGroup,
+} from "../../../src/apimachinery/user.ts";
+import type { ApiObject } from "../../../src/apimachinery/object.ts";
+import type { PolicyRule } from "../../../src/apis/policy-rule.ts";
+import { podReferences } from "../../../src/apis/pod-references.ts";
+import type { Subject } from "../../../src/apis/binding.ts";
+import { stringAt } from "../../../src/apis/json-fields.ts";
 import type { AbacLine } from "./abac.ts";
 import type { Policy } from "./policy.ts";
 import type { Random } from "./random.ts";

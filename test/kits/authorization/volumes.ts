@@ -1,6 +1,6 @@
-import type { ApiObject } from "../../../src/core/object.ts";
-import { arrayAt, fieldsAt, stringAt } from "../../../src/resources/json-fields.ts";
-import { mirrorPodAnnotation, podReferences } from "../../../src/resources/pod-references.ts";
+import type { ApiObject } from "../../../src/apimachinery/object.ts";
+import { arrayAt, fieldsAt, stringAt } from "../../../src/apis/json-fields.ts";
+import { mirrorPodAnnotation, podReferences } from "../../../src/apis/pod-references.ts";
 import type { AskedResource } from "./question.ts";
 import type { Random } from "./random.ts";
 import { namespaces, nodeNames, parts } from "./words.ts";
@@ -15,12 +15,12 @@ export interface Volumes {
 
 /** Volumes for most claims that pods speak of and for others, with secrets in every way of release 1.20. */
 export function randomVolumes(random: Random, pods: readonly ApiObject[]): Volumes {
-  const spoken = pods.flatMap((pod) =>
+  const vertex = pods.flatMap((pod) =>
     [...podReferences(pod).persistentvolumeclaims].map((name) => ({ namespace: pod.metadata.namespace ?? "", name })),
   );
   const others = parts.map((name) => ({ namespace: random.one(namespaces), name }));
   const claims = [
-    ...new Map([...spoken, ...others].map((claim) => [`${claim.namespace}/${claim.name}`, claim])).values(),
+    ...new Map([...vertex, ...others].map((claim) => [`${claim.namespace}/${claim.name}`, claim])).values(),
   ];
   const bound = claims.filter(() => random.chance(0.8)).map((claimRef) => ({ claimRef }));
   const volumes = [...bound, {}, {}].map((more, index) => volume(random, `volume-${index}`, more));

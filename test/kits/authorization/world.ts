@@ -1,4 +1,4 @@
-import type { ApiObject } from "../../../src/core/object.ts";
+import type { ApiObject } from "../../../src/apimachinery/object.ts";
 import { isAggregated, neededRules } from "../../../src/controllers/objects/cluster-role-aggregation-policy.ts";
 import type { ApiClient } from "../api-client.ts";
 import { eventually } from "../peers-process.ts";

@@ -1,0 +1,331 @@
+import { createOrGet, getOrUndefined } from "../../client/api-errors.ts";
+import { tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";
+import { ConnectionError } from "../../client/client.ts";
+import type { RemoteClient } from "../../client/remote.ts";
+import type { Clock, RandomBytes } from "../../apimachinery/clock.ts";
+import { dnsSubdomainProblems, generatedName } from "../../apimachinery/names.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import {
+  accessRequests,
+  missingProfileIn,
+  notIssuedIn,
+  readKey,
+  sealBinding,
+  type AccessRequest,
+} from "../../apis/access-request.ts";
+import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
+import { pairingWords } from "../../trust/pairing-words.ts";
+import { provePossession } from "../../trust/possession.ts";
+import { openAnswer, SealError, type PlainAnswer } from "../../trust/seal.ts";
+import { accessFolder, type AccessFolder, type AskedRequest } from "../../credentials/storage/access-folder.ts";
+import { accessKey, type AccessKey } from "./access-key.ts";
+import { connectionFailure, type CallTarget } from "../../credentials/request/connection-failure.ts";
+import { discoverByPin, readCaPins, type SeenHub } from "../discovery/discover-by-pin.ts";
+import { parseEndpoint } from "../discovery/endpoint.ts";
+import { JoinError, plainText, stopIfAborted } from "../../credentials/join-error.ts";
+import type { JoinReport } from "../join/join-event.ts";
+import { privateFiles, type PrivateFiles } from "../../host/private-files.ts";
+import { hubClient } from "../../host/hub-client.ts";
+
+/** What a machine asks with; times in milliseconds. */
+export interface RequestAccessOptions {
+  readonly endpoint: string;
+  readonly pins: readonly string[];
+  readonly profile?: string | undefined;
+  /** Default: the host name and five characters, the same each time it asks again. */
+  readonly name?: string | undefined;
+  readonly hostname: string;
+  readonly claims?: Readonly<Record<string, string>>;
+  readonly dir: string;
+  /** A private key of the operator's own. */
+  readonly keyFile?: string | undefined;
+  /** How long to wait for an answer. */
+  readonly waitMs: number;
+  readonly discoveryTimeoutMs: number;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly signal?: AbortSignal | undefined;
+  readonly userAgent: string;
+  readonly files?: PrivateFiles;
+}
+
+/** What the machine holds in the end. */
+export interface AccessGranted {
+  readonly server: string;
+  readonly name: string;
+  readonly kubeconfig: string;
+  readonly tokenFile: string;
+  /** RFC 3339, as the hub says. */
+  readonly expiresAt: string;
+  /** Where a bootstrap token was handed over: its file. */
+  readonly bootstrapTokenFile: string | undefined;
+}
+
+const pollMs = 2000;
+const requestTimeoutMs = 10_000;
+
+/**
+ * Asks for access as a machine without any credential: finds the hub's CA, posts its public key with a proof that it holds the
+ * private one, shows the pairing words, waits for people, opens the sealed answer and writes a kubeconfig. Asking again with the same
+ * folder goes on with the same request. @throws JoinError
+ */
+export async function requestAccess(options: RequestAccessOptions, report: JoinReport): Promise<AccessGranted> {
+  const { clock, signal, userAgent } = options;
+  const endpoint = parseEndpoint(options.endpoint);
+  const pins = readCaPins(options.pins);
+  const folder = accessFolder(options.dir, options.keyFile, options.files ?? privateFiles);
+  if (options.name !== undefined) requireRequestName(options.name);
+  // A key of the operator's own is looked at before anything is made.
+  if (options.keyFile !== undefined) await accessKey(folder, { isOwn: true, comment: options.hostname });
+  await folder.prepare();
+  const key = await accessKey(folder, { isOwn: options.keyFile !== undefined, comment: options.hostname });
+  report({ kind: "key-ready", fingerprint: key.public.fingerprint, reused: key.reused });
+  const context = { clock, timeoutMs: options.discoveryTimeoutMs, report, signal, userAgent };
+  const hub = await discoverByPin(endpoint, pins, context);
+  const target: CallTarget = { server: hub.server, aheadMs: hub.aheadMs };
+  const client = hubClient({ server: hub.server, caPem: hub.caPem, userAgent, timeoutMs: requestTimeoutMs, clock });
+  const asking: Asking = { options, report, folder, key, hub, client };
+  try {
+    const asked = await ask(asking);
+    const request = await answered(asking, asked);
+    return await keep(asking, request);
+  } catch (error) {
+    if (error instanceof ConnectionError) throw connectionFailure(error, target);
+    if (error instanceof StatusError) throw refusal(error);
+    throw error;
+  } finally {
+    client.close();
+  }
+}
+
+/** @throws JoinError bad-node-name */
+function requireRequestName(name: string): void {
+  const [problem] = name === "" ? ["it is empty"] : dnsSubdomainProblems(name);
+  if (problem === undefined) return;
+  throw new JoinError(
+    "bad-node-name",
+    `--name ${JSON.stringify(plainText(name, 100))} cannot be the name of an access request: ${problem}`,
+  );
+}
+
+interface Asking {
+  readonly options: RequestAccessOptions;
+  readonly report: JoinReport;
+  readonly folder: AccessFolder;
+  readonly key: AccessKey;
+  readonly hub: SeenHub;
+  readonly client: RemoteClient;
+}
+
+/** The request on the hub, made if it is not there. @throws JoinError csr-conflict where the name is another machine's */
+async function ask(asking: Asking): Promise<AskedRequest> {
+  const { options, report, folder, key, hub } = asking;
+  const before = await folder.asked();
+  const sameHub = before?.caPin === hub.caPin && before.fingerprint === key.public.fingerprint;
+  const name = options.name ?? (sameHub ? before.name : ownName(options));
+  const goesOn = sameHub && before.name === name;
+  // A request that is there is resumed before a new one is posted: the rules for new ones may have changed meanwhile.
+  const there = goesOn ? await getOrUndefined<AccessRequest>(asking.client, accessRequests, { name }) : undefined;
+  const { request, found } = there === undefined ? await posted(asking, name) : { request: there, found: true };
+  if (found) requireSameRequest(request, asking);
+  const { uid = "" } = request.metadata;
+  const profile = options.profile ?? (goesOn ? before.profile : undefined);
+  const claims = options.claims ?? (goesOn ? before.claims : undefined);
+  const asked = {
+    server: hub.server,
+    name,
+    uid,
+    fingerprint: key.public.fingerprint,
+    caPin: hub.caPin,
+    ...(profile === undefined ? {} : { profile }),
+    ...(claims === undefined ? {} : { claims }),
+  };
+  await folder.write(folder.request, `${JSON.stringify(asked, undefined, 2)}\n`);
+  report({
+    kind: "access-asked",
+    name,
+    found,
+    fingerprint: asked.fingerprint,
+    words: await pairingWords(asked),
+    vouchedBy: hub.vouchedBy,
+  });
+  return asked;
+}
+
+function ownName({ hostname, random }: RequestAccessOptions): string {
+  const plain = hostname
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9.-]+/g, "-")
+    .replaceAll(/^[^a-z0-9]+/g, "")
+    .slice(0, 50);
+  return generatedName(`${plain.replace(/[^a-z0-9]+$/, "") || "machine"}-`, random);
+}
+
+async function posted(
+  asking: Asking,
+  name: string,
+): Promise<{ readonly request: AccessRequest; readonly found: boolean }> {
+  const { options, key, hub, client } = asking;
+  const { profile, hostname, claims } = options;
+  const facts = { name, fingerprint: key.public.fingerprint, caPin: hub.caPin };
+  const spec = {
+    pubKey: `${key.public.text} ${hostname}`,
+    ...(profile === undefined ? {} : { profile }),
+    hostname,
+    ...(claims === undefined || Object.keys(claims).length === 0 ? {} : { claims }),
+    proof: provePossession(key.key, key.public.kind, facts),
+  };
+  const object = { apiVersion: "access.pratique.dev/v1alpha1", kind: "AccessRequest", metadata: { name }, spec };
+  const { object: request, created } = await createOrGet<AccessRequest>(client, accessRequests, object);
+  return { request, found: !created };
+}
+
+/** @throws JoinError csr-conflict for a request of another key, or for another profile than the one that is given */
+function requireSameRequest(request: AccessRequest, { options, key }: Asking): void {
+  const { metadata, spec, status } = request;
+  // On Kubernetes the controller writes it, which may not have looked at the request yet.
+  const fingerprint = status?.fingerprint ?? readKey(request)?.fingerprint;
+  if (fingerprint !== key.public.fingerprint) {
+    throw new JoinError(
+      "csr-conflict",
+      `the hub has a request ${metadata.name} of another key; ask under another --name`,
+    );
+  }
+  if (options.profile === undefined || options.profile === spec.profile) return;
+  const there = spec.profile === undefined ? "the default profile" : `profile "${plainText(spec.profile)}"`;
+  throw new JoinError(
+    "csr-conflict",
+    `the request ${metadata.name} of this machine is for ${there} and cannot be changed; to request profile "${options.profile}", give another --name`,
+  );
+}
+
+/** The request once it is answered. @throws JoinError denied, failed, deleted, timeout-waiting, aborted */
+async function answered({ options, report, client }: Asking, asked: AskedRequest): Promise<AccessRequest> {
+  const { name, uid, fingerprint } = asked;
+  const { clock, signal } = options;
+  const until = clock.now() + options.waitMs;
+  const words = (await pairingWords(asked)).join(" ");
+  const commands = [`pratique approve accessrequest/${name} --words "${words}"`];
+  let reported = false;
+  let blocked: string | undefined;
+  let noProfile: string | undefined;
+  for (;;) {
+    const request = await getOrUndefined<AccessRequest>(client, accessRequests, { name });
+    // Another object under the same name is another request, whoever made it.
+    if (request?.metadata.uid !== uid) {
+      throw new JoinError("deleted", `the request ${name} is gone from the hub; ask again`);
+    }
+    const status = request.status ?? {};
+    if (status.ready === true) return request;
+    ended(request);
+    const obstacle = status.accepted === true ? notIssuedIn(status) : undefined;
+    if (obstacle !== undefined && obstacle.message !== blocked) {
+      const { reason, message } = obstacle;
+      report({ kind: "access-blocked", name, reason: plainText(reason), message: plainText(message) });
+    }
+    blocked = obstacle?.message;
+    const missing = status.accepted === true ? undefined : missingProfileIn(status);
+    if (missing !== undefined && missing !== noProfile) {
+      report({ kind: "access-profile-missing", name, message: plainText(missing) });
+    }
+    noProfile = missing;
+    if (!reported) report({ kind: "waiting-for-access", name, fingerprint, commands, until });
+    reported = true;
+    const leftMs = until - clock.now();
+    if (leftMs <= 0) {
+      throw new JoinError("timeout-waiting", `${unanswered(name, obstacle)}; run the same command again to resume`);
+    }
+    await clock.sleep(Math.min(pollMs, leftMs), signal);
+    stopIfAborted(signal);
+  }
+}
+
+function unanswered(name: string, obstacle: ReturnType<typeof notIssuedIn>): string {
+  if (obstacle === undefined) return `the request ${name} is not answered yet; it stays on the hub`;
+  const { reason, message } = obstacle;
+  return `the request ${name} was approved, and access cannot be issued yet (${plainText(reason)}): ${plainText(message)}`;
+}
+
+/** @throws JoinError for a request that will not be answered any more */
+function ended({ metadata, status = {} }: AccessRequest): void {
+  const reason = status.decisions?.at(-1)?.reason;
+  const detail = reason === undefined ? "" : `: ${plainText(reason)}`;
+  const next = "to request access again, give another --name";
+  if (status.denied === true)
+    throw new JoinError("denied", `the request ${metadata.name} was denied${detail}; ${next}`);
+  if (status.revoked === true)
+    throw new JoinError("denied", `the access of ${metadata.name} was revoked${detail}; ${next}`);
+  const expired = status.conditions?.find(({ type, status: holds }) => type === "Expired" && holds === "True");
+  if (expired !== undefined) {
+    const why = plainText(expired.message ?? "");
+    throw new JoinError("failed", `the request ${metadata.name} has expired (${why}); ask again under another --name`);
+  }
+  const missing = notIssuedIn(status);
+  if (missing !== undefined && !missing.mayPass) {
+    throw new JoinError(
+      "failed",
+      `the request ${metadata.name} was approved and nothing was issued: ${plainText(missing.message)}`,
+    );
+  }
+}
+
+/** Opens the answer and writes it down, the kubeconfig last. @throws JoinError bad-certificate, write-failed */
+async function keep({ folder, key, hub, report }: Asking, request: AccessRequest): Promise<AccessGranted> {
+  const answer = await opened(key, request);
+  checkCa(answer.ca, hub);
+  await folder.write(folder.ca, answer.ca);
+  report({ kind: "written", path: folder.ca });
+  await folder.write(folder.token, answer.token);
+  if (answer.bootstrapToken !== undefined) await folder.write(folder.bootstrapToken, answer.bootstrapToken);
+  const { namespace } = request.status?.grant ?? {};
+  const text = tokenFileKubeconfig({
+    server: hub.server,
+    ca: { pem: answer.ca },
+    tokenFile: folder.token,
+    ...(namespace === undefined ? {} : { namespace }),
+  });
+  await folder.write(folder.kubeconfig, text);
+  report({ kind: "written", path: folder.kubeconfig });
+  return {
+    server: hub.server,
+    name: request.metadata.name ?? "",
+    kubeconfig: folder.kubeconfig,
+    tokenFile: folder.token,
+    expiresAt: request.status?.expiresAt ?? "",
+    bootstrapTokenFile: answer.bootstrapToken === undefined ? undefined : folder.bootstrapToken,
+  };
+}
+
+async function opened(key: AccessKey, request: AccessRequest): Promise<PlainAnswer> {
+  const { key: sealedKey = "", token = "", ca = "", bootstrapToken } = request.status ?? {};
+  const sealed = { key: sealedKey, token, ca, ...(bootstrapToken === undefined ? {} : { bootstrapToken }) };
+  try {
+    return await openAnswer({ kind: key.public.kind, key: key.key }, sealed, sealBinding(request));
+  } catch (error) {
+    if (!(error instanceof SealError)) throw error;
+    throw new JoinError(
+      "bad-certificate",
+      `the answer to ${request.metadata.name} cannot be opened: ${error.message}`,
+      { cause: error },
+    );
+  }
+}
+
+/** The CA inside the seal must be the one that this machine has seen all along. @throws JoinError pin-mismatch */
+function checkCa(pem: string, { caPin }: SeenHub): void {
+  try {
+    if (certificatesOfBundle(pem).some(({ pin }) => pin === caPin)) return;
+  } catch (error) {
+    if (!(error instanceof PinError)) throw error;
+  }
+  throw new JoinError(
+    "pin-mismatch",
+    `the CA in the sealed answer is not the one that this machine saw (${caPin}): the connection between this machine and the hub is intercepted. Nothing of the answer was kept; ask for the CA pin and give --ca-cert-hash`,
+  );
+}
+
+function refusal(error: StatusError): JoinError {
+  const detail = plainText(error.message);
+  const code = error.reason === "Forbidden" ? "forbidden" : "refused";
+  return new JoinError(code, `the hub does not take the request: ${detail}`, { cause: error, causeCode: error.reason });
+}

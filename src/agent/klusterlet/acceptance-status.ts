@@ -1,0 +1,156 @@
+import { hasReason } from "../../client/api-errors.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { isAccepted, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { approverCommands } from "./approver-commands.ts";
+import { isAcceptedByHub } from "./lease-updater.ts";
+import { managedClusterOn } from "./ensure-managed-cluster.ts";
+import { bootstrapClient } from "./register-cluster.ts";
+import type { Rejection } from "../../credentials/storage/registration-state.ts";
+import { describeError } from "../../credentials/request/describe-error.ts";
+import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
+
+const refusedAgainMs = 30_000;
+
+/** How a cluster stands with its hub, from what its agent sees and is refused. */
+export interface AcceptanceStatus {
+  /** The ManagedCluster was seen. */
+  seen(): void;
+  /** The hub could not be asked about it, or refused. */
+  failed(error: unknown): Promise<void>;
+}
+
+/** How a cluster can stand, each told once until another is. */
+interface AcceptanceReports {
+  waiting(): void;
+  denied(): void;
+  detached(): void;
+  accepted(): void;
+}
+
+/** Tells how the cluster stands, and keeps that it is shut out for whoever asks, also after a restart. */
+function acceptanceReports(serving: Serving): AcceptanceReports {
+  const { session, state, options, hasOtherHubs } = serving;
+  const { report, clock } = options;
+  let reported: keyof AcceptanceReports | undefined;
+
+  async function kept(rejection: Rejection | undefined): Promise<void> {
+    // Whoever made the cluster leave meanwhile has removed it all.
+    if ((await options.store.readState()) !== undefined) await state.change({ shutOut: rejection });
+  }
+  function remember(rejection: Rejection | undefined): void {
+    if (state.now().shutOut?.message === rejection?.message) return;
+    kept(rejection).catch((error: unknown) => {
+      reportFailure(serving, "state", describeError(error, options.store.place));
+    });
+  }
+  function once(what: keyof AcceptanceReports, notify: () => void): void {
+    if (reported === what) return;
+    reported = what;
+    notify();
+  }
+  const reportEnd = (kind: "denied" | "detached", message: string): void =>
+    once(kind, () => {
+      remember({ since: rfc3339(clock.now()), message });
+      report({ kind, message });
+    });
+
+  return {
+    waiting: () => {
+      const { clusterName: cluster, agentName: agent } = state.now();
+      const commands = approverCommands(["acceptance"], { cluster, agent, request: undefined });
+      once("waiting", () => report({ kind: "waiting", open: ["acceptance"], agent, commands }));
+    },
+    denied: () => {
+      const { clusterName } = state.now();
+      const next = hasOtherHubs ? "" : `; it waits for: pratique cluster accept ${clusterName}`;
+      reportEnd("denied", `cluster ${clusterName} is no longer accepted by ${session.server}${next}`);
+    },
+    detached: () => {
+      const next = "to join again, leave first: pratique klusterlet --leave, with the options that it was started with";
+      reportEnd("detached", `${session.server} has no ManagedCluster ${state.now().clusterName} any more; ${next}`);
+    },
+    accepted: () => {
+      reported = "accepted";
+      remember(undefined);
+    },
+  };
+}
+
+/** Makes out of answers and refusals how the cluster stands with its hub. */
+export function acceptanceStatus(serving: Serving): AcceptanceStatus {
+  const { session, state, options, notes, end, hasOtherHubs, signal } = serving;
+  const { clock } = options;
+  const acceptance = acceptanceReports(serving);
+  let wasAccepted = false;
+  let askedAt = Number.NEGATIVE_INFINITY;
+
+  function denied(): void {
+    acceptance.denied();
+    if (hasOtherHubs) end({ kind: "next-hub", message: "the hub no longer accepts the cluster" });
+  }
+
+  function reject(): void {
+    if (wasAccepted) denied();
+    else acceptance.waiting();
+  }
+
+  /** The certificate is good by its dates and refused all the same: the hub may tell the bootstrap identity why. */
+  async function refused(isUnknown: boolean): Promise<void> {
+    if (clock.now() - askedAt < refusedAgainMs) return;
+    askedAt = clock.now();
+    const hub = await serving.bootstrap();
+    if (hub === undefined) return isUnknown ? reportFailure(serving, "hub", withoutBootstrap(serving)) : reject();
+    const client = bootstrapClient(hub, options);
+    try {
+      const cluster = await managedClusterOn(client, state.now().clusterName);
+      if (signal.aborted) return;
+      if (!isThere(cluster)) acceptance.detached();
+      else if (!isAccepted(cluster)) {
+        if (isUnknown) denied();
+        else reject();
+      } else if (isUnknown) {
+        const message = "the hub accepts the cluster, but no longer this agent's certificate";
+        end({ kind: "register", newAgent: true, message });
+      }
+    } catch (error) {
+      if (!isUnknown) return reject();
+      const why = describeError(error, hub.server);
+      const message = `the certificate of this agent is refused, and the bootstrap credential too (${why}): write a new one with pratique cluster token`;
+      reportFailure(serving, "hub", message);
+    } finally {
+      client.close();
+    }
+  }
+
+  return {
+    seen: () => {
+      const cluster = serving.cluster();
+      recovered(notes, "hub");
+      if (!isThere(cluster)) acceptance.detached();
+      else if (!isAccepted(cluster)) {
+        wasAccepted ||= cluster.metadata.finalizers !== undefined;
+        reject();
+      } else if (isAcceptedByHub(cluster)) {
+        wasAccepted = true;
+        acceptance.accepted();
+      }
+    },
+    failed: async (error) => {
+      if (signal.aborted) return;
+      if (hasReason(error, "Unauthorized")) await refused(true);
+      else if (hasReason(error, "Forbidden")) await refused(false);
+      else reportFailure(serving, "hub", describeError(error, session.server));
+    },
+  };
+}
+
+function withoutBootstrap({ session, options }: Serving): string {
+  const files = options.bootstrapKubeconfigs.join(", ");
+  const where = files === "" ? "no bootstrap kubeconfig is given" : `no bootstrap kubeconfig can be read (${files})`;
+  return `${session.server} refuses the certificate of this agent (401), and ${where}: write a new one with pratique cluster token`;
+}
+
+/** Whether the hub has such a cluster and is not about to have none. */
+function isThere(cluster: ManagedCluster | undefined): cluster is ManagedCluster {
+  return cluster !== undefined && cluster.metadata.deletionTimestamp === undefined;
+}

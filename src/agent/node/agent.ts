@@ -1,0 +1,116 @@
+import type { Clock, RandomBytes } from "../../apimachinery/clock.ts";
+import type { AgentReport, CredentialName } from "../../credentials/credential-event.ts";
+import { credentialDigest } from "../../credentials/proof/credential-probe.ts";
+import { credentialStore } from "./credential-store.ts";
+import { findCredentials, type FolderView, type FoundCredential } from "./find-credentials.ts";
+import { keepFresh, type Manager } from "../../credentials/run-managers.ts";
+import { credentialProbeManager } from "../../credentials/proof/credential-probe-manager.ts";
+import { tokenManager, type AskAgain } from "../../credentials/token-manager.ts";
+import { renewToken } from "../../credentials/request/renew-token.ts";
+import { askAccessAgain, requestReport } from "../access/ask-access-again.ts";
+import { trustBundleManager } from "../../credentials/trust/trust-bundle-manager.ts";
+import { nodeManagers } from "./node-managers.ts";
+import { privateFiles, type FileAccess } from "../../host/private-files.ts";
+import { shareCredential } from "./share-credential.ts";
+import { presentedCertificate, type PresentedCertificate } from "../../credentials/renewal/presented-certificate.ts";
+import type { MachineAddresses } from "./serving-names.ts";
+import { randomFraction } from "../../host/random-fraction.ts";
+
+/** What an agent keeps, and how. */
+export interface AgentOptions {
+  /** Everything at and below these folders is kept. */
+  readonly dirs: readonly string[];
+  readonly view: FolderView;
+  /** The private key of access requests, where it is not in the folder. */
+  readonly keyFile?: string | undefined;
+  /** Does what is due now and ends. */
+  readonly once: boolean;
+  /** Asks for access anew by itself when a token is refused. */
+  readonly askAgain: boolean;
+  readonly hostname: string;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly signal: AbortSignal;
+  readonly userAgent: string;
+  readonly report: AgentReport;
+  readonly addresses: MachineAddresses;
+  /** Who may read what is written; default the owner of this process only. */
+  readonly access?: FileAccess | undefined;
+  /** Is called with each answer of the hub that it accepts a credential; must not throw. */
+  readonly confirmed?: ((name: CredentialName) => void) | undefined;
+  /** Is called once a credential was renewed, once more if the agent was killed meanwhile; must not throw. */
+  readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
+}
+
+/** Keeps everything below some folders fresh. @throws JoinError no-access where there is nothing, and that of the last credential that was lost */
+export async function runAgent(options: AgentOptions): Promise<void> {
+  const { dirs, view, once, clock, signal, report } = options;
+  const shared = new Set<string>();
+  const known = new Map<string, FolderKnowledge>();
+  const find = async (): Promise<readonly Manager[]> => {
+    const found = await findCredentials(dirs, view);
+    for (const one of found) await share(one, shared, options);
+    return found.flatMap((one) => managersOf(one, knowledgeOf(folderOf(one), known), options));
+  };
+  return keepFresh({ find, once, clock, signal, report });
+}
+
+/** What the keepers of one folder learn for each other. */
+interface FolderKnowledge {
+  readonly shown: PresentedCertificate;
+  /** The digest of the credential that the hub refuses. */
+  refused: string | undefined;
+}
+
+/** One for each folder, since keepers are made anew at each look and those of the first stay. */
+function knowledgeOf(folder: string, known: Map<string, FolderKnowledge>): FolderKnowledge {
+  const one = known.get(folder) ?? { shown: presentedCertificate(), refused: undefined };
+  known.set(folder, one);
+  return one;
+}
+
+async function share(found: FoundCredential, shared: Set<string>, { dirs, access }: AgentOptions): Promise<void> {
+  const folder = folderOf(found);
+  if (access === undefined || shared.has(folder)) return;
+  await shareCredential(found, { dirs, access });
+  shared.add(folder);
+}
+
+function folderOf(found: FoundCredential): string {
+  return found.kind === "token" ? found.dir : found.certDir;
+}
+
+function managersOf(found: FoundCredential, known: FolderKnowledge, options: AgentOptions): readonly Manager[] {
+  const { access, once } = options;
+  const { shown } = known;
+  const common = { ...options, fraction: () => randomFraction(options.random) };
+  const store = credentialStore(found, privateFiles, access);
+  const check = credentialProbeManager({
+    ...common,
+    store,
+    confirmed: () => options.confirmed?.(store.name),
+    refused: (digest) => void (known.refused = digest),
+  });
+  switch (found.kind) {
+    case "token": {
+      const askAgain: AskAgain = (access, report) =>
+        askAccessAgain({ ...options, ...access }, (event) => {
+          const reported = requestReport(event);
+          if (reported !== undefined) report(reported);
+        });
+      const isRefused = (token: string): boolean => known.refused === credentialDigest({ token });
+      return [
+        tokenManager({ ...options, dir: found.dir, isRefused, calls: { renew: renewToken, askAgain } }),
+        trustBundleManager({ ...common, files: store.trust }),
+        check,
+      ];
+    }
+    case "node":
+      return [
+        // With `once` there is no later look at which it is known.
+        ...nodeManagers(found, { ...common, files: privateFiles, access, shown: once ? shown.first : shown.now }),
+        trustBundleManager({ ...common, files: store.trust, shown: shown.notify }),
+        check,
+      ];
+  }
+}

@@ -1,0 +1,40 @@
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { AgentReport, CredentialName } from "../../credentials/credential-event.ts";
+import { certificateFolder } from "../../credentials/storage/certificate-folder.ts";
+import type { FoundCredential } from "./find-credentials.ts";
+import type { Manager } from "../../credentials/run-managers.ts";
+import { certificateManager, type CertificateManagerOptions } from "../../credentials/certificate-manager.ts";
+import { nodeHub } from "../../credentials/node-client.ts";
+import type { FileAccess, PrivateFiles } from "../../host/private-files.ts";
+import { servingNamesOf, type MachineAddresses } from "./serving-names.ts";
+
+/** How the certificates of a node are kept. */
+export interface NodeManagerOptions {
+  readonly once: boolean;
+  readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly fraction: () => number;
+  readonly userAgent: string;
+  readonly report: AgentReport;
+  readonly files: PrivateFiles;
+  readonly access: FileAccess | undefined;
+  readonly addresses: MachineAddresses;
+  readonly shown?: CertificateManagerOptions["shown"];
+  readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
+}
+
+/** The keepers of what `pratique join` has left: of the client certificate, and of the serving certificate where one is wanted. */
+export function nodeManagers(
+  found: Extract<FoundCredential, { readonly kind: "node" }>,
+  options: NodeManagerOptions,
+): readonly Manager[] {
+  const { certDir, kubeconfig, serving } = found;
+  const { files, access } = options;
+  const client = certificateFolder({ certDir, prefix: "kubelet-client" }, files, access);
+  const hub = nodeHub({ ...options, kubeconfig, current: client.current, text: client.text });
+  const managers = [certificateManager({ ...options, kind: "client-certificate", folder: client, hub })];
+  if (serving === undefined) return managers;
+  const folder = certificateFolder({ certDir, prefix: "kubelet-server" }, files, access);
+  const servingNames = servingNamesOf(serving, options.addresses);
+  return [...managers, certificateManager({ ...options, kind: "serving-certificate", folder, hub, servingNames })];
+}

@@ -1,0 +1,220 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
+import { ConnectionError } from "../../client/client.ts";
+import type { RemoteClient } from "../../client/remote.ts";
+import type { ResourceRef } from "../../client/client.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import type { AgentEvent } from "../../credentials/credential-event.ts";
+import { hubClient } from "../../host/hub-client.ts";
+import { join } from "../join/join.ts";
+import { JoinError } from "../../credentials/join-error.ts";
+import type { JoinEvent } from "../join/join-event.ts";
+import type { Discovery } from "../join/join-options.ts";
+import { keepFresh } from "../../credentials/run-managers.ts";
+import { memoryFiles } from "./memory-files.ts";
+import { nodeHubAddress } from "../../credentials/node-client.ts";
+import { nodeManagers } from "../node/node-managers.ts";
+import { readStoredCertificate } from "../../credentials/storage/stored-certificate.ts";
+import type { PrivateFiles } from "../../host/private-files.ts";
+
+/** What a simulated machine has come to so far. */
+export interface MachineTally {
+  joined: boolean;
+  rotations: number;
+  beats: number;
+  /** Beats and rotations that the hub did not answer, or refused. */
+  failures: number;
+  /** The longest time between two beats that the hub has taken, or from the last of them to the end, in milliseconds. */
+  longestGapMs: number;
+  /** The common names of all certificates that it was given. */
+  readonly identities: Set<string>;
+  /** What its join waited for last; undefined before it waits, and once it has joined. */
+  waitsFor: string | undefined;
+  /** Why it has given up, if it has. */
+  lost: string | undefined;
+}
+
+/** One machine that joins, keeps its certificate fresh and renews its Lease, with its files in memory. */
+export interface SimulatedMachineOptions {
+  readonly nodeName: string;
+  readonly discovery: Discovery;
+  /** In milliseconds, between two renewals of the Lease. */
+  readonly beatMs: number;
+  readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly fraction: () => number;
+  readonly userAgent: string;
+  readonly signal: AbortSignal;
+  readonly tally: MachineTally;
+  /** Is told of each request that the machine makes, for how load is spread. */
+  readonly called: () => void;
+}
+
+/** A tally of a machine that has done nothing yet. */
+export function newTally(): MachineTally {
+  return {
+    joined: false,
+    rotations: 0,
+    beats: 0,
+    failures: 0,
+    longestGapMs: 0,
+    identities: new Set(),
+    waitsFor: undefined,
+    lost: undefined,
+  };
+}
+
+const certDir = "/simulated/pki";
+const kubeconfig = "/simulated/kubelet.conf";
+const current = `${certDir}/kubelet-client-current.pem`;
+const joinPauseMs = 2_000;
+const timeoutMs = 10_000;
+
+/** Lives until `signal` aborts. Never rejects: what happens is in the tally. */
+export async function simulateMachine(options: SimulatedMachineOptions): Promise<void> {
+  const { tally, signal } = options;
+  const files = memoryFiles();
+  try {
+    await joined(options, files);
+    if (signal.aborted) return;
+    await Promise.all([kept(options, files), beating(options, files)]);
+  } catch (error) {
+    if (!signal.aborted) tally.lost = error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** A hub that is away for a while is waited for. */
+async function joined(options: SimulatedMachineOptions, files: PrivateFiles): Promise<void> {
+  const { nodeName, discovery, clock, fraction, userAgent, signal, tally, called } = options;
+  const wanted = { discovery, nodeName, certDir, kubeconfig, clock, random: fraction, userAgent, signal, files };
+  for (;;) {
+    try {
+      called();
+      await join(wanted, (event) => (tally.waitsFor = waitsFor(event, tally.waitsFor)));
+      tally.joined = true;
+      tally.waitsFor = undefined;
+      await identified(files, tally);
+      return;
+    } catch (error) {
+      if (!(error instanceof JoinError) || signal.aborted || !mayPass(error)) throw error;
+      tally.failures += 1;
+      tally.waitsFor = error.message;
+      await clock.sleep(joinPauseMs * (1 + fraction()), signal);
+    }
+  }
+}
+
+/** What a join waits for after this event; `known` is what it waited for before. */
+function waitsFor(event: JoinEvent, known: string | undefined): string | undefined {
+  switch (event.kind) {
+    case "retrying":
+    case "left-to-approver":
+      return event.message;
+    case "waiting-for-approval":
+      return known ?? "no approver has decided on the certificate request";
+    default:
+      return known;
+  }
+}
+
+function mayPass({ code }: JoinError): boolean {
+  return code === "unreachable" || code === "not-a-hub" || code === "timeout-waiting";
+}
+
+async function identified(files: PrivateFiles, tally: MachineTally): Promise<void> {
+  const found = readStoredCertificate((await files.textIfThere(current)) ?? "");
+  if (found !== undefined) tally.identities.add(found.commonName);
+}
+
+async function kept(options: SimulatedMachineOptions, files: PrivateFiles): Promise<void> {
+  const { clock, fraction, userAgent, signal, tally, called } = options;
+  const report = (event: AgentEvent): void => {
+    if (event.reason === "CertificateRequested") called();
+    if (event.reason === "RenewalFailed") tally.failures += 1;
+    if (event.reason === "CredentialRenewed") {
+      tally.rotations += 1;
+      void identified(files, tally);
+    }
+  };
+  const found = { kind: "node", certDir, kubeconfig } as const;
+  const managers = nodeManagers(found, {
+    once: false,
+    clock,
+    fraction,
+    userAgent,
+    report,
+    files,
+    access: undefined,
+    addresses: () => [],
+  });
+  await keepFresh({ find: async () => managers, once: false, clock, signal, report });
+}
+
+const leases: ResourceRef = {
+  group: "coordination.k8s.io",
+  version: "v1",
+  kind: "Lease",
+  plural: "leases",
+  scope: "Namespaced",
+};
+
+/** Renews the Lease as a kubelet does, so that every loss of service shows as a gap. */
+async function beating(options: SimulatedMachineOptions, files: PrivateFiles): Promise<void> {
+  const { beatMs, clock, fraction, signal, tally, called } = options;
+  const client = await clientOf(options, files);
+  // Machines that were started together do not beat together.
+  await clock.sleep(beatMs * fraction(), signal);
+  let last = clock.now();
+  while (!signal.aborted) {
+    called();
+    const taken = await beat(client, options);
+    const now = clock.now();
+    if (taken) {
+      tally.beats += 1;
+      tally.longestGapMs = Math.max(tally.longestGapMs, now - last);
+      last = now;
+    } else tally.failures += 1;
+    await clock.sleep(beatMs * (0.9 + 0.2 * fraction()), signal);
+  }
+  // Whoever was out of reach at the end was so until then.
+  tally.longestGapMs = Math.max(tally.longestGapMs, clock.now() - last);
+  client.close();
+}
+
+async function clientOf(
+  { clock, fraction, userAgent }: SimulatedMachineOptions,
+  files: PrivateFiles,
+): Promise<RemoteClient> {
+  const { server, caPem } = await nodeHubAddress({ kubeconfig, text: files.textIfThere });
+  return hubClient({
+    server,
+    caPem,
+    userAgent,
+    timeoutMs,
+    clock,
+    random: fraction,
+    retryBudgetMs: 0,
+    credentials: async () => {
+      const found = readStoredCertificate((await files.textIfThere(current)) ?? "");
+      return found === undefined ? {} : { clientCertPem: found.certificatesPem, clientKeyPem: found.keyPem };
+    },
+  });
+}
+
+async function beat(client: RemoteClient, { nodeName, clock }: SimulatedMachineOptions): Promise<boolean> {
+  const spec = {
+    holderIdentity: nodeName,
+    leaseDurationSeconds: 40,
+    renewTime: new Date(clock.now()).toISOString().replace("Z", "000Z"),
+  };
+  const key = { namespace: "kube-node-lease", name: nodeName };
+  try {
+    const patched = await ignoreReasons(client.patch(leases, key, { spec }), "NotFound");
+    if (patched !== undefined) return true;
+    await client.create(leases, { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: key, spec });
+    return true;
+  } catch (error) {
+    if (error instanceof ConnectionError || error instanceof StatusError) return false;
+    throw error;
+  }
+}

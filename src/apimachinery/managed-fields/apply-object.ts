@@ -1,0 +1,172 @@
+import { jsonEqual } from "../equal.ts";
+import type { JsonObject } from "../json-value.ts";
+import type { Pace } from "../step-budget.ts";
+import type { Steps } from "../steps.ts";
+import { compareObjects, ignoring } from "./compare.ts";
+import { applyConflict, type Conflict } from "./apply-conflict.ts";
+import {
+  contains,
+  difference,
+  intersection,
+  isEmptySet,
+  noFields,
+  recursiveDifference,
+  sortedSet,
+  union,
+  unionOf,
+  type FieldSet,
+} from "./field-set.ts";
+import { fieldsOf } from "./fields-of.ts";
+import { entryFor, identityOf, withFields, type ManagedFieldsEntry, type Managers } from "./managers.ts";
+import { mergeObjects } from "./merge-objects.ts";
+import { reconciledFields, withNamedFields } from "./named-fields.ts";
+import { removeItems } from "./remove-items.ts";
+import { ownable, trackUpdate, type Tracking } from "./track-update.ts";
+
+/** What is applied to what. */
+export interface Application {
+  /** The stored object, or what an absent one is taken for; without managedFields. */
+  readonly live: JsonObject;
+  /** Without managedFields; `appliedProblem` has found nothing in it. */
+  readonly config: JsonObject;
+  readonly managers: Managers;
+  /** Conflicting fields are taken over. */
+  readonly force: boolean;
+  /** Fields that may be taken over without force. */
+  readonly yielded?: FieldSet;
+}
+
+/** The object after an apply and its owners. */
+export interface Applied {
+  readonly object: JsonObject;
+  readonly managers: Managers;
+}
+
+const beforeFirstApply = "before-first-apply";
+
+/**
+ * Server-side apply: puts the configuration over the live object, removes what the manager applied before and does not any more and
+ * nobody else owns, and moves the ownership. An object without owners is taken to belong to `before-first-apply`.
+ * @throws StatusError Conflict. Source: structured-merge-diff merge.Updater.Apply under apimachinery's managedfields.
+ * Each step takes a time that grows with the object and not with its square.
+ */
+export function* applyObject(tracking: Tracking, application: Application): Steps<Applied> {
+  const { schema, writer, ignored } = tracking;
+  const { live, config } = application;
+  const pace: Pace = { places: 0 };
+  const managers = yield* reconciled(tracking, yield* known(tracking, application), pace);
+  yield;
+  const id = identityOf(writer);
+  const last = managers.get(id);
+  const set = yield* recursiveDifference(yield* fieldsOf(schema, config, pace), ignored, pace);
+  const own = withFields({ ...entryFor(writer, set), ...timeOf(last) }, set);
+  const owners = new Map([...managers, [id, own] as const]);
+  yield;
+  const merged = yield* mergeObjects(schema, { live, applied: config }, pace);
+  yield;
+  const object = last === undefined ? merged : yield* pruned(tracking, { merged, owners, last: last.fieldsV1, set });
+  yield;
+  const result = yield* settled(tracking, { application, object, owners });
+  yield;
+  const changed = !jsonEqual(live, object);
+  const fields = yield* sortedSet(yield* ownable(set, pace), pace);
+  if (isEmptySet(fields)) result.delete(id);
+  else result.set(id, withFields(own, fields, changed ? tracking.time : own.time));
+  return { object, managers: result };
+}
+
+function timeOf(entry: ManagedFieldsEntry | undefined): { readonly time?: string } {
+  return entry?.time === undefined ? {} : { time: entry.time };
+}
+
+/** The owners so far; where there are none, everything that stands belongs to those who came before. */
+function* known(tracking: Tracking, { managers, live }: Application): Steps<Managers> {
+  if (managers.size > 0) return managers;
+  const writer = { ...tracking.writer, manager: beforeFirstApply, operation: "Update" } as const;
+  return yield* trackUpdate({ ...tracking, writer }, managers, { before: {}, after: live });
+}
+
+function* reconciled({ schema }: Tracking, managers: Managers, pace: Pace): Steps<Managers> {
+  const result = new Map<string, ManagedFieldsEntry>();
+  for (const [id, entry] of managers) {
+    result.set(id, withFields(entry, yield* reconciledFields(schema, entry.fieldsV1, pace)));
+  }
+  return result;
+}
+
+interface Settling {
+  readonly application: Application;
+  readonly object: JsonObject;
+  readonly owners: Managers;
+}
+
+/** The entries of the others once the applier has taken what it changes. @throws StatusError Conflict where it may not. */
+function* settled(
+  tracking: Tracking,
+  { application, object, owners }: Settling,
+): Steps<Map<string, ManagedFieldsEntry>> {
+  const { schema, writer, ignored } = tracking;
+  const pace: Pace = { places: 0 };
+  const comparison = yield* compareObjects(schema, { before: application.live, after: object }, pace);
+  const { removed, modified, added } = yield* ignoring(comparison, ignored, pace);
+  yield;
+  const changed = yield* union(modified, added, pace);
+  const id = identityOf(writer);
+  const result = new Map<string, ManagedFieldsEntry>();
+  const conflicts: Conflict[] = [];
+  for (const [otherId, entry] of owners) {
+    if (otherId === id) continue;
+    yield;
+    const fields = yield* intersection(entry.fieldsV1, changed, pace);
+    if (!isEmptySet(fields)) conflicts.push({ owner: entry, fields });
+    const rest = yield* difference(yield* difference(entry.fieldsV1, fields, pace), removed, pace);
+    if (!isEmptySet(rest)) result.set(otherId, withFields(entry, rest));
+  }
+  if (conflicts.length > 0 && !application.force) yield* refuse(conflicts, application.yielded ?? noFields);
+  return result;
+}
+
+function* refuse(conflicts: readonly Conflict[], yielded: FieldSet): Steps<void> {
+  const kept: Conflict[] = [];
+  for (const { owner, fields } of conflicts) {
+    const left = yield* difference(fields, yielded, { places: 0 });
+    if (!isEmptySet(left)) kept.push({ owner, fields: left });
+  }
+  if (kept.length > 0) throw applyConflict(kept);
+}
+
+interface Pruning {
+  readonly merged: JsonObject;
+  readonly owners: Managers;
+  /** What the applier owned before. */
+  readonly last: FieldSet;
+  /** What it owns now. */
+  readonly set: FieldSet;
+}
+
+/** Removes what the applier has let go, unless anybody, itself included, owns it or something underneath. */
+function* pruned({ schema }: Tracking, { merged, owners, last, set }: Pruning): Steps<JsonObject> {
+  const pace: Pace = { places: 0 };
+  if (yield* contains(set, last, pace)) return merged;
+  const named = (fields: FieldSet): Steps<FieldSet> => withNamedFields(schema, fields, pace);
+  const fieldsIn = function* (object: JsonObject): Steps<FieldSet> {
+    return yield* named(yield* fieldsOf(schema, object, pace));
+  };
+  const without = (fields: FieldSet): Steps<JsonObject> => removeItems(schema, merged, { fields, pace });
+  const before = yield* named(last);
+  const gone = yield* without(before);
+  yield;
+  const all = yield* fieldsIn(merged);
+  yield;
+  const owned = yield* unionOf(
+    [...owners.values()].map(({ fieldsV1 }) => fieldsV1),
+    pace,
+  );
+  yield;
+  const staying = yield* union(yield* fieldsIn(gone), yield* named(owned), pace);
+  yield;
+  const afterOwners = yield* without(yield* difference(all, staying, pace));
+  yield;
+  const lost = yield* difference(all, yield* fieldsIn(afterOwners), pace);
+  return yield* without(yield* intersection(lost, before, pace));
+}

@@ -1,0 +1,215 @@
+import { jsonEqual } from "../equal.ts";
+import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
+import { writesZero } from "../schema-lookup.ts";
+import type { ArraySchema, Schema } from "../schema.ts";
+import { endsStep, type Pace } from "../step-budget.ts";
+import type { Steps } from "../steps.ts";
+import { isEmptySet, nodeOfLevel, noFields, recursiveDifference, type FieldSet, type Level } from "./field-set.ts";
+import { fieldElement, type PathElement } from "./path-element.ts";
+import { elementsOfList, entrySchema, isEmptyValue, namedField, shapeOf, type Shape } from "./shape.ts";
+
+/** What differs between two objects; no field is in more than one of the sets. Source: structured-merge-diff typed.Comparison. */
+export interface Comparison {
+  readonly removed: FieldSet;
+  readonly modified: FieldSet;
+  readonly added: FieldSet;
+}
+
+/** Compares two objects of one schema, both decoded. Takes time proportional to what differs, and to look at the rest once. */
+export function* compareObjects(
+  schema: Schema,
+  { before, after }: { readonly before: unknown; readonly after: unknown },
+  pace: Pace,
+): Steps<Comparison> {
+  const { removed, modified, added } = yield* compareValues(schema, { before, after, pace });
+  return { removed: removed ?? noFields, modified: modified ?? noFields, added: added ?? noFields };
+}
+
+/** The comparison without `ignored` fields and what is underneath them. */
+export function* ignoring({ removed, modified, added }: Comparison, ignored: FieldSet, pace: Pace): Steps<Comparison> {
+  return {
+    removed: yield* recursiveDifference(removed, ignored, pace),
+    modified: yield* recursiveDifference(modified, ignored, pace),
+    added: yield* recursiveDifference(added, ignored, pace),
+  };
+}
+
+/** Whether nothing differs. */
+export function isSame({ removed, modified, added }: Comparison): boolean {
+  return isEmptySet(removed) && isEmptySet(modified) && isEmptySet(added);
+}
+
+/** What differs at one place and below it: the nodes that stand there in the sets; undefined for none. */
+interface Difference {
+  readonly removed?: FieldSet | undefined;
+  readonly modified?: FieldSet | undefined;
+  readonly added?: FieldSet | undefined;
+}
+
+const none: Difference = {};
+const removedItself: Difference = { removed: noFields };
+const modifiedItself: Difference = { modified: noFields };
+const addedItself: Difference = { added: noFields };
+
+/** Undefined is absent, which null is not. */
+interface Pair {
+  readonly before: unknown;
+  readonly after: unknown;
+  /** Shared by all pairs of the two objects. */
+  readonly pace: Pace;
+}
+
+function* compareValues(schema: Schema, pair: Pair): Steps<Difference> {
+  const { before, after, pace } = pair;
+  if (endsStep(pace)) yield;
+  if (before === after) return none;
+  const shape = schema.type === "any" ? deducedShape(pair) : shapeOf(schema, after);
+  if (shape === "leaf" || bothEmpty(before, after)) return compareLeaf(pair);
+  if (shape === "mixed") return yield* compareMaps(schema, pair, compareLeaf(pair));
+  const itself = before === undefined ? addedItself : after === undefined ? removedItself : none;
+  if (shape !== "list" || schema.type !== "array") return yield* compareMaps(schema, pair, itself);
+  // Lists mostly stay as they are, which is cheaper to see than what their items are called.
+  return jsonEqual(before, after) ? none : yield* compareLists(schema, pair, itself);
+}
+
+/** `mixed` for what turns from an object into something else or the other way round. */
+function deducedShape({ before, after }: Pair): Shape | "mixed" {
+  if (isMapOrNothing(before) && isMapOrNothing(after)) return "map";
+  return isJsonObject(before) || isJsonObject(after) ? "mixed" : "leaf";
+}
+
+function isMapOrNothing(value: unknown): boolean {
+  return value === undefined || value === null || isJsonObject(value);
+}
+
+/** The difference between nothing, null and an empty container is kept by owning the field itself. */
+function bothEmpty(before: unknown, after: unknown): boolean {
+  return isEmptyValue(before) && isEmptyValue(after);
+}
+
+function compareLeaf({ before, after }: Pair): Difference {
+  if (before === undefined) return addedItself;
+  if (after === undefined) return removedItself;
+  return jsonEqual(before, after) ? none : modifiedItself;
+}
+
+/** What differs one level down, by set. */
+interface Levels {
+  removed: Level | undefined;
+  modified: Level | undefined;
+  added: Level | undefined;
+}
+
+function put(levels: Levels, element: PathElement, { removed, modified, added }: Difference): void {
+  if (removed !== undefined) push((levels.removed ??= { elements: [], nodes: [] }), element, removed);
+  if (modified !== undefined) push((levels.modified ??= { elements: [], nodes: [] }), element, modified);
+  if (added !== undefined) push((levels.added ??= { elements: [], nodes: [] }), element, added);
+}
+
+function push({ elements, nodes }: Level, element: PathElement, node: FieldSet): void {
+  elements.push(element);
+  nodes.push(node);
+}
+
+/** What differs below a place together with what does at the place itself. */
+function* joined({ removed, modified, added }: Levels, itself: Difference, pace: Pace): Steps<Difference> {
+  if (removed === undefined && modified === undefined && added === undefined) return itself;
+  return {
+    removed: removed === undefined ? itself.removed : yield* nodeOfLevel(itself.removed !== undefined, removed, pace),
+    modified:
+      modified === undefined ? itself.modified : yield* nodeOfLevel(itself.modified !== undefined, modified, pace),
+    added: added === undefined ? itself.added : yield* nodeOfLevel(itself.added !== undefined, added, pace),
+  };
+}
+
+function* compareMaps(schema: Schema, { before, after, pace }: Pair, itself: Difference): Steps<Difference> {
+  const [one, other] = [objectOrNone(before), objectOrNone(after)];
+  const levels: Levels = { removed: undefined, modified: undefined, added: undefined };
+  for (const key in one) {
+    const mine = one[key];
+    const theirs = Object.hasOwn(other, key) ? other[key] : undefined;
+    if (mine === theirs) continue;
+    const stand = theirs === undefined ? standIn(schema, key, after) : undefined;
+    const found = yield* compareValues(entrySchema(schema, key), { before: mine, after: theirs ?? stand, pace });
+    if (found !== none) put(levels, fieldElement(key), found);
+  }
+  for (const key in other) {
+    if (Object.hasOwn(one, key)) continue;
+    const pair = { before: standIn(schema, key, before), after: other[key], pace };
+    const found = yield* compareValues(entrySchema(schema, key), pair);
+    if (found !== none) put(levels, fieldElement(key), found);
+  }
+  return yield* joined(levels, itself, pace);
+}
+
+/**
+ * What stands in a Go struct where the JSON of a built-in kind has nothing: an empty struct, or a list or map that is nil and always
+ * written. Such a field itself never comes or goes, as long as the struct is there.
+ */
+function standIn(schema: Schema, key: string, struct: unknown): unknown {
+  const field = isJsonObject(struct) ? namedField(schema, key) : undefined;
+  if (field?.number === undefined || field.pointer === true) return undefined;
+  const { type } = field.schema;
+  if (type === "object") return {};
+  return writesZero(field) && (type === "array" || type === "map") ? null : undefined;
+}
+
+function objectOrNone(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function* compareLists(schema: ArraySchema, { before, after, pace }: Pair, itself: Difference): Steps<Difference> {
+  const one = yield* itemsByElement(schema, before, pace);
+  const other = yield* itemsByElement(schema, after, pace);
+  const levels: Levels = { removed: undefined, modified: undefined, added: undefined };
+  for (const [element, items] of one) {
+    put(
+      levels,
+      element,
+      yield* compareItems(schema.items, { before: items, after: other.get(element) ?? noItems, pace }),
+    );
+  }
+  for (const [element, items] of other) {
+    if (one.has(element)) continue;
+    put(levels, element, yield* compareItems(schema.items, { before: noItems, after: items, pace }));
+  }
+  return yield* joined(levels, itself, pace);
+}
+
+const noItems: readonly unknown[] = [];
+
+/** Compares the items that share one path element; several on one side are owned as one, by the element itself. */
+function* compareItems(
+  schema: Schema,
+  {
+    before,
+    after,
+    pace,
+  }: { readonly before: readonly unknown[]; readonly after: readonly unknown[]; readonly pace: Pace },
+): Steps<Difference> {
+  const [many, manyThen] = [before.length > 1, after.length > 1];
+  if (!many && !manyThen) return yield* compareValues(schema, { before: before[0], after: after[0], pace });
+  if (many && manyThen) return jsonEqual(before, after) ? none : modifiedItself;
+  if (many) {
+    const rest = after.length > 0 ? yield* compareValues(schema, { before: undefined, after: after[0], pace }) : none;
+    return { ...rest, removed: noFields };
+  }
+  const rest = before.length > 0 ? yield* compareValues(schema, { before: before[0], after: undefined, pace }) : none;
+  return { ...rest, added: noFields };
+}
+
+function* itemsByElement(
+  schema: ArraySchema,
+  value: unknown,
+  pace: Pace,
+): Steps<ReadonlyMap<PathElement, readonly unknown[]>> {
+  const items = new Map<PathElement, unknown[]>();
+  if (!isJsonArray(value)) return items;
+  for (const [index, element] of (yield* elementsOfList(schema, value, pace)).entries()) {
+    if (endsStep(pace)) yield;
+    const same = items.get(element);
+    if (same === undefined) items.set(element, [value[index]]);
+    else same.push(value[index]);
+  }
+  return items;
+}

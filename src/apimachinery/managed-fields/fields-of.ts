@@ -1,0 +1,58 @@
+import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
+import type { ArraySchema, Schema } from "../schema.ts";
+import { endsStep, type Pace } from "../step-budget.ts";
+import type { Steps } from "../steps.ts";
+import { noFields, nodeOfLevel, type FieldSet, type Level } from "./field-set.ts";
+import { fieldElement, type PathElement } from "./path-element.ts";
+import { elementsOfList, entrySchema, namedField, shapeOf } from "./shape.ts";
+
+/** Every leaf and every item that an object names: what its applier owns. Source: structured-merge-diff typed.ToFieldSet. */
+export function* fieldsOf(schema: Schema, value: unknown, pace: Pace): Steps<FieldSet> {
+  if (!isJsonObject(value) || shapeOf(schema, value) !== "map") return noFields;
+  return (yield* entriesOf(schema, value, { member: false, pace })) ?? noFields;
+}
+
+/** The node of a value; undefined where it has no fields. */
+function* nodeOfValue(schema: Schema, value: unknown, walk: Walk): Steps<FieldSet | undefined> {
+  if (endsStep(walk.pace)) yield;
+  const shape = shapeOf(schema, value);
+  if (shape === "leaf") return noFields;
+  if (shape === "map" && isJsonObject(value)) return yield* entriesOf(schema, value, walk);
+  if (schema.type === "array" && isJsonArray(value)) return yield* itemsOf(schema, value, walk);
+  return walk.member ? noFields : undefined;
+}
+
+interface Walk {
+  /** The place itself is owned, whatever stands there. */
+  readonly member: boolean;
+  readonly pace: Pace;
+}
+
+function* entriesOf(schema: Schema, value: JsonObject, { member, pace }: Walk): Steps<FieldSet | undefined> {
+  const level: Level = { elements: [], nodes: [] };
+  for (const key of Object.keys(value)) {
+    const entry = value[key];
+    const isOwned = namedField(schema, key) === undefined || isNothing(entry);
+    const node = yield* nodeOfValue(entrySchema(schema, key), entry, { member: isOwned, pace });
+    if (node === undefined) continue;
+    level.elements.push(fieldElement(key));
+    level.nodes.push(node);
+  }
+  return yield* nodeOfLevel(member, level, pace);
+}
+
+/** A named field is owned through what is underneath it, and by itself only where there is nothing. */
+function isNothing(value: unknown): boolean {
+  return value === null || (isJsonObject(value) && Object.keys(value).length === 0);
+}
+
+function* itemsOf(schema: ArraySchema, list: readonly unknown[], { member, pace }: Walk): Steps<FieldSet | undefined> {
+  const below: Walk = { member: true, pace };
+  const nodes = new Map<PathElement, FieldSet>();
+  for (const [index, element] of (yield* elementsOfList(schema, list, pace)).entries()) {
+    // Of several items under one path element the element itself is owned, and nothing below.
+    const node = nodes.has(element) ? noFields : ((yield* nodeOfValue(schema.items, list[index], below)) ?? noFields);
+    nodes.set(element, node);
+  }
+  return yield* nodeOfLevel(member, { elements: [...nodes.keys()], nodes: [...nodes.values()] }, pace);
+}

@@ -1,0 +1,124 @@
+import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
+import type { ArraySchema, Schema } from "../schema.ts";
+import { endsStep, type Pace } from "../step-budget.ts";
+import type { Steps } from "../steps.ts";
+import type { PathElement } from "./path-element.ts";
+import { elementsOfList, entrySchema, isEmptyValue, shapeOf } from "./shape.ts";
+
+/**
+ * The live object with what is applied put over it; nothing goes by this. Items of lists keep the order of the live object, those that
+ * are applied the order among themselves in which they are applied. Source: structured-merge-diff typed.Merge.
+ */
+export function* mergeObjects(
+  schema: Schema,
+  { live, applied }: { readonly live: JsonObject; readonly applied: JsonObject },
+  pace: Pace,
+): Steps<JsonObject> {
+  const merged = yield* mergeValues(schema, { live, applied, pace });
+  return isJsonObject(merged) ? merged : {};
+}
+
+interface Pair<Value = unknown> {
+  readonly live: Value;
+  readonly applied: Value;
+  /** Shared by all pairs of the two objects. */
+  readonly pace: Pace;
+}
+
+function* mergeValues(schema: Schema, { live, applied, pace }: Pair): Steps<unknown> {
+  if (endsStep(pace)) yield;
+  const shape = shapeOf(schema, applied ?? live);
+  if (shape === "leaf" || (isEmptyValue(live) && isEmptyValue(applied))) return applied === undefined ? live : applied;
+  if (shape === "list" && schema.type === "array") {
+    return yield* mergeLists(schema, { live: listOrNone(live), applied: listOrNone(applied), pace });
+  }
+  return yield* mergeMaps(schema, { live: objectOrNone(live), applied: objectOrNone(applied), pace });
+}
+
+function* mergeMaps(schema: Schema, { live, applied, pace }: Pair<JsonObject>): Steps<JsonObject> {
+  const merged: [string, unknown][] = [];
+  // One of the two stands for the result where it is just that, which spares the making of what may have thousands of keys.
+  let [isLive, isApplied] = [true, true];
+  for (const key of Object.keys(live)) {
+    const theirs = Object.hasOwn(applied, key) ? applied[key] : undefined;
+    const pair = { live: live[key], applied: theirs, pace };
+    const value = theirs === undefined ? live[key] : yield* mergeValues(entrySchema(schema, key), pair);
+    isLive &&= value === live[key];
+    isApplied = false;
+    merged.push([key, value]);
+  }
+  for (const key of Object.keys(applied)) {
+    if (Object.hasOwn(live, key)) continue;
+    const value = yield* mergeValues(entrySchema(schema, key), { live: undefined, applied: applied[key], pace });
+    isLive = false;
+    isApplied &&= value === applied[key];
+    merged.push([key, value]);
+  }
+  if (isLive) return live;
+  return isApplied ? applied : Object.fromEntries(merged);
+}
+
+function* mergeLists(
+  schema: ArraySchema,
+  { live, applied, pace }: Pair<readonly unknown[]>,
+): Steps<readonly unknown[]> {
+  const mine = yield* indexed(schema, live, pace);
+  const theirs = yield* indexed(schema, applied, pace);
+  const shared = theirs.elements.filter((element) => mine.items.has(element));
+  let taken = 0;
+  const merged: unknown[] = [];
+  const done = new Set<PathElement>();
+  const take = function* (element: PathElement): Steps<void> {
+    done.add(element);
+    const pair = { live: mine.items.get(element), applied: theirs.items.get(element), pace };
+    merged.push(yield* mergeValues(schema.items, pair));
+    // Counted and not removed: to shift a long list takes as long as it is.
+    if (shared[taken] === element) taken += 1;
+  };
+  let [at, applying] = [0, 0];
+  while (at < mine.elements.length || applying < theirs.elements.length) {
+    if (endsStep(pace)) yield;
+    const [own, next] = [mine.elements[at], theirs.elements[applying]];
+    if (own !== undefined && own === next) {
+      yield* take(own);
+      at += 1;
+      applying += 1;
+    } else if (own !== undefined && !theirs.items.has(own)) {
+      // Of several items under one path element each stays as it is.
+      merged.push(live[at]);
+      at += 1;
+    } else if (own !== undefined && (done.has(own) || (next !== undefined && shared[taken] !== own))) {
+      at += 1;
+    } else if (next !== undefined) {
+      yield* take(next);
+      applying += 1;
+    } else {
+      at += 1;
+    }
+  }
+  return merged;
+}
+
+interface IndexedList {
+  readonly elements: readonly PathElement[];
+  /** Undefined for an element that occurs more than once: such items are replaced and not merged. */
+  readonly items: ReadonlyMap<PathElement, unknown>;
+}
+
+function* indexed(schema: ArraySchema, list: readonly unknown[], pace: Pace): Steps<IndexedList> {
+  const elements = yield* elementsOfList(schema, list, pace);
+  const items = new Map<PathElement, unknown>();
+  for (const [index, element] of elements.entries()) {
+    if (endsStep(pace)) yield;
+    items.set(element, items.has(element) ? undefined : list[index]);
+  }
+  return { elements, items };
+}
+
+function listOrNone(value: unknown): readonly unknown[] {
+  return isJsonArray(value) ? value : [];
+}
+
+function objectOrNone(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}

@@ -1,0 +1,95 @@
+import type { ObjectSchema } from "../schema.ts";
+import type { JsonObject } from "../json-value.ts";
+import type { Pace } from "../step-budget.ts";
+import type { Steps } from "../steps.ts";
+import { compareObjects, ignoring, isSame } from "./compare.ts";
+import { contains, difference, isEmptySet, union, type FieldSet } from "./field-set.ts";
+import {
+  entryFor,
+  foldedManagers,
+  identityOf,
+  sortedEntry,
+  withFields,
+  type ManagedFieldsEntry,
+  type Managers,
+  type Writer,
+} from "./managers.ts";
+import { reconciledFields } from "./named-fields.ts";
+
+/** Who belongs to an object in which state: what tracking and applying share. */
+export interface Tracking {
+  readonly schema: ObjectSchema;
+  readonly writer: Writer;
+  /** RFC 3339, whole seconds. */
+  readonly time: string;
+  /** What this way of writing cannot change and so nobody owns by it, with everything underneath. */
+  readonly ignored: FieldSet;
+}
+
+/** What nobody ever owns; fields underneath `metadata` are owned nonetheless. Source: apimachinery managedfields stripmeta. */
+const neverOwned: FieldSet = {
+  "f:apiVersion": {},
+  "f:kind": {},
+  "f:metadata": {
+    ".": {},
+    "f:name": {},
+    "f:namespace": {},
+    "f:creationTimestamp": {},
+    "f:selfLink": {},
+    "f:uid": {},
+    "f:clusterName": {},
+    "f:generation": {},
+    "f:managedFields": {},
+    "f:resourceVersion": {},
+  },
+};
+
+/** A set without what nobody owns. */
+export function ownable(set: FieldSet, pace: Pace): Steps<FieldSet> {
+  return difference(set, neverOwned, pace);
+}
+
+/**
+ * The owners after an update, patch or create, in steps: what it changed or added belongs to its manager alone, what it removed to nobody. The
+ * very `managers` where nothing changed that is owned. Cheap where a manager changes what it owns already: then only its time moves.
+ * Source: structured-merge-diff merge.Updater.Update under apimachinery's managedfields.
+ */
+export function* trackUpdate(
+  tracking: Tracking,
+  managers: Managers,
+  objects: { readonly before: JsonObject; readonly after: JsonObject },
+): Steps<Managers> {
+  const pace: Pace = { places: 0 };
+  const { schema, writer, time, ignored } = tracking;
+  const comparison = yield* ignoring(yield* compareObjects(schema, objects, pace), ignored, pace);
+  if (isSame(comparison)) return managers;
+  const touched = yield* union(comparison.modified, comparison.added, pace);
+  const changed = yield* ownable(touched, pace);
+  const lost = yield* union(touched, comparison.removed, pace);
+  const id = identityOf(writer);
+  const result = new Map<string, ManagedFieldsEntry>();
+  for (const [otherId, entry] of managers) {
+    if (otherId === id) continue;
+    const rest = yield* difference(entry.fieldsV1, lost, pace);
+    if (rest === entry.fieldsV1) result.set(otherId, entry);
+    else {
+      const reconciled = yield* reconciledFields(schema, rest, pace);
+      keep(result, otherId, withFields(entry, yield* ownable(reconciled, pace)));
+    }
+  }
+  const own = managers.get(id);
+  const kept = own === undefined ? undefined : yield* difference(own.fieldsV1, comparison.removed, pace);
+  if (own !== undefined && kept === own.fieldsV1 && (yield* contains(kept, changed, pace))) {
+    result.set(id, isEmptySet(changed) ? own : withFields(own, kept, time));
+    return yield* foldedManagers(result, pace);
+  }
+  const base = own ?? entryFor(writer, {});
+  const fields = yield* union(yield* reconciledFields(schema, kept ?? {}, pace), changed, pace);
+  const moved = isEmptySet(changed) ? base.time : time;
+  keep(result, id, yield* sortedEntry(withFields(base, fields, moved), pace));
+  return yield* foldedManagers(result, pace);
+}
+
+function keep(result: Map<string, ManagedFieldsEntry>, id: string, entry: ManagedFieldsEntry): void {
+  if (!isEmptySet(entry.fieldsV1)) result.set(id, entry);
+}

@@ -1,0 +1,199 @@
+import { forbiddenField, invalid, required, type FieldError } from "../apimachinery/field-error.ts";
+import { dnsLabelProblems, pathSegmentProblems } from "../apimachinery/names.ts";
+import type { ApiObject, Condition } from "../apimachinery/object.ts";
+import { CelError } from "../policy/cel/cel-error.ts";
+import { accessGroup, type DecidedProfile } from "./access-request.ts";
+import { compileAccessRule } from "./access-rule.ts";
+import { ageColumn } from "./age-column.ts";
+import {
+  fieldListAt,
+  fieldsAt,
+  isTrueAt,
+  numberAt,
+  stringAt,
+  stringsAt,
+  withField,
+  type Fields,
+} from "./json-fields.ts";
+import { limitErrors } from "./limit-errors.ts";
+import { cidrErrors, recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
+import { storedVerbs, type Resource } from "./resource.ts";
+import { accessProfileSchema } from "./schemas/access.ts";
+
+/** What approval grants, and on which terms. */
+export interface AccessProfile extends ApiObject {
+  readonly spec: AccessProfileSpec;
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+export interface AccessRole {
+  readonly kind: "Role" | "ClusterRole";
+  readonly name: string;
+  readonly clusterWide?: boolean;
+}
+
+export interface AccessProfileSpec {
+  readonly namespace: string;
+  readonly roles?: readonly AccessRole[];
+  readonly tokenSeconds?: number;
+  readonly audiences?: readonly string[];
+  readonly bootstrapToken?: { readonly ttlSeconds?: number; readonly groups?: readonly string[] };
+  readonly approvers?: number;
+  readonly pendingSeconds?: number;
+  readonly sourceNetworks?: readonly string[];
+  readonly requirePossession?: boolean;
+  readonly rules?: readonly {
+    readonly expression: string;
+    readonly effect: "Approve" | "Refuse";
+    readonly message?: string;
+  }[];
+  readonly recovery?: RecoveryTerms;
+}
+
+/** This very state of a profile; an approval is good for no other. */
+export function decidedProfile({ metadata }: AccessProfile): DecidedProfile {
+  const { name = "", uid = "", generation = 0 } = metadata;
+  return { name, uid, generation };
+}
+
+/** On the profile that a request without one is for. */
+export const defaultProfileAnnotation = "access.pratique.dev/is-default-profile";
+
+/** What a profile that says nothing of it means. */
+export const profileDefaults: {
+  readonly tokenSeconds: number;
+  readonly pendingSeconds: number;
+  readonly approvers: number;
+  readonly bootstrapTtlSeconds: number;
+} = { tokenSeconds: 3600, pendingSeconds: 86_400, approvers: 1, bootstrapTtlSeconds: 900 };
+
+const bootstrapGroupPrefix = "system:bootstrappers:";
+
+export const accessProfiles: Resource = {
+  group: accessGroup,
+  version: "v1alpha1",
+  kind: "AccessProfile",
+  plural: "accessprofiles",
+  singular: "accessprofile",
+  shortNames: ["aprof"],
+  categories: ["pratique"],
+  scope: "Cluster",
+  verbs: storedVerbs,
+  schema: accessProfileSchema,
+  columns: [
+    {
+      name: "Namespace",
+      type: "string",
+      description: "Where the machine's account lies.",
+      cell: (object) => stringAt(object, "spec", "namespace"),
+    },
+    {
+      name: "Roles",
+      type: "string",
+      description: "What is granted.",
+      cell: (object) =>
+        fieldListAt(object, "spec", "roles")
+          .map((role) => stringAt(role, "name"))
+          .join(",") || "<none>",
+    },
+    {
+      name: "Approvers",
+      type: "integer",
+      description: "How many different users must approve.",
+      cell: (object) => numberAt(object, "spec", "approvers") ?? profileDefaults.approvers,
+    },
+    {
+      name: "Default",
+      type: "boolean",
+      description: "Whether requests that name no profile are for this one.",
+      cell: isMarkedDefault,
+    },
+    {
+      name: "Ready",
+      type: "string",
+      description: "Whether the namespace and the roles that it names exist.",
+      cell: (object) => fieldListAt(object, "status", "conditions").map(readyText).join("") || "Unknown",
+    },
+    ageColumn,
+  ],
+  subresources: {
+    status: {
+      verbs: ["get", "patch", "update"],
+      prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
+    },
+  },
+  names: "dns-subdomain",
+  createOnUpdate: false,
+  unconditionalUpdate: false,
+  deleteReturnsObject: false,
+  generation: true,
+  // Only the controller knows whether what is named exists.
+  prepareForCreate: (object) => withField(object, "status", undefined),
+  prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
+  validate: (object) => [...limitErrors(accessProfileSchema, object), ...profileErrors(object)],
+};
+
+/** Whether everything that a profile names exists, by its status. */
+export const profileCondition = "Ready";
+
+/** On each profile that is marked as default beside others. */
+export const defaultConflictCondition = "DefaultConflict";
+
+/** Whether requests that name no profile are for this one, as far as it says itself. */
+export function isMarkedDefault({ metadata }: Pick<ApiObject, "metadata">): boolean {
+  return metadata.annotations?.[defaultProfileAnnotation] === "true";
+}
+
+function readyText(condition: Fields): string {
+  if (stringAt(condition, "type") !== profileCondition) return "";
+  return stringAt(condition, "status") === "True" ? "True" : stringAt(condition, "reason");
+}
+
+function profileErrors(object: ApiObject): readonly FieldError[] {
+  const spec = (object["spec"] ?? {}) as Fields;
+  const namespace = stringAt(spec, "namespace");
+  return [
+    ...(namespace === ""
+      ? [required("spec.namespace", "the namespace of the machines' accounts")]
+      : dnsLabelProblems(namespace).map((why) => invalid("spec.namespace", namespace, why))),
+    ...fieldListAt(spec, "roles").flatMap((role, index) => roleErrors(role, `spec.roles[${index}]`)),
+    ...cidrErrors(stringsAt(spec, "sourceNetworks"), "spec.sourceNetworks"),
+    ...recoveryErrors(fieldsAt(spec, "recovery"), "spec.recovery"),
+    ...(spec["recovery"] !== undefined && (numberAt(spec, "approvers") ?? 1) > 1
+      ? [forbiddenField("spec.recovery", "where several people must approve, none of them can be left out later")]
+      : []),
+    ...fieldListAt(spec, "rules").flatMap((rule, index) => ruleErrors(rule, `spec.rules[${index}]`)),
+    ...stringsAt(spec, "bootstrapToken", "groups").flatMap((group, index) =>
+      group.startsWith(bootstrapGroupPrefix)
+        ? []
+        : [invalid(`spec.bootstrapToken.groups[${index}]`, group, `must begin with ${bootstrapGroupPrefix}`)],
+    ),
+  ];
+}
+
+function roleErrors(role: Fields, path: string): readonly FieldError[] {
+  const kind = stringAt(role, "kind");
+  const name = stringAt(role, "name");
+  return [
+    ...(role["kind"] === undefined ? [required(`${path}.kind`, "Role or ClusterRole")] : []),
+    ...(name === ""
+      ? [required(`${path}.name`)]
+      : pathSegmentProblems(name).map((why) => invalid(`${path}.name`, name, why))),
+    ...(kind === "Role" && isTrueAt(role, "clusterWide")
+      ? [forbiddenField(`${path}.clusterWide`, "a Role holds in one namespace; name a ClusterRole")]
+      : []),
+  ];
+}
+
+function ruleErrors(rule: Fields, path: string): readonly FieldError[] {
+  const expression = stringAt(rule, "expression");
+  const known = rule["effect"] === undefined ? [required(`${path}.effect`, "Approve or Refuse")] : [];
+  if (expression === "") return [...known, required(`${path}.expression`)];
+  try {
+    compileAccessRule(expression);
+    return known;
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error;
+    return [...known, invalid(`${path}.expression`, expression, `compilation failed: ${error.message}`)];
+  }
+}

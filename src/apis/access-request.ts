@@ -1,0 +1,279 @@
+import { humanDuration } from "../apimachinery/duration.ts";
+import { forbiddenField, invalid, required, tooLong, type FieldError } from "../apimachinery/field-error.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import type { ApiObject, Condition } from "../apimachinery/object.ts";
+import { parseSshPublicKey, type SshPublicKey } from "../pki/ssh-public-key.ts";
+import { SshKeyError } from "../pki/ssh-key-error.ts";
+import { ageColumn } from "./age-column.ts";
+import type { DefinitionRule } from "./definition-of.ts";
+import { fieldsAt, isTrueAt, stringAt, valueAt, withField } from "./json-fields.ts";
+import { limitErrors } from "./limit-errors.ts";
+import { storedVerbs, type Column, type PrepareContext, type Resource, type Subresource } from "./resource.ts";
+import { accessRequestSchema } from "./schemas/access.ts";
+
+/** The group of everything about access. */
+export const accessGroup = "access.pratique.dev";
+
+/** On everything that is made for a request: its uid. */
+export const requestLabel = "access.pratique.dev/request-uid";
+
+/** A machine's request. */
+export interface AccessRequest extends ApiObject {
+  readonly spec: AccessRequestSpec;
+  readonly status?: AccessRequestStatus;
+}
+
+export interface AccessRequestSpec {
+  readonly pubKey: string;
+  readonly profile?: string;
+  readonly hostname?: string;
+  readonly claims?: Readonly<Record<string, string>>;
+  readonly proof?: string;
+}
+
+/** One decision as the API stamped it. */
+export interface AccessDecision {
+  readonly user: string;
+  /** Who was authenticated, where `user` was impersonated and the API could see it. */
+  readonly impersonator?: string;
+  readonly time: string;
+  readonly verdict: "Approved" | "Denied" | "Revoked";
+  readonly reason?: string;
+  readonly words?: "Compared" | "NotCompared";
+  readonly fingerprint?: string;
+  readonly profile?: DecidedProfile;
+}
+
+/** What a profile was when somebody decided on a request for it. */
+export interface DecidedProfile {
+  readonly name: string;
+  readonly uid: string;
+  /** Grows with each change of what the profile grants. */
+  readonly generation: number;
+}
+
+/** What the API itself saw of a request. */
+export interface AccessEvidence {
+  readonly sourceAddress?: string;
+  readonly userAgent?: string;
+  readonly requester?: string;
+  readonly possession?: "Proven" | "Unproven";
+  readonly earlierRequests?: number;
+  /** Of a machine whose key was approved before. */
+  readonly returning?: { readonly request: string; readonly since?: string; readonly times: number } | undefined;
+}
+
+export interface AccessRequestStatus {
+  readonly accepted?: boolean;
+  readonly denied?: boolean;
+  readonly revoked?: boolean;
+  readonly reason?: string;
+  readonly wordsCompared?: boolean;
+  readonly ready?: boolean;
+  readonly key?: string;
+  readonly token?: string;
+  readonly ca?: string;
+  readonly bootstrapToken?: string;
+  readonly seal?: object;
+  readonly fingerprint?: string;
+  readonly decisions?: readonly AccessDecision[];
+  readonly expiresAt?: string;
+  readonly conditions?: readonly Condition[];
+  readonly evidence?: AccessEvidence;
+  readonly grant?: {
+    readonly namespace?: string;
+    readonly serviceAccount?: string;
+    readonly uid?: string;
+    readonly bootstrapSecret?: string;
+  };
+}
+
+const longestUserAgent = 256;
+const longestClaims = 4096;
+
+const columns: readonly Column[] = [
+  {
+    name: "Ready",
+    type: "boolean",
+    description: "Whether the answer is there.",
+    cell: (object) => isTrueAt(object, "status", "ready"),
+  },
+  {
+    name: "Profile",
+    type: "string",
+    description: "What is asked for.",
+    cell: (object) => stringAt(object, "spec", "profile") || "<default>",
+  },
+  {
+    name: "Condition",
+    type: "string",
+    description: "Where the request stands.",
+    cell: stateOf,
+  },
+  {
+    name: "Source",
+    type: "string",
+    description: "Where it came from, as the API saw it.",
+    cell: (object) => stringAt(object, "status", "evidence", "sourceAddress") || "<unknown>",
+  },
+  {
+    name: "Fingerprint",
+    type: "string",
+    description: "The fingerprint of the machine's key.",
+    priority: 1,
+    cell: (object) => stringAt(object, "status", "fingerprint"),
+  },
+  {
+    name: "Expires",
+    type: "string",
+    description: "When the token ends.",
+    priority: 1,
+    cell: (object, now) => {
+      const at = Date.parse(stringAt(object, "status", "expiresAt"));
+      return Number.isNaN(at) ? null : at <= now ? "expired" : `in ${humanDuration(at - now)}`;
+    },
+  },
+  ageColumn,
+];
+
+const status: Subresource = {
+  verbs: ["get", "patch", "update"],
+  prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
+};
+
+// A decision would otherwise be on something else than what was asked.
+const fixed: DefinitionRule = { rule: "self == oldSelf", message: "a request cannot change; delete it and ask again" };
+
+/** What the hub says of a spec besides its schema, as rules for an API that serves the kind by its definition. */
+export const requestRules: readonly DefinitionRule[] = [fixed];
+
+export const accessRequests: Resource = {
+  group: accessGroup,
+  version: "v1alpha1",
+  kind: "AccessRequest",
+  plural: "accessrequests",
+  singular: "accessrequest",
+  shortNames: ["areq"],
+  categories: ["pratique"],
+  scope: "Cluster",
+  verbs: storedVerbs,
+  schema: accessRequestSchema,
+  columns,
+  subresources: { status },
+  names: "dns-subdomain",
+  createOnUpdate: false,
+  unconditionalUpdate: false,
+  deleteReturnsObject: false,
+  generation: true,
+  prepareForCreate: (object, context) => withField(object, "status", firstStatus(object, context)),
+  prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
+  validate: (object) => [...limitErrors(accessRequestSchema, object), ...specErrors(object)],
+  validateUpdate: (next, stored) =>
+    jsonEqual(next["spec"], stored["spec"]) ? [] : [forbiddenField("spec", fixed.message)],
+};
+
+/** What the API itself knows of a new request; nothing that the client says of its status counts. */
+function firstStatus(object: ApiObject, { user, source }: PrepareContext): AccessRequestStatus {
+  const key = readKey(object);
+  return {
+    ...(key === undefined ? {} : { fingerprint: key.fingerprint }),
+    evidence: {
+      ...(source === undefined
+        ? {}
+        : { sourceAddress: plainAddress(source.address), userAgent: source.userAgent.slice(0, longestUserAgent) }),
+      requester: user.username,
+    },
+  };
+}
+
+const mappedPrefix = "::ffff:";
+
+/** An IPv4 address as it is written, also where the socket knows it in its IPv6 form; without the zone. */
+export function plainAddress(address: string): string {
+  const plain = address.toLowerCase().startsWith(mappedPrefix) ? address.slice(mappedPrefix.length) : address;
+  return plain.split("%", 1)[0] ?? "";
+}
+
+/** The key of a request, or undefined where it is none. */
+export function readKey(object: ApiObject): SshPublicKey | undefined {
+  try {
+    return parseSshPublicKey(stringAt(object, "spec", "pubKey"));
+  } catch (error) {
+    if (error instanceof SshKeyError) return undefined;
+    throw error;
+  }
+}
+
+/** What a sealed answer is bound to: this very request. */
+export function sealBinding(request: AccessRequest): string {
+  const { name = "", uid = "" } = request.metadata;
+  return JSON.stringify(["access.pratique.dev/v1alpha1", "AccessRequest", name, uid]);
+}
+
+/** Reasons of the condition `Issued` that pass once somebody has made what is missing; a machine waits for that. */
+const passingReasons: readonly string[] = [
+  "ProfileNamespaceMissing",
+  "ProfileNamespaceTerminating",
+  "ProfileRoleMissing",
+  "IssuingFailed",
+];
+
+/** The condition of a request that waits: `False` while the profile that it names does not exist, or it names none and none is the default. */
+export const profileExistsCondition = "ProfileExists";
+
+/** What the hub says of a request whose profile does not exist; undefined for any other. */
+export function missingProfileIn({ conditions = [] }: AccessRequestStatus): string | undefined {
+  const found = conditions.find(({ type, status: holds }) => type === profileExistsCondition && holds === "False");
+  return found && (found.message ?? "");
+}
+
+/** Why an approved request is not answered, and whether the same request may be answered later; undefined where nothing stands in the way. */
+export function notIssuedIn({ conditions = [] }: AccessRequestStatus):
+  | {
+      readonly reason: string;
+      readonly message: string;
+      readonly mayPass: boolean;
+    }
+  | undefined {
+  const found = conditions.find(({ type, status: holds }) => type === "Issued" && holds === "False");
+  if (found === undefined) return undefined;
+  const { reason = "", message = "" } = found;
+  return { reason, message, mayPass: passingReasons.includes(reason) };
+}
+
+/** Where a request stands, in one word. The last that was decided counts. */
+export function stateOf(object: ApiObject): string {
+  const is = (field: string): boolean => isTrueAt(object, "status", field);
+  const holds = (type: string): boolean => {
+    const conditions = valueAt(object, "status", "conditions");
+    return (
+      Array.isArray(conditions) &&
+      conditions.some((one) => stringAt(one, "type") === type && stringAt(one, "status") === "True")
+    );
+  };
+  if (is("revoked")) return "Revoked";
+  if (is("denied")) return "Denied";
+  if (holds("Expired")) return "Expired";
+  if (is("ready")) return "Approved,Issued";
+  return is("accepted") ? "Approved" : "Pending";
+}
+
+function specErrors(object: ApiObject): readonly FieldError[] {
+  const claims = fieldsAt(object, "spec", "claims");
+  return [
+    ...keyErrors(stringAt(object, "spec", "pubKey")),
+    ...(JSON.stringify(claims).length > longestClaims ? [tooLong("spec.claims", longestClaims)] : []),
+  ];
+}
+
+function keyErrors(pubKey: string): readonly FieldError[] {
+  if (pubKey === "") return [required("spec.pubKey", "the public key of the machine, as in id_ed25519.pub")];
+  try {
+    parseSshPublicKey(pubKey);
+    return [];
+  } catch (error) {
+    if (!(error instanceof SshKeyError)) throw error;
+    const shown = pubKey.length > 64 ? `${pubKey.slice(0, 64)}…` : pubKey;
+    return [invalid("spec.pubKey", shown, error.message)];
+  }
+}

@@ -1,0 +1,164 @@
+import { type FieldError, invalid, required } from "../apimachinery/field-error.ts";
+import { dnsSubdomainProblems } from "../apimachinery/names.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { dynType, type CelType } from "../policy/cel/types.ts";
+import {
+  checkMatchCondition,
+  compileExpression,
+  expressionErrors,
+  type ExpressionScope,
+} from "./admission-expression.ts";
+import {
+  defaultedMatch,
+  validateFailurePolicy,
+  validateMatchConditions,
+  validateMatchResources,
+  type MatchCondition,
+  type MatchResources,
+} from "./admission-match.ts";
+import { collectErrors } from "./collect-errors.ts";
+import {
+  arrayAt,
+  fieldListAt,
+  type Fields,
+  fieldsAt,
+  isFields,
+  isSameJson,
+  stringAt,
+  valueAt,
+  withField,
+} from "./json-fields.ts";
+import type { Column } from "./resource.ts";
+
+/** What policies that validate and policies that mutate have in common. */
+export interface PolicyTerms {
+  readonly paramKind?: { readonly apiVersion?: string; readonly kind?: string };
+  readonly matchConstraints?: MatchResources;
+  readonly failurePolicy?: string;
+  readonly matchConditions?: readonly MatchCondition[];
+  readonly variables?: readonly PolicyVariable[];
+}
+
+/** An expression that others use by its name. */
+export interface PolicyVariable {
+  readonly name: string;
+  readonly expression: string;
+}
+
+const identifier = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
+const reservedWords: ReadonlySet<string> = new Set(
+  "true false null in as break const continue else for function if import let loop package namespace return var void while __proto__".split(
+    " ",
+  ),
+);
+
+/** The column of `spec.paramKind`. */
+export const paramKindColumn: Column = {
+  name: "ParamKind",
+  type: "string",
+  description: "The kind of the policy's parameters.",
+  cell: (object) => {
+    const kind = valueAt(object, "spec", "paramKind");
+    return isFields(kind) ? `${stringAt(kind, "apiVersion")}/${stringAt(kind, "kind")}` : "<unset>";
+  },
+};
+
+/** The policy with the defaults of Kubernetes. */
+export function defaultedPolicy(object: ApiObject): ApiObject {
+  const spec = fieldsAt(object, "spec");
+  return withField(object, "spec", { failurePolicy: "Fail", ...spec, ...defaultedMatch(spec, "matchConstraints") });
+}
+
+/** How many expressions a policy has under `field` and as variables. */
+export function countExpressions(spec: Fields, field: "validations" | "mutations"): number {
+  return arrayAt(spec, field).length + arrayAt(spec, "variables").length;
+}
+
+/** How the terms of a policy are checked. */
+interface PolicyChecks {
+  /** The stored spec; undefined for a new policy. */
+  readonly before: Fields | undefined;
+  /** What else is wrong with `matchConstraints`. */
+  readonly constraints?: (constraints: Fields) => readonly FieldError[];
+}
+
+/**
+ * What is wrong with the terms of a policy, without its variables; match conditions that are as they were stored are not checked again.
+ * Source: kubernetes pkg/apis/admissionregistration/validation.
+ */
+export function validatePolicyTerms(spec: Fields, { before, constraints }: PolicyChecks): readonly FieldError[] {
+  const params = isFields(spec["paramKind"]);
+  const sameConditions =
+    before !== undefined &&
+    isSameJson(spec["matchConditions"], before["matchConditions"]) &&
+    isSameJson(spec["paramKind"], before["paramKind"]);
+  return [
+    ...validateFailurePolicy(spec, "spec"),
+    ...(params ? validateParamKind(fieldsAt(spec, "paramKind"), "spec.paramKind") : []),
+    ...validateConstraints(spec),
+    ...(constraints?.(fieldsAt(spec, "matchConstraints")) ?? []),
+    ...(sameConditions ? [] : validateMatchConditions(spec, "spec", checkMatchCondition({ params }))),
+  ];
+}
+
+function validateConstraints(spec: Fields): readonly FieldError[] {
+  const path = "spec.matchConstraints";
+  const constraints = valueAt(spec, "matchConstraints");
+  if (!isFields(constraints)) return [required(path)];
+  return [
+    ...validateMatchResources(constraints, path),
+    ...(arrayAt(constraints, "resourceRules").length === 0 ? [required(`${path}.resourceRules`)] : []),
+  ];
+}
+
+function validateParamKind(kind: Fields, path: string): readonly FieldError[] {
+  const [apiVersion, name] = [stringAt(kind, "apiVersion"), stringAt(kind, "kind")];
+  const slash = apiVersion.indexOf("/");
+  const [group, version] = slash < 0 ? ["", apiVersion] : [apiVersion.slice(0, slash), apiVersion.slice(slash + 1)];
+  const errors: FieldError[] = [];
+  if (apiVersion === "") errors.push(required(`${path}.apiVersion`));
+  else if (version.includes("/")) {
+    errors.push(invalid(`${path}.apiVersion`, apiVersion, `unexpected GroupVersion string: ${apiVersion}`));
+  } else {
+    const problems = group === "" ? [] : dnsSubdomainProblems(group);
+    if (problems.length > 0) errors.push(invalid(`${path}.apiVersion`, group, problems.join(",")));
+    if (version === "") errors.push(invalid(`${path}.apiVersion`, apiVersion, "version must be specified"));
+  }
+  if (name === "") errors.push(required(`${path}.kind`));
+  return errors;
+}
+
+/** The scope of a policy's expressions, and what is wrong with its variables: each may use those before it. */
+export function policyScope(spec: Fields): { readonly scope: ExpressionScope; readonly errors: readonly FieldError[] } {
+  const params = isFields(spec["paramKind"]);
+  const types: Record<string, CelType> = {};
+  const declared = fieldListAt(spec, "variables");
+  const errors = collectErrors(declared, (variable, index) => {
+    const path = `spec.variables[${index}]`;
+    const [name, expression] = [stringAt(variable, "name"), stringAt(variable, "expression")];
+    const found: FieldError[] = [];
+    if (name.trim() === "") found.push(required(`${path}.name`, "name is not specified"));
+    else if (!identifier.test(name) || reservedWords.has(name)) {
+      found.push(invalid(`${path}.name`, name, "must be a valid CEL identifier"));
+    }
+    if (expression.trim() === "") found.push(required(`${path}.expression`, "expression is not specified"));
+    if (found.length > 0) return found;
+    // A variable that does not compile is told once, and not again by all who use it.
+    types[name] = dynType;
+    return expressionErrors(`${path}.expression`, expression, () => {
+      const { [name]: _itself, ...earlier } = types;
+      types[name] = compileExpression(expression, { params, authorizer: true, variables: earlier }, []).type;
+    });
+  });
+  const scope = { params, authorizer: true };
+  return { scope: declared.length === 0 ? scope : { ...scope, variables: types }, errors };
+}
+
+/** What is wrong with an expression at `path`, whose value must be of one of the types `results`. */
+export function validateExpression(
+  path: string,
+  expression: string,
+  { scope, results }: { readonly scope: ExpressionScope; readonly results: readonly CelType[] },
+): readonly FieldError[] {
+  return expressionErrors(path, expression, () => compileExpression(expression, scope, results));
+}

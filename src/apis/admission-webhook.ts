@@ -1,0 +1,159 @@
+import { type FieldError, duplicate, invalid, notSupported, required, tooMany } from "../apimachinery/field-error.ts";
+import type { LabelSelectorObject } from "../apimachinery/label-selector.ts";
+import { dnsSubdomainProblems } from "../apimachinery/names.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { WebhookClientConfig } from "../apimachinery/webhook-call.ts";
+import {
+  type ExpressionCheck,
+  type MatchCondition,
+  matchDefaults,
+  maximumExpressions,
+  oneOf,
+  validateFailurePolicy,
+  validateMatchConditions,
+  validateSelectors,
+} from "./admission-match.ts";
+import { type AdmissionRule, defaultedRules, validateRules } from "./admission-rule.ts";
+import { ageColumn } from "./age-column.ts";
+import { collectErrors } from "./collect-errors.ts";
+import {
+  arrayAt,
+  fieldListAt,
+  type Fields,
+  fieldsAt,
+  isSameJson,
+  numberAt,
+  stringAt,
+  stringsAt,
+  valueAt,
+  withField,
+} from "./json-fields.ts";
+import type { Column } from "./resource.ts";
+import { defaultedClientConfig, validateClientConfig } from "./webhook-client.ts";
+
+/** One admission webhook as it is stored, defaults included. Source: api/admissionregistration/v1 MutatingWebhook, ValidatingWebhook. */
+export interface AdmissionWebhook {
+  readonly name: string;
+  readonly clientConfig: WebhookClientConfig;
+  readonly rules?: readonly AdmissionRule[];
+  readonly failurePolicy: "Fail" | "Ignore";
+  readonly matchPolicy: "Exact" | "Equivalent";
+  readonly namespaceSelector: LabelSelectorObject;
+  readonly objectSelector: LabelSelectorObject;
+  readonly sideEffects: string;
+  readonly timeoutSeconds: number;
+  readonly admissionReviewVersions: readonly string[];
+  readonly matchConditions?: readonly MatchCondition[];
+  /** Mutating webhooks only. */
+  readonly reinvocationPolicy?: "Never" | "IfNeeded";
+}
+
+/** A MutatingWebhookConfiguration or a ValidatingWebhookConfiguration. */
+export interface WebhookConfiguration extends ApiObject {
+  readonly webhooks?: readonly AdmissionWebhook[];
+}
+
+const sideEffects: readonly string[] = ["None", "NoneOnDryRun"];
+const reviewVersions: readonly string[] = ["v1", "v1beta1"];
+const reinvocations: readonly string[] = ["IfNeeded", "Never"];
+
+/** The columns of `kubectl get` for both kinds. */
+export const webhookColumns: readonly Column[] = [
+  {
+    name: "Webhooks",
+    type: "integer",
+    description: "How many webhooks the configuration has.",
+    cell: (object) => arrayAt(object, "webhooks").length,
+  },
+  ageColumn,
+];
+
+/** The configuration with the defaults of each webhook; `own` are those of one kind only. Source: pkg/apis/admissionregistration/v1 defaults. */
+export function defaultedWebhooks(configuration: ApiObject, own: Fields): ApiObject {
+  if (valueAt(configuration, "webhooks") === undefined) return configuration;
+  const webhooks = fieldListAt(configuration, "webhooks").map((webhook) => ({
+    failurePolicy: "Fail",
+    timeoutSeconds: 10,
+    ...matchDefaults,
+    ...own,
+    ...webhook,
+    ...defaultedRules(webhook, "rules"),
+    ...defaultedClientConfig(webhook),
+  }));
+  return withField(configuration, "webhooks", webhooks);
+}
+
+/**
+ * What is wrong with a configuration; match conditions that `stored` has as well are not compiled again.
+ * Source: kubernetes pkg/apis/admissionregistration/validation.
+ */
+export function validateWebhooks(
+  configuration: ApiObject,
+  stored: ApiObject | undefined,
+  check: ExpressionCheck,
+): readonly FieldError[] {
+  const webhooks = fieldListAt(configuration, "webhooks");
+  const before = fieldListAt(stored, "webhooks");
+  const conditions = webhooks.reduce((sum, webhook) => sum + arrayAt(webhook, "matchConditions").length, 0);
+  if (webhooks.length + conditions > maximumExpressions) {
+    return [tooMany("webhooks", webhooks.length + conditions, maximumExpressions)];
+  }
+  const names = webhooks.map((webhook) => stringAt(webhook, "name"));
+  const unchanged =
+    stored !== undefined &&
+    webhooks.length === before.length &&
+    webhooks.every((webhook, index) => isSameJson(webhook["matchConditions"], before[index]?.["matchConditions"]));
+  return collectErrors(webhooks, (webhook, index) => {
+    const path = `webhooks[${index}]`;
+    const name = names[index] ?? "";
+    return [
+      ...validateWebhook(webhook, path),
+      ...(unchanged ? [] : validateMatchConditions(webhook, path, check)),
+      ...validateReviewVersions(stringsAt(webhook, "admissionReviewVersions"), `${path}.admissionReviewVersions`),
+      ...(name !== "" && names.indexOf(name) < index ? [duplicate(`${path}.name`, name)] : []),
+    ];
+  });
+}
+
+function validateWebhook(webhook: Fields, path: string): readonly FieldError[] {
+  const timeout = numberAt(webhook, "timeoutSeconds");
+  return [
+    ...validateName(stringAt(webhook, "name"), `${path}.name`),
+    ...validateRules(webhook, "rules", path),
+    ...validateFailurePolicy(webhook, path),
+    ...validateSideEffects(webhook, `${path}.sideEffects`),
+    ...(timeout !== undefined && (timeout < 1 || timeout > 30)
+      ? [invalid(`${path}.timeoutSeconds`, timeout, "the timeout value must be between 1 and 30 seconds")]
+      : []),
+    ...validateSelectors(webhook, path),
+    ...oneOf(webhook, "reinvocationPolicy", path, reinvocations),
+    ...validateClientConfig(fieldsAt(webhook, "clientConfig"), `${path}.clientConfig`),
+  ];
+}
+
+function validateName(name: string, path: string): readonly FieldError[] {
+  if (name === "") return [required(path)];
+  const problems = dnsSubdomainProblems(name);
+  if (problems.length > 0) return [invalid(path, name, problems.join(","))];
+  if (name.split(".").length >= 3) return [];
+  return [invalid(path, name, "should be a domain with at least three segments separated by dots")];
+}
+
+function validateSideEffects(webhook: Fields, path: string): readonly FieldError[] {
+  const value = valueAt(webhook, "sideEffects");
+  if (value === undefined) return [required(path, `must specify one of ${sideEffects.join(", ")}`)];
+  return typeof value === "string" && sideEffects.includes(value) ? [] : [notSupported(path, value, sideEffects)];
+}
+
+function validateReviewVersions(versions: readonly string[], path: string): readonly FieldError[] {
+  const known = reviewVersions.join(", ");
+  if (versions.length === 0) return [required(path, `must specify one of ${known}`)];
+  return [
+    ...collectErrors(versions, (version, index) =>
+      versions.indexOf(version) < index ? [invalid(`${path}[${index}]`, version, "duplicate version")] : [],
+    ),
+    ...(versions.some((version) => reviewVersions.includes(version))
+      ? []
+      : [invalid(path, versions, `must include at least one of ${known}`)]),
+  ];
+}

@@ -1,0 +1,320 @@
+import { X509Certificate } from "node:crypto";
+import { CertificateError } from "../pki/certificate.ts";
+import { parseCertificate } from "../pki/parse-certificate.ts";
+
+import {
+  duplicate,
+  type FieldError,
+  forbiddenField,
+  invalid,
+  notSupported,
+  required,
+} from "../apimachinery/field-error.ts";
+import { humanDuration } from "../apimachinery/duration.ts";
+import type { ApiObject, Condition } from "../apimachinery/object.ts";
+import { CsrError, parseCsr } from "../pki/csr.ts";
+import { decodePem, type PemBlock, PemError } from "../pki/pem.ts";
+import { usageMeanings } from "../pki/usages.ts";
+import { collectErrors } from "./collect-errors.ts";
+import { ageColumn } from "./age-column.ts";
+import {
+  csrConditionCell,
+  validateCsrApprovalsUntouched,
+  validateCsrConditions,
+  validateCsrConditionsKept,
+  withConditionTimes,
+  withStoredApprovals,
+} from "./csr-conditions.ts";
+import { plainAddress } from "./access-request.ts";
+import { fieldListAt, fieldsAt, type Fields, numberAt, stringAt, stringsAt, withField } from "./json-fields.ts";
+import { type Column, type PrepareContext, type Resource, storedVerbs, type Subresource } from "./resource.ts";
+import { published } from "./schemas/published.ts";
+import { validateSignerName } from "./signer-name.ts";
+
+/** A request for a certificate, its decision, and the certificate. Source: api/certificates/v1 CertificateSigningRequest. */
+export interface CertificateSigningRequest extends ApiObject {
+  readonly spec: CertificateSigningRequestSpec;
+  readonly status?: CertificateSigningRequestStatus;
+}
+
+/** Never changes after creation. Who asks was filled in by the server. */
+export interface CertificateSigningRequestSpec {
+  /** A PEM block of type CERTIFICATE REQUEST, in base64. */
+  readonly request: string;
+  readonly signerName: string;
+  readonly usages: readonly string[];
+  readonly expirationSeconds?: number;
+  readonly username?: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+export interface CertificateSigningRequestStatus {
+  readonly conditions?: readonly Condition[];
+  /** One or more PEM blocks of type CERTIFICATE, the leaf first, in base64. Set once. */
+  readonly certificate?: string;
+}
+
+/** Where the API saw the request come from; no client can write it. */
+const sourceAnnotation = "pratique.dev/source-address";
+/** Who approved or denied it, as authenticated; no client can write it either. */
+const deciderAnnotation = "pratique.dev/decided-by";
+const stampedAnnotations = [sourceAnnotation, deciderAnnotation];
+
+const legacyUnknownSigner = "kubernetes.io/legacy-unknown";
+
+/** The shortest lifetime that may be asked for, in seconds: 10 minutes. */
+const minExpirationSeconds = 600;
+/** 256 KiB: a chain has a few certificates of one or two KiB. */
+const maxCertificatePem = 262_144;
+
+const columns: readonly Column[] = [
+  ageColumn,
+  {
+    name: "SignerName",
+    type: "string",
+    description: "The signer that is asked for the certificate.",
+    cell: (object) => stringAt(object, "spec", "signerName") || "<none>",
+  },
+  {
+    name: "Requestor",
+    type: "string",
+    description: "The user that made the request.",
+    cell: (object) => stringAt(object, "spec", "username"),
+  },
+  {
+    name: "RequestedDuration",
+    type: "string",
+    description: "The lifetime that is asked for.",
+    cell: requestedDuration,
+  },
+  {
+    name: "Condition",
+    type: "string",
+    description: "What was decided, and whether a certificate was issued.",
+    cell: csrConditionCell,
+  },
+];
+
+/** Signers write here: the certificate, and conditions other than the decision. */
+const status: Subresource = {
+  verbs: ["get", "patch", "update"],
+  prepareForUpdate: (incoming, stored, context) => {
+    const conditions = withConditionTimes(withStoredApprovals(incoming, stored), stored, context.now);
+    return withStatus(withoutClaims(incoming, stored), { ...fieldsAt(incoming, "status"), conditions });
+  },
+  validateUpdate: (next, stored) => [
+    ...validateCsrConditions(next),
+    ...validateCsrConditionsKept(next, stored),
+    ...validateCsrApprovalsUntouched(next, stored),
+    ...validateCertificateUpdate(next, stored),
+  ],
+};
+
+/** Approvers write here: conditions and nothing else. */
+const approval: Subresource = {
+  verbs: ["get", "patch", "update"],
+  prepareForUpdate: (incoming, stored, context) => {
+    const conditions = withConditionTimes(fieldListAt(incoming, "status", "conditions"), stored, context.now);
+    const unclaimed = withoutClaims(incoming, stored);
+    const isFirst = csrDeciderOf(stored) === undefined && !isDecided(stored) && isDecided(incoming);
+    const reported = isFirst
+      ? withStamps(unclaimed, { ...stampsOf(stored), [deciderAnnotation]: context.user.username })
+      : unclaimed;
+    return withStatus(reported, { ...fieldsAt(stored, "status"), conditions });
+  },
+  validateUpdate: (next, stored) => [...validateCsrConditions(next), ...validateCsrConditionsKept(next, stored)],
+  table: false,
+};
+
+function isDecided(object: ApiObject): boolean {
+  return fieldListAt(object, "status", "conditions").some(({ type }) => type === "Approved" || type === "Denied");
+}
+
+export const certificateSigningRequests: Resource = {
+  group: "certificates.k8s.io",
+  version: "v1",
+  kind: "CertificateSigningRequest",
+  plural: "certificatesigningrequests",
+  singular: "certificatesigningrequest",
+  shortNames: ["csr"],
+  categories: [],
+  scope: "Cluster",
+  verbs: storedVerbs,
+  get schema() {
+    return published("io.k8s.api.certificates.v1.CertificateSigningRequest");
+  },
+  columns,
+  subresources: { approval, status },
+  // A kubelet derives the name from a hash in base64url: upper case, `_` and `-` at the end are all possible.
+  names: "path",
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+  deleteReturnsObject: false,
+  generation: false,
+  serverFields: {
+    "f:metadata": { "f:annotations": Object.fromEntries(stampedAnnotations.map((name) => [`f:${name}`, {}])) },
+    "f:spec": { "f:username": {}, "f:uid": {}, "f:groups": {}, "f:extra": {} },
+  },
+  prepareForCreate,
+  // No error: spec and status of a plain update are overwritten by what is stored, so that metadata can be edited.
+  prepareForUpdate: (incoming, stored) => withField(withoutClaims(incoming, stored), "status", stored["status"]),
+  validate: (object) => validateSpec(object),
+  selectableFields: { "spec.signerName": (object) => stringAt(object, "spec", "signerName") },
+};
+
+/** Nobody creates a request in another's name, nor one that is approved already. */
+function prepareForCreate(object: ApiObject, context: PrepareContext): ApiObject {
+  const { username: _username, uid: _uid, groups: _groups, extra: _extra, ...asked } = fieldsAt(object, "spec");
+  const { username, uid, groups, extra } = context.user;
+  const spec = {
+    ...asked,
+    username,
+    ...(uid === undefined || uid === "" ? {} : { uid }),
+    ...(groups.length === 0 ? {} : { groups }),
+    ...(extra === undefined || Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+  const address = plainAddress(context.source?.address ?? "");
+  return withStamps({ ...object, spec, status: {} }, address === "" ? {} : { [sourceAnnotation]: address });
+}
+
+/** Where a request came from, as this API saw it when it was created; elsewhere the annotation is its author's word. */
+export function sourceAddressOf(object: ApiObject): string | undefined {
+  return stampsOf(object)[sourceAnnotation];
+}
+
+/** Who approved or denied a request, as this API saw it; elsewhere the annotation is anybody's word. */
+export function csrDeciderOf(object: ApiObject): string | undefined {
+  return stampsOf(object)[deciderAnnotation];
+}
+
+/** The incoming object with what only the server writes as it is stored, status aside. */
+function withoutClaims(incoming: ApiObject, stored: ApiObject): ApiObject {
+  return withField(withStamps(incoming, stampsOf(stored)), "spec", stored["spec"]);
+}
+
+type Stamps = Readonly<Record<string, string>>;
+
+function stampsOf({ metadata: { annotations = {} } }: ApiObject): Stamps {
+  const found = stampedAnnotations.map((name) => [name, annotations[name]] as const);
+  return Object.fromEntries(
+    found.filter((one): one is [string, string] => typeof one[1] === "string" && one[1] !== ""),
+  );
+}
+
+/** The object with these stamps and no others; itself where nothing is different. */
+function withStamps(object: ApiObject, stamps: Stamps): ApiObject {
+  const { annotations = {}, ...metadata } = object.metadata;
+  if (stampedAnnotations.every((name) => annotations[name] === stamps[name])) return object;
+  const others = Object.entries(annotations).filter(([name]) => !stampedAnnotations.includes(name));
+  const next = { ...Object.fromEntries(others), ...stamps };
+  return { ...object, metadata: Object.keys(next).length === 0 ? metadata : { ...metadata, annotations: next } };
+}
+
+function withStatus(object: ApiObject, fields: Fields): ApiObject {
+  const { conditions, ...rest } = fields;
+  const none = Array.isArray(conditions) && conditions.length === 0;
+  return withField(object, "status", none ? rest : { ...rest, conditions });
+}
+
+function validateSpec(object: ApiObject): readonly FieldError[] {
+  const signerName = stringAt(object, "spec", "signerName");
+  const seconds = numberAt(object, "spec", "expirationSeconds");
+  const problem = requestProblem(stringAt(object, "spec", "request"));
+  return [
+    // The request itself is left out of the message: it can be large, and the requester has it.
+    ...(problem === undefined ? [] : [invalid("spec.request", "<certificate request data>", problem)]),
+    ...validateUsages(stringsAt(object, "spec", "usages")),
+    ...(signerName === legacyUnknownSigner
+      ? [invalid("spec.signerName", signerName, "the legacy signerName is not allowed via this API version")]
+      : validateSignerName("spec.signerName", signerName)),
+    ...(seconds === undefined || seconds >= minExpirationSeconds
+      ? []
+      : [invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 600 seconds (10 minutes)")]),
+  ];
+}
+
+function requestProblem(base64: string): string | undefined {
+  try {
+    parseCsr(Buffer.from(base64, "base64"));
+    return undefined;
+  } catch (error) {
+    if (error instanceof CsrError) return error.message;
+    throw error;
+  }
+}
+
+function validateUsages(usages: readonly string[]): readonly FieldError[] {
+  if (usages.length === 0) return [required("spec.usages", "usages must be provided")];
+  const known = [...usageMeanings.keys()].sort();
+  const seen = new Set<string>();
+  return collectErrors(usages, (usage, index) => {
+    const path = `spec.usages[${index}]`;
+    const repeated = seen.has(usage);
+    seen.add(usage);
+    return [
+      ...(usageMeanings.has(usage) ? [] : [notSupported(path, usage, known)]),
+      ...(repeated ? [duplicate(path, usage)] : []),
+    ];
+  });
+}
+
+function validateCertificateUpdate(next: ApiObject, stored: ApiObject): readonly FieldError[] {
+  const before = stringAt(stored, "status", "certificate");
+  const after = stringAt(next, "status", "certificate");
+  if (after === before) return [];
+  if (before !== "") {
+    return [forbiddenField("status.certificate", "updates may not modify existing certificate content")];
+  }
+  const problem = certificateProblem(Buffer.from(after, "base64").toString("latin1"));
+  return problem === undefined ? [] : [invalid("status.certificate", "<certificate data>", problem)];
+}
+
+/** Words may stand around the blocks, as RFC 7468 section 5.2 allows; what the certificates say is the signer's business. */
+function certificateProblem(pem: string): string | undefined {
+  let blocks: readonly PemBlock[];
+  try {
+    blocks = decodePem(pem, { maxLength: maxCertificatePem, surroundingText: "ignore" });
+  } catch (error) {
+    if (!(error instanceof PemError)) throw error;
+    if (error.code === "empty") return "must contain at least one CERTIFICATE PEM block";
+    return error.code === "headers" ? "no PEM block headers are permitted" : error.message;
+  }
+  const other = blocks.find((block) => block.label !== "CERTIFICATE");
+  if (other !== undefined) {
+    return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(other.label)}`;
+  }
+  return blocks.every((block) => isCertificate(block.bytes))
+    ? undefined
+    : "a CERTIFICATE PEM block does not contain a certificate";
+}
+
+/** Ours is read by our own parser, which is ten times faster; what that is too strict for may still be a certificate of some other signer. */
+function isCertificate(der: Uint8Array): boolean {
+  return isOurCertificate(der) || isAnyCertificate(der);
+}
+
+function isOurCertificate(der: Uint8Array): boolean {
+  try {
+    parseCertificate(der);
+    return true;
+  } catch (error) {
+    if (error instanceof CertificateError) return false;
+    throw error;
+  }
+}
+
+/** OpenSSL reads the certificate and stops there, so bytes that follow show in the length. */
+function isAnyCertificate(der: Uint8Array): boolean {
+  try {
+    return new X509Certificate(der).raw.length === der.length;
+  } catch {
+    return false;
+  }
+}
+
+function requestedDuration(object: ApiObject): string {
+  const seconds = numberAt(object, "spec", "expirationSeconds");
+  return seconds === undefined ? "<none>" : humanDuration(seconds * 1000);
+}

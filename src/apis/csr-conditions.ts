@@ -1,0 +1,100 @@
+import { rfc3339 } from "../apimachinery/clock.ts";
+import {
+  duplicate,
+  type FieldError,
+  forbiddenField,
+  invalid,
+  notSupported,
+  required,
+} from "../apimachinery/field-error.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { collectErrors } from "./collect-errors.ts";
+import { fieldListAt, type Fields, stringAt } from "./json-fields.ts";
+
+const path = "status.conditions";
+const approvals: readonly string[] = ["Approved", "Denied"];
+/** Conditions that can only be true, and that never go away again. */
+const finalTypes: readonly string[] = [...approvals, "Failed"];
+const statuses: readonly string[] = ["False", "True", "Unknown"];
+
+/** What is wrong with the conditions of a CertificateSigningRequest, in themselves. Source: pkg/apis/certificates/validation validateConditions. */
+export function validateCsrConditions(request: ApiObject): readonly FieldError[] {
+  const seen = new Set<string>();
+  return collectErrors(fieldListAt(request, "status", "conditions"), (condition, index) => {
+    const at = `${path}[${index}]`;
+    const type = stringAt(condition, "type");
+    const errors: FieldError[] = [];
+    if (type === "") errors.push(required(`${at}.type`));
+    errors.push(...validateStatus(`${at}.status`, type, stringAt(condition, "status")));
+    if (approvals.some((other) => other !== type && approvals.includes(type) && seen.has(other))) {
+      errors.push(invalid(`${at}.type`, type, "Approved and Denied conditions are mutually exclusive"));
+    }
+    if (seen.has(type)) errors.push(duplicate(`${at}.type`, type));
+    seen.add(type);
+    return errors;
+  });
+}
+
+/** No update takes Approved, Denied or Failed back. */
+export function validateCsrConditionsKept(next: ApiObject, stored: ApiObject): readonly FieldError[] {
+  return finalTypes
+    .filter((type) => ofType(next, type).length < ofType(stored, type).length)
+    .map((type) => forbiddenField(path, `updates may not remove a condition of type ${JSON.stringify(type)}`));
+}
+
+/** Approved and Denied come in through the subresource `approval` alone. Their contents have been put back by `withStoredApprovals`. */
+export function validateCsrApprovalsUntouched(next: ApiObject, stored: ApiObject): readonly FieldError[] {
+  return approvals
+    .filter((type) => ofType(next, type).length > ofType(stored, type).length)
+    .map((type) => forbiddenField(path, `updates may not add a condition of type ${JSON.stringify(type)}`));
+}
+
+/** The conditions of `incoming` with every Approved and Denied as it is stored; one that was added or removed is left for validation to refuse. */
+export function withStoredApprovals(incoming: ApiObject, stored: ApiObject): readonly Fields[] {
+  const kept = new Map<string, readonly Fields[]>();
+  for (const type of approvals) {
+    const before = ofType(stored, type);
+    if (ofType(incoming, type).length === before.length) kept.set(type, before);
+  }
+  return fieldListAt(incoming, "status", "conditions").map(
+    (condition) => kept.get(stringAt(condition, "type"))?.[0] ?? condition,
+  );
+}
+
+/** Conditions with the times that a client left out: updated now, and in transition since the stored condition of that type and status, else now. `now` in milliseconds. */
+export function withConditionTimes(conditions: readonly Fields[], stored: ApiObject, now: number): readonly Fields[] {
+  const time = rfc3339(now);
+  const since = new Map<string, string>();
+  for (const condition of fieldListAt(stored, "status", "conditions")) {
+    const transition = stringAt(condition, "lastTransitionTime");
+    if (transition !== "" && !since.has(typeAndStatus(condition))) since.set(typeAndStatus(condition), transition);
+  }
+  return conditions.map((condition) => ({
+    ...condition,
+    lastUpdateTime: stringAt(condition, "lastUpdateTime") || time,
+    lastTransitionTime: stringAt(condition, "lastTransitionTime") || (since.get(typeAndStatus(condition)) ?? time),
+  }));
+}
+
+/** The cell of `kubectl get csr`: `Approved,Issued`, `Denied`, `Pending`, `Approved,Failed` and so on. */
+export function csrConditionCell(request: ApiObject): string {
+  const has = (type: string): boolean => ofType(request, type).length > 0;
+  const decision = has("Denied") ? "Denied" : has("Approved") ? "Approved" : "Pending";
+  const failed = has("Failed") ? ",Failed" : "";
+  const issued = stringAt(request, "status", "certificate") === "" ? "" : ",Issued";
+  return `${decision}${failed}${issued}`;
+}
+
+function validateStatus(at: string, type: string, status: string): readonly FieldError[] {
+  const allowed = finalTypes.includes(type) ? ["True"] : statuses;
+  if (status === "") return [required(at)];
+  return allowed.includes(status) ? [] : [notSupported(at, status, allowed)];
+}
+
+function ofType(request: ApiObject, type: string): readonly Fields[] {
+  return fieldListAt(request, "status", "conditions").filter((condition) => stringAt(condition, "type") === type);
+}
+
+function typeAndStatus(condition: Fields): string {
+  return JSON.stringify([stringAt(condition, "type"), stringAt(condition, "status")]);
+}

@@ -1,0 +1,98 @@
+import type { Field, ObjectSchema, Schema } from "../../apimachinery/schema.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
+import { finish, type Steps } from "../../apimachinery/steps.ts";
+import { definitionNameOf, type KindName } from "../openapi-schemas.ts";
+import { kind as kindSchema } from "../schemas/kind.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
+
+/**
+ * The schema of a custom kind in the terms of built-in kinds, for what walks objects by their types: server-side apply, tables.
+ * Lists are atomic unless they say otherwise, and values below `x-kubernetes-preserve-unknown-fields` are open.
+ */
+export function coreSchemaOf(schema: StructuralSchema, kind: KindName): ObjectSchema {
+  return finish(coreSchemaSteps(schema, kind));
+}
+
+/** The same in steps. */
+export function* coreSchemaSteps(schema: StructuralSchema, kind: KindName): Steps<ObjectSchema> {
+  const { description, properties, ...rest } = yield* objectSchema(schema, { places: 0 });
+  const named = kindSchema(definitionNameOf(kind), description ?? `${kind.kind} is a custom resource.`, properties);
+  // What each object has wins over what the schema says of it.
+  return { ...rest, ...named, properties: { ...named.properties, ...ofEveryObject(named.properties) } };
+}
+
+const typeFields = kindSchema("", "", {}).properties;
+
+function ofEveryObject(properties: ObjectSchema["properties"]): ObjectSchema["properties"] {
+  return Object.fromEntries(Object.entries(typeFields).map(([key, field]) => [key, { ...properties[key], ...field }]));
+}
+
+function* objectSchema(schema: StructuralSchema, pace: Pace): Steps<ObjectSchema> {
+  const needed = new Set(schema.required);
+  const fields: [string, Field][] = [];
+  for (const [name, property] of schema.properties) {
+    const field: Field = {
+      schema: yield* schemaOf(property, pace),
+      ...described(property),
+      ...(needed.has(name) ? { required: true } : {}),
+      ...(property.default === undefined ? {} : { default: property.default }),
+    };
+    fields.push([name, field]);
+  }
+  const own = Object.fromEntries(fields);
+  const isOpen = schema.preserveUnknownFields || (schema.additionalProperties ?? false) !== false;
+  return {
+    type: "object",
+    ...described(schema),
+    properties: schema.embeddedResource ? { ...own, ...typeFields } : own,
+    ...(isOpen ? { open: true } : {}),
+    ...(schema.mapType === undefined ? {} : { mapType: schema.mapType }),
+  };
+}
+
+function* schemaOf(schema: StructuralSchema, pace: Pace): Steps<Schema> {
+  if (endsStep(pace)) yield;
+  if (schema.intOrString) return { type: "string", format: "int-or-string", ...described(schema) };
+  switch (schema.type) {
+    case "string":
+      return { type: "string", ...described(schema) };
+    case "integer":
+      return { type: "integer", format: schema.format === "int32" ? "int32" : "int64", ...described(schema) };
+    case "number":
+    case "boolean":
+      return { type: schema.type, ...described(schema) };
+    case "array":
+      return yield* arraySchema(schema, pace);
+    case "object":
+      return (yield* mapSchema(schema, pace)) ?? (yield* objectSchema(schema, pace));
+    case undefined:
+      return { type: "any", ...described(schema) };
+  }
+}
+
+function* arraySchema(schema: StructuralSchema, pace: Pace): Steps<Schema> {
+  const { items, listType = "atomic", listMapKeys } = schema;
+  return {
+    type: "array",
+    ...described(schema),
+    items: items === undefined ? { type: "any" } : yield* schemaOf(items, pace),
+    listType,
+    ...(listType === "map" ? { listMapKeys } : {}),
+  };
+}
+
+function* mapSchema(schema: StructuralSchema, pace: Pace): Steps<Schema | undefined> {
+  const { additionalProperties, mapType } = schema;
+  if (additionalProperties === undefined || additionalProperties === false || schema.properties.size > 0)
+    return undefined;
+  return {
+    type: "map",
+    ...described(schema),
+    values: additionalProperties === true ? { type: "any" } : yield* schemaOf(additionalProperties, pace),
+    ...(mapType === undefined ? {} : { mapType }),
+  };
+}
+
+function described({ description }: StructuralSchema): { readonly description?: string } {
+  return description === undefined ? {} : { description };
+}

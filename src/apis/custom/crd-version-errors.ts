@@ -1,0 +1,190 @@
+import { jsonEqual } from "../../apimachinery/equal.ts";
+import { invalid, required, type FieldError } from "../../apimachinery/field-error.ts";
+
+import type { Steps } from "../../apimachinery/steps.ts";
+import { collectErrors } from "../collect-errors.ts";
+import { fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, valueAt, type Fields } from "../json-fields.ts";
+import { dns1035LabelProblems } from "./dns1035-label.ts";
+import type { DefaultRuleErrors } from "./default-errors.ts";
+import { newSeenPatterns, type SeenPatterns } from "./pattern-errors.ts";
+import { newRulesSize, ruleSchemaErrors, type RulesSize } from "./rule-schema-errors.ts";
+import { schemaErrorSteps, type SchemaErrorOptions } from "./schema-errors.ts";
+import { selectableFieldErrors } from "./selectable-field-errors.ts";
+import { newDefaultRules } from "./validation-rules.ts";
+
+/** What Kubernetes validates in one place where all versions say the same. */
+const parts = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"] as const;
+type Part = (typeof parts)[number];
+
+/** Where it stands then. */
+const commonPaths: Readonly<Record<Part, string>> = {
+  schema: "spec.validation",
+  subresources: "spec.subresources",
+  additionalPrinterColumns: "spec.additionalPrinterColumns",
+  selectableFields: "spec.selectableFields",
+};
+
+/** What is wrong with the versions of a definition; `path` is where they stand. Source: apiextensions/v1 conversion.go, apiextensions-apiserver pkg/apis/apiextensions/validation. */
+export function* versionsErrors(versions: readonly Fields[], path: string): Steps<readonly FieldError[]> {
+  const [first] = versions;
+  if (first === undefined) return [];
+  const common = new Set(parts.filter((part) => isCommon(versions, part)));
+  const shared = newShared();
+  const errors: FieldError[] = [];
+  for (const part of common)
+    errors.push(...(yield* partErrors(first, part, { path: commonPaths[part], shared, versions: versions.length })));
+  const ofAll = errors.length;
+  for (const [index, version] of versions.entries()) {
+    yield;
+    errors.push(...ownErrors(version, `${path}[${index}]`));
+    for (const part of parts) {
+      if (common.has(part)) continue;
+      const place = { path: `${path}[${index}].${part}`, shared, versions: 1 };
+      errors.push(...(yield* partErrors(version, part, place)));
+    }
+    if (errors.length - ofAll >= enoughErrors) break;
+  }
+  return errors;
+}
+
+/** What the schemas of all versions may take together. */
+interface Shared {
+  readonly rules: RulesSize;
+  readonly patterns: SeenPatterns;
+  readonly defaultRules: DefaultRuleErrors;
+}
+
+function newShared(): Shared {
+  return { rules: newRulesSize(), patterns: newSeenPatterns(), defaultRules: newDefaultRules() };
+}
+
+interface Place {
+  readonly path: string;
+  readonly shared: Shared;
+  /** How many versions say the same. */
+  readonly versions: number;
+}
+
+/** Errors after which no more versions are looked at. */
+const enoughErrors = 32;
+
+function ownErrors(version: Fields, path: string): readonly FieldError[] {
+  const schemaPath = `${path}.schema.openAPIV3Schema`;
+  return [
+    ...dns1035LabelProblems(stringAt(version, "name"))
+      .slice(0, 1)
+      .map((why) => invalid(`${path}.name`, stringAt(version, "name"), why)),
+    ...deprecationErrors(version, `${path}.deprecationWarning`),
+    ...(isFields(valueAt(version, "schema", "openAPIV3Schema")) ? [] : [required(schemaPath, "schemas are required")]),
+  ];
+}
+
+function isCommon([first, ...others]: readonly Fields[], part: Part): boolean {
+  return others.every((one) => jsonEqual(one[part], first?.[part]));
+}
+
+function* partErrors(version: Fields, part: Part, place: Place): Steps<readonly FieldError[]> {
+  const { path } = place;
+  switch (part) {
+    case "schema":
+      return yield* openApiErrors(version, { ...place, path: `${path}.openAPIV3Schema` });
+    case "subresources":
+      return scaleErrors(fieldsAt(version, "subresources", "scale"), version, `${path}.scale`);
+    case "additionalPrinterColumns":
+      return collectErrors(fieldListAt(version, "additionalPrinterColumns"), (column, index) =>
+        columnErrors(column, `${path}[${index}]`),
+      );
+    case "selectableFields":
+      return selectableFieldErrors(version, path);
+  }
+}
+
+function* openApiErrors(version: Fields, { path, shared, versions }: Place): Steps<readonly FieldError[]> {
+  const schema = valueAt(version, "schema", "openAPIV3Schema");
+  if (!isFields(schema)) return [];
+  const statusSubresource = isFields(valueAt(version, "subresources", "status"));
+  const options: SchemaErrorOptions = {
+    statusSubresource,
+    rules: (structural, at) => ruleSchemaErrors(structural, at, { used: shared.rules, versions }),
+    patterns: shared.patterns,
+    defaultRules: shared.defaultRules,
+  };
+  return yield* schemaErrorSteps(schema, path, options);
+}
+
+const maxWarningCharacters = 256;
+
+function deprecationErrors(version: Fields, path: string): readonly FieldError[] {
+  const warning = valueAt(version, "deprecationWarning");
+  if (typeof warning !== "string") return [];
+  const problems = [
+    ...(isTrueAt(version, "deprecated") ? [] : ["can only be set for deprecated versions"]),
+    ...(warning.length > maxWarningCharacters ? [`must be <= ${maxWarningCharacters} characters long`] : []),
+    ...(warning === "" ? ["must not be an empty string"] : []),
+    ...unprintable(warning),
+  ];
+  return problems.map((why) => invalid(path, warning, why));
+}
+
+function unprintable(text: string): readonly string[] {
+  const at = text.search(/[^\P{C}]|[\p{Zl}\p{Zp}]/u);
+  return at < 0 ? [] : [`must only contain printable UTF-8 characters; non-printable character found at index ${at}`];
+}
+
+function scaleErrors(scale: Fields, version: Fields, path: string): readonly FieldError[] {
+  if (!isFields(valueAt(version, "subresources", "scale"))) return [];
+  const selector = stringAt(scale, "labelSelectorPath");
+  return [
+    ...pathBelow(stringAt(scale, "specReplicasPath"), [".spec."], {
+      path: `${path}.specReplicasPath`,
+      why: "should be a json path under .spec",
+    }),
+    ...pathBelow(stringAt(scale, "statusReplicasPath"), [".status."], {
+      path: `${path}.statusReplicasPath`,
+      why: "should be a json path under .status",
+    }),
+    ...(selector === ""
+      ? []
+      : pathBelow(selector, [".spec.", ".status."], {
+          path: `${path}.labelSelectorPath`,
+          why: "should be a json path under either .status or .spec",
+        })),
+  ];
+}
+
+function pathBelow(
+  value: string,
+  roots: readonly string[],
+  { path, why }: { readonly path: string; readonly why: string },
+): readonly FieldError[] {
+  if (value === "") return [required(path)];
+  if (!value.startsWith(".")) return [invalid(path, value, "must be a simple json path starting with .")];
+  // Array notation, which the rest of Kubernetes knows, leads nowhere here.
+  if (/[[\]]/.test(value)) return [invalid(path, value, "must be a json path in the dot notation")];
+  return roots.some((root) => value.startsWith(root) && value.length > root.length) ? [] : [invalid(path, value, why)];
+}
+
+const columnTypes: readonly string[] = ["boolean", "date", "integer", "number", "string"];
+const columnFormats: readonly string[] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+
+function columnErrors(column: Fields, path: string): readonly FieldError[] {
+  const type = stringAt(column, "type");
+  const format = stringAt(column, "format");
+  const jsonPath = stringAt(column, "jsonPath");
+  const oneType = `must be one of ${columnTypes.join(",")}`;
+  return [
+    ...(stringAt(column, "name") === "" ? [required(`${path}.name`)] : []),
+    ...(type === "" ? [required(`${path}.type`, oneType)] : []),
+    ...(type === "" || columnTypes.includes(type) ? [] : [invalid(`${path}.type`, type, oneType)]),
+    ...(format === "" || columnFormats.includes(format)
+      ? []
+      : [invalid(`${path}.format`, format, `must be one of ${columnFormats.join(",")}`)]),
+    ...jsonPathErrors(jsonPath, `${path}.JSONPath`),
+  ];
+}
+
+function jsonPathErrors(jsonPath: string, path: string): readonly FieldError[] {
+  if (jsonPath === "") return [required(path)];
+  // A path that leads nowhere makes an empty column and no more.
+  return jsonPath.startsWith(".") ? [] : [invalid(path, jsonPath, "must be a simple json path starting with .")];
+}

@@ -1,0 +1,277 @@
+import { forbiddenField, invalid, required, type FieldError } from "../../apimachinery/field-error.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
+import type { Steps } from "../../apimachinery/steps.ts";
+import { newSeenPatterns, patternErrors, type SeenPatterns } from "./pattern-errors.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
+
+/**
+ * For what a schema is not structural: types that are missing, keywords below `allOf` and the like that must not stand there,
+ * value rules for what has no schema, patterns that are none. Sorted by path. Source: apiextensions-apiserver pkg/apiserver/schema ValidateStructural.
+ */
+export function* structuralErrors(
+  schema: StructuralSchema,
+  path: string,
+  patterns: SeenPatterns = newSeenPatterns(),
+): Steps<readonly FieldError[]> {
+  const errors: FieldError[] = [];
+  const pace: Pace = { places: 0 };
+  yield* checkStructural(schema, { path, level: "root", errors, pace });
+  yield* checkCompleteness(schema, schema, { structuralPath: path, path, errors, pace });
+  errors.push(...(yield* patternErrors(schema, path, patterns)));
+  return errors
+    .map((error) => ({ error, text: `${error.path}: ${error.message}` }))
+    .sort((one, other) => (one.text < other.text ? -1 : 1))
+    .map(({ error }) => error);
+}
+
+/** Errors after which the rest of a schema is not looked at. */
+const enoughErrors = 1000;
+
+interface Place {
+  readonly path: string;
+  readonly level: "root" | "item" | "field";
+  readonly errors: FieldError[];
+  readonly pace: Pace;
+}
+
+function* checkStructural(schema: StructuralSchema, place: Place): Steps<void> {
+  const { path, level, errors, pace } = place;
+  if (errors.length >= enoughErrors) return;
+  if (endsStep(pace)) yield;
+  const { items, additionalProperties } = schema;
+  if (schema.type === "array" && items === undefined) errors.push(required(`${path}.items`, "must be specified"));
+  if (items !== undefined) yield* checkStructural(items, { path: `${path}.items`, level: "item", errors, pace });
+  for (const [name, property] of schema.properties) {
+    yield* checkStructural(property, { path: `${path}.properties[${name}]`, level: "field", errors, pace });
+  }
+  if (additionalProperties !== undefined && level === "root") {
+    errors.push(forbiddenField(`${path}.additionalProperties`, "must not be used at the root"));
+  }
+  if (typeof additionalProperties === "object") {
+    yield* checkStructural(additionalProperties, {
+      path: `${path}.additionalProperties`,
+      level: "field",
+      errors,
+      pace,
+    });
+  }
+  errors.push(...intOrStringErrors(schema, path));
+  const [firstOfAll] = schema.allOf;
+  yield* checkValueRules(schema, place, {
+    skipAnyOf: isIntOrString(schema.anyOf),
+    skipFirstOfAll: firstOfAll !== undefined && isIntOrString(firstOfAll.anyOf),
+  });
+  errors.push(...typeErrors(schema, place));
+  if (level === "root" || schema.embeddedResource) errors.push(...metaTypeErrors(schema, place));
+  if (level === "root") errors.push(...rootMetadataErrors(schema, path));
+}
+
+function intOrStringErrors(schema: StructuralSchema, path: string): readonly FieldError[] {
+  if (!schema.intOrString) return [];
+  const why = "must be false if x-kubernetes-int-or-string is true";
+  return [
+    ...(schema.preserveUnknownFields ? [invalid(`${path}.x-kubernetes-preserve-unknown-fields`, true, why)] : []),
+    ...(schema.embeddedResource ? [invalid(`${path}.x-kubernetes-embedded-resource`, true, why)] : []),
+  ];
+}
+
+const mustHaveType = {
+  root: "must not be empty at the root",
+  item: "must not be empty for specified array items",
+  field: "must not be empty for specified object fields",
+} as const;
+
+function typeErrors(schema: StructuralSchema, { path, level }: Place): readonly FieldError[] {
+  const { type } = schema;
+  const at = `${path}.type`;
+  const errors: FieldError[] = [];
+  if (schema.embeddedResource && type !== "object") {
+    const why = "must be object if x-kubernetes-embedded-resource is true";
+    errors.push(type === undefined ? required(at, why) : invalid(at, type, why));
+  } else if (type === undefined && !schema.intOrString && !schema.preserveUnknownFields) {
+    errors.push(required(at, mustHaveType[level]));
+  }
+  if (schema.embeddedResource && schema.additionalProperties !== undefined) {
+    const why = "must not be used if x-kubernetes-embedded-resource is set";
+    errors.push(forbiddenField(`${path}.additionalProperties`, why));
+  }
+  if (level === "root" && type !== undefined && type !== "object") {
+    errors.push(invalid(at, type, "must be object at the root"));
+  }
+  if (schema.embeddedResource && !schema.preserveUnknownFields && schema.properties.size === 0) {
+    const why =
+      "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
+    errors.push(required(`${path}.properties`, why));
+  }
+  return errors;
+}
+
+function metaTypeErrors(schema: StructuralSchema, { path }: Place): readonly FieldError[] {
+  const wanted = [
+    ["kind", "string"],
+    ["apiVersion", "string"],
+    ["metadata", "object"],
+  ] as const;
+  return wanted.flatMap(([name, type]) => {
+    const property = schema.properties.get(name);
+    if (property === undefined || property.type === type) return [];
+    return [invalid(`${path}.properties[${name}].type`, property.type ?? "", `must be ${type}`)];
+  });
+}
+
+/** Keywords that metadata of the root may have; all others would restrict what every object has. */
+const metadataAllows: ReadonlySet<keyof StructuralSchema> = new Set([
+  "type",
+  "default",
+  "properties",
+  "holdsEmbedded",
+  "holdsUniqueLists",
+] as const);
+
+function rootMetadataErrors(schema: StructuralSchema, path: string): readonly FieldError[] {
+  const metadata = schema.properties.get("metadata");
+  if (metadata === undefined) return [];
+  const names = [...metadata.properties.keys()];
+  const isPlain =
+    names.every((name) => name === "name" || name === "generateName") &&
+    Object.entries(metadata).every(
+      ([keyword, value]) => metadataAllows.has(keyword as keyof StructuralSchema) || isEmpty(value),
+    );
+  if (isPlain) return [];
+  const why = "must not specify anything other than name and generateName, but metadata is implicitly specified";
+  return [forbiddenField(`${path}.properties[metadata]`, why)];
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === false || (Array.isArray(value) && value.length === 0);
+}
+
+/** Which parts have the one form in which types may stand there. */
+interface Skips {
+  readonly skipAnyOf: boolean;
+  readonly skipFirstOfAll: boolean;
+}
+
+/** Checks what stands below `allOf` and the like. */
+function* checkValueRules(schema: StructuralSchema, { path, level, errors, pace }: Place, skips: Skips): Steps<void> {
+  if (!skips.skipAnyOf) {
+    for (const [index, one] of schema.anyOf.entries()) {
+      yield* checkNested(one, { path: `${path}.anyOf[${index}]`, level, errors, pace });
+    }
+  }
+  for (const [index, one] of schema.allOf.entries()) {
+    yield* checkNested(
+      one,
+      { path: `${path}.allOf[${index}]`, level, errors, pace },
+      index === 0 && skips.skipFirstOfAll,
+    );
+  }
+  for (const [index, one] of schema.oneOf.entries()) {
+    yield* checkNested(one, { path: `${path}.oneOf[${index}]`, level, errors, pace });
+  }
+  if (schema.not !== undefined) yield* checkNested(schema.not, { path: `${path}.not`, level, errors, pace });
+}
+
+/** The one form in which types may stand below `anyOf`: an integer, or a text. */
+function isIntOrString(schemas: readonly StructuralSchema[]): boolean {
+  const [first, second] = schemas;
+  return (
+    schemas.length === 2 &&
+    first !== undefined &&
+    second !== undefined &&
+    isBare(first, "integer") &&
+    isBare(second, "string")
+  );
+}
+
+function isBare(schema: StructuralSchema, type: "integer" | "string"): boolean {
+  return (
+    schema.type === type &&
+    schema.properties.size === 0 &&
+    Object.entries(schema).every(([keyword, value]) => keyword === "type" || keyword === "properties" || isEmpty(value))
+  );
+}
+
+function* checkNested(schema: StructuralSchema, place: Place, skipAnyOf = false): Steps<void> {
+  const { path, level, errors, pace } = place;
+  if (errors.length >= enoughErrors) return;
+  if (endsStep(pace)) yield;
+  yield* checkValueRules(schema, place, { skipAnyOf, skipFirstOfAll: false });
+  if (schema.items !== undefined) yield* checkNested(schema.items, { path: `${path}.items`, level, errors, pace });
+  for (const [name, property] of schema.properties) {
+    yield* checkNested(property, { path: `${path}.properties[${name}]`, level: "field", errors, pace });
+  }
+  for (const [keyword, isUsed, why] of forbiddenWithin(schema)) {
+    if (isUsed) errors.push(forbiddenField(`${path}.${keyword}`, `must be ${why} to be structural`));
+  }
+  // Metadata could otherwise be restricted by way of allOf.
+  if (schema.properties.has("metadata")) {
+    errors.push(forbiddenField(`${path}.properties[metadata]`, "must not be specified in a nested context"));
+  }
+}
+
+function forbiddenWithin(schema: StructuralSchema): readonly (readonly [string, boolean, string])[] {
+  const { additionalProperties } = schema;
+  return [
+    ["type", schema.type !== undefined, "empty"],
+    ["additionalProperties", additionalProperties !== undefined && additionalProperties !== false, "undefined"],
+    ["default", schema.default !== undefined, "undefined"],
+    ["title", schema.title !== undefined, "empty"],
+    ["description", schema.description !== undefined, "empty"],
+    ["nullable", schema.nullable, "false"],
+    ["x-kubernetes-preserve-unknown-fields", schema.preserveUnknownFields, "false"],
+    ["x-kubernetes-embedded-resource", schema.embeddedResource, "false"],
+    ["x-kubernetes-int-or-string", schema.intOrString, "false"],
+    ["x-kubernetes-list-map-keys", schema.listMapKeys.length > 0, "empty"],
+    ["x-kubernetes-list-type", schema.listType !== undefined, "undefined"],
+    ["x-kubernetes-map-type", schema.mapType !== undefined, "undefined"],
+    ["x-kubernetes-validations", schema.validations.length > 0, "empty"],
+  ];
+}
+
+interface Pair {
+  /** Where the structural schema of the place is, or would be. */
+  readonly structuralPath: string;
+  /** Where the value rule is that needs it. */
+  readonly path: string;
+  readonly errors: FieldError[];
+  readonly pace: Pace;
+}
+
+/** Checks that each value rule below `allOf` and the like has a structural schema for what it is about. */
+function* checkCompleteness(rules: StructuralSchema, structure: StructuralSchema | undefined, pair: Pair): Steps<void> {
+  const nested = [
+    ...(rules.not === undefined ? [] : ([["not", rules.not]] as const)),
+    ...rules.allOf.map((one, index) => [`allOf[${index}]`, one] as const),
+    ...rules.anyOf.map((one, index) => [`anyOf[${index}]`, one] as const),
+    ...rules.oneOf.map((one, index) => [`oneOf[${index}]`, one] as const),
+  ];
+  for (const [step, one] of nested) {
+    yield* checkNestedCompleteness(one, structure, { ...pair, path: `${pair.path}.${step}` });
+  }
+}
+
+function* checkNestedCompleteness(
+  rules: StructuralSchema,
+  structure: StructuralSchema | undefined,
+  pair: Pair,
+): Steps<void> {
+  const { structuralPath, path, errors, pace } = pair;
+  if (errors.length >= enoughErrors) return;
+  if (endsStep(pace)) yield;
+  if (structure === undefined) {
+    errors.push(required(structuralPath, `because it is defined in ${path}`));
+    return;
+  }
+  yield* checkCompleteness(rules, structure, pair);
+  const next = (step: string): Pair => ({
+    structuralPath: `${structuralPath}.${step}`,
+    path: `${path}.${step}`,
+    errors,
+    pace,
+  });
+  if (rules.items !== undefined) yield* checkNestedCompleteness(rules.items, structure.items, next("items"));
+  for (const [name, property] of rules.properties) {
+    yield* checkNestedCompleteness(property, structure.properties.get(name), next(`properties[${name}]`));
+  }
+}

@@ -1,0 +1,291 @@
+import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../apimachinery/json-value.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
+import { finish, type Steps } from "../../apimachinery/steps.ts";
+import { lazyPattern, type Pattern } from "./pattern.ts";
+
+/** The types that a value of a custom resource can have. */
+export type StructuralType = "array" | "boolean" | "integer" | "number" | "object" | "string";
+
+/** One rule of `x-kubernetes-validations`, as it was written. */
+export interface ValidationRule {
+  readonly rule: string;
+  readonly message: string | undefined;
+  readonly messageExpression: string | undefined;
+  readonly reason: string | undefined;
+  readonly fieldPath: string | undefined;
+  readonly optionalOldSelf: boolean | undefined;
+}
+
+/**
+ * A part of the schema of a CustomResourceDefinition, read into typed form. The same type serves the structural part and what
+ * stands below `allOf`, `anyOf`, `oneOf` and `not`. All fields are always present, undefined where the schema is silent.
+ * Source: apiextensions v1 JSONSchemaProps, apiextensions-apiserver pkg/apiserver/schema Structural.
+ */
+export interface StructuralSchema {
+  readonly type: StructuralType | undefined;
+  readonly format: string | undefined;
+  readonly title: string | undefined;
+  readonly description: string | undefined;
+  /** Never null: `default: null` is no default. */
+  readonly default: unknown;
+  readonly example: unknown;
+  readonly externalDocs: JsonObject | undefined;
+  readonly nullable: boolean;
+  /** Empty when any value will do. */
+  readonly enum: readonly unknown[];
+  /** Those of `enum` that are no objects and lists; undefined where `enum` is empty. */
+  readonly enumScalars: ReadonlySet<unknown> | undefined;
+  readonly minimum: number | undefined;
+  readonly maximum: number | undefined;
+  readonly exclusiveMinimum: boolean;
+  readonly exclusiveMaximum: boolean;
+  readonly multipleOf: number | undefined;
+  readonly minLength: number | undefined;
+  readonly maxLength: number | undefined;
+  readonly pattern: Pattern | undefined;
+  readonly minItems: number | undefined;
+  readonly maxItems: number | undefined;
+  readonly uniqueItems: boolean;
+  readonly minProperties: number | undefined;
+  readonly maxProperties: number | undefined;
+  readonly required: readonly string[];
+  readonly items: StructuralSchema | undefined;
+  /** A map, since its keys are chosen by others; empty when the schema names no properties. */
+  readonly properties: ReadonlyMap<string, StructuralSchema>;
+  readonly additionalProperties: StructuralSchema | boolean | undefined;
+  readonly allOf: readonly StructuralSchema[];
+  readonly anyOf: readonly StructuralSchema[];
+  readonly oneOf: readonly StructuralSchema[];
+  readonly not: StructuralSchema | undefined;
+  /** `x-kubernetes-preserve-unknown-fields`. */
+  readonly preserveUnknownFields: boolean;
+  /** `x-kubernetes-embedded-resource`. */
+  readonly embeddedResource: boolean;
+  /** `x-kubernetes-int-or-string`. */
+  readonly intOrString: boolean;
+  /** `x-kubernetes-list-type`; undefined behaves as atomic. */
+  readonly listType: "atomic" | "set" | "map" | undefined;
+  readonly listMapKeys: readonly string[];
+  /** `x-kubernetes-map-type`; undefined behaves as granular. */
+  readonly mapType: "atomic" | "granular" | undefined;
+  /** `x-kubernetes-validations`. */
+  readonly validations: readonly ValidationRule[];
+  /** Whether this or something structurally below is an embedded resource. */
+  readonly holdsEmbedded: boolean;
+  /** Whether this or something structurally below is a list of type set or map. */
+  readonly holdsUniqueLists: boolean;
+}
+
+/**
+ * The typed form of a schema in which `schemaErrors` found nothing; what is of the wrong type reads as absent. Patterns are
+ * compiled when a value meets them first, and once.
+ */
+export function readStructural(raw: JsonObject): StructuralSchema {
+  return finish(structuralSteps(raw, { places: 0 }));
+}
+
+/** The same in steps. */
+export function* structuralSteps(raw: JsonObject, pace: Pace): Steps<StructuralSchema> {
+  if (endsStep(pace)) yield;
+  const node: Draft = { ...silent };
+  // Schemas of real kinds have thousands of parts, which say little each: keywords that are absent must cost nothing.
+  for (const keyword in raw) {
+    if (!Object.hasOwn(raw, keyword)) continue;
+    const nested = nestedReaders.get(keyword);
+    if (nested === undefined) readers.get(keyword)?.(node, raw[keyword]);
+    else yield* nested(node, raw[keyword], pace);
+  }
+  node.holdsEmbedded ||= node.embeddedResource;
+  node.holdsUniqueLists ||= node.listType === "set" || node.listType === "map";
+  return node;
+}
+
+type Draft = { -readonly [Field in keyof StructuralSchema]: StructuralSchema[Field] };
+
+const nothing: readonly never[] = [];
+
+/** A schema that says nothing. */
+const silent: StructuralSchema = {
+  type: undefined,
+  format: undefined,
+  title: undefined,
+  description: undefined,
+  default: undefined,
+  example: undefined,
+  externalDocs: undefined,
+  nullable: false,
+  enum: nothing,
+  enumScalars: undefined,
+  minimum: undefined,
+  maximum: undefined,
+  exclusiveMinimum: false,
+  exclusiveMaximum: false,
+  multipleOf: undefined,
+  minLength: undefined,
+  maxLength: undefined,
+  pattern: undefined,
+  minItems: undefined,
+  maxItems: undefined,
+  uniqueItems: false,
+  minProperties: undefined,
+  maxProperties: undefined,
+  required: nothing,
+  items: undefined,
+  properties: new Map(),
+  additionalProperties: undefined,
+  allOf: nothing,
+  anyOf: nothing,
+  oneOf: nothing,
+  not: undefined,
+  preserveUnknownFields: false,
+  embeddedResource: false,
+  intOrString: false,
+  listType: undefined,
+  listMapKeys: nothing,
+  mapType: undefined,
+  validations: nothing,
+  holdsEmbedded: false,
+  holdsUniqueLists: false,
+};
+
+type Reader = (node: Draft, value: unknown) => void;
+
+const types = ["array", "boolean", "integer", "number", "object", "string"] as const;
+const listTypes = ["atomic", "set", "map"] as const;
+const mapTypes = ["atomic", "granular"] as const;
+
+/** How each keyword is read, given its value. */
+const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ["type", (node, value) => (node.type = oneOf(value, types))],
+  ["format", (node, value) => (node.format = text(value))],
+  ["title", (node, value) => (node.title = text(value))],
+  ["description", (node, value) => (node.description = text(value))],
+  ["default", (node, value) => (node.default = value ?? undefined)],
+  ["example", (node, value) => (node.example = value ?? undefined)],
+  ["externalDocs", (node, value) => (node.externalDocs = isJsonObject(value) ? value : undefined)],
+  ["nullable", (node, value) => (node.nullable = value === true)],
+  ["enum", readEnum],
+  ["minimum", (node, value) => (node.minimum = number(value))],
+  ["maximum", (node, value) => (node.maximum = number(value))],
+  ["exclusiveMinimum", (node, value) => (node.exclusiveMinimum = value === true)],
+  ["exclusiveMaximum", (node, value) => (node.exclusiveMaximum = value === true)],
+  ["multipleOf", (node, value) => (node.multipleOf = number(value))],
+  ["minLength", (node, value) => (node.minLength = number(value))],
+  ["maxLength", (node, value) => (node.maxLength = number(value))],
+  ["pattern", readPattern],
+  ["minItems", (node, value) => (node.minItems = number(value))],
+  ["maxItems", (node, value) => (node.maxItems = number(value))],
+  ["uniqueItems", (node, value) => (node.uniqueItems = value === true)],
+  ["minProperties", (node, value) => (node.minProperties = number(value))],
+  ["maxProperties", (node, value) => (node.maxProperties = number(value))],
+  ["required", (node, value) => (node.required = texts(value))],
+  ["x-kubernetes-preserve-unknown-fields", (node, value) => (node.preserveUnknownFields = value === true)],
+  ["x-kubernetes-embedded-resource", (node, value) => (node.embeddedResource = value === true)],
+  ["x-kubernetes-int-or-string", (node, value) => (node.intOrString = value === true)],
+  ["x-kubernetes-list-type", (node, value) => (node.listType = oneOf(value, listTypes))],
+  ["x-kubernetes-list-map-keys", (node, value) => (node.listMapKeys = texts(value))],
+  ["x-kubernetes-map-type", (node, value) => (node.mapType = oneOf(value, mapTypes))],
+  ["x-kubernetes-validations", (node, value) => (node.validations = objects(value).map(readRule))],
+]);
+
+type NestedReader = (node: Draft, value: unknown, pace: Pace) => Steps<void>;
+
+/** How the keywords are read that hold schemas. */
+const nestedReaders: ReadonlyMap<string, NestedReader> = new Map<string, NestedReader>([
+  ["items", readItems],
+  ["properties", readProperties],
+  ["additionalProperties", readAdditional],
+  ["allOf", alternativesReader("allOf")],
+  ["anyOf", alternativesReader("anyOf")],
+  ["oneOf", alternativesReader("oneOf")],
+  ["not", readNot],
+]);
+
+function* readItems(node: Draft, value: unknown, pace: Pace): Steps<void> {
+  node.items = below(node, yield* schema(value, pace));
+}
+
+function* readAdditional(node: Draft, value: unknown, pace: Pace): Steps<void> {
+  node.additionalProperties = typeof value === "boolean" ? value : below(node, yield* schema(value, pace));
+}
+
+function alternativesReader(keyword: "allOf" | "anyOf" | "oneOf"): NestedReader {
+  return function* (node, value, pace) {
+    const schemas: StructuralSchema[] = [];
+    for (const one of objects(value)) schemas.push(yield* structuralSteps(one, pace));
+    node[keyword] = schemas;
+  };
+}
+
+function* readNot(node: Draft, value: unknown, pace: Pace): Steps<void> {
+  node.not = yield* schema(value, pace);
+}
+
+function readEnum(node: Draft, value: unknown): void {
+  const values = array(value);
+  if (values.length === 0) return;
+  node.enum = values;
+  node.enumScalars = new Set(values.filter((one) => typeof one !== "object"));
+}
+
+function readPattern(node: Draft, value: unknown): void {
+  const source = text(value);
+  if (source !== undefined) node.pattern = lazyPattern(source);
+}
+
+function* readProperties(node: Draft, value: unknown, pace: Pace): Steps<void> {
+  if (!isJsonObject(value)) return;
+  const properties = new Map<string, StructuralSchema>();
+  for (const name of Object.keys(value)) {
+    properties.set(name, below(node, (yield* schema(value[name], pace)) ?? silent));
+  }
+  node.properties = properties;
+}
+
+/** Takes note in `node` of what a part structurally below it holds. */
+function below<Part extends StructuralSchema | undefined>(node: Draft, part: Part): Part {
+  if (part?.holdsEmbedded === true) node.holdsEmbedded = true;
+  if (part?.holdsUniqueLists === true) node.holdsUniqueLists = true;
+  return part;
+}
+
+function readRule(raw: JsonObject): ValidationRule {
+  const optionalOldSelf = ownValue(raw, "optionalOldSelf");
+  return {
+    rule: text(ownValue(raw, "rule")) ?? "",
+    message: text(ownValue(raw, "message")),
+    messageExpression: text(ownValue(raw, "messageExpression")),
+    reason: text(ownValue(raw, "reason")),
+    fieldPath: text(ownValue(raw, "fieldPath")),
+    optionalOldSelf: typeof optionalOldSelf === "boolean" ? optionalOldSelf : undefined,
+  };
+}
+
+function* schema(value: unknown, pace: Pace): Steps<StructuralSchema | undefined> {
+  return isJsonObject(value) ? yield* structuralSteps(value, pace) : undefined;
+}
+
+/** Go keeps no difference between an empty text and none. */
+function text(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function number(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
+}
+
+function array(value: unknown): readonly unknown[] {
+  return isJsonArray(value) ? value : nothing;
+}
+
+function texts(value: unknown): readonly string[] {
+  return array(value).filter((element) => typeof element === "string");
+}
+
+function objects(value: unknown): readonly JsonObject[] {
+  return array(value).map((element) => (isJsonObject(element) ? element : {}));
+}
+
+function oneOf<T extends string>(value: unknown, allowed: readonly T[]): T | undefined {
+  return allowed.find((one) => one === value);
+}

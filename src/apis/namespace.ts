@@ -1,0 +1,119 @@
+import { type FieldError, invalid } from "../apimachinery/field-error.ts";
+import { qualifiedNameProblems } from "../apimachinery/names.ts";
+import type { ApiObject, Condition } from "../apimachinery/object.ts";
+import { collectErrors } from "./collect-errors.ts";
+import { ageColumn } from "./age-column.ts";
+import { fieldsAt, stringAt, stringsAt, withField, withMetadata } from "./json-fields.ts";
+import { isStandardFinalizer } from "./object-validation.ts";
+import type { Column, Resource, Subresource } from "./resource.ts";
+import { published } from "./schemas/published.ts";
+
+/** A room of names for namespaced objects, with a life cycle of its own. Source: api/core/v1 Namespace. */
+export interface Namespace extends ApiObject {
+  readonly spec?: { readonly finalizers?: readonly string[] };
+  readonly status?: { readonly phase?: "Active" | "Terminating"; readonly conditions?: readonly Condition[] };
+}
+
+/** The finalizer in `spec.finalizers` that stands for "the contents are not gone yet". */
+export const namespaceContentFinalizer = "kubernetes";
+
+/** The label that carries a namespace's own name, for selectors. */
+const namespaceNameLabel = "kubernetes.io/metadata.name";
+
+/** What a control plane creates at start. */
+export const systemNamespaces: readonly string[] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+const columns: readonly Column[] = [
+  {
+    name: "Status",
+    type: "string",
+    description: "The phase of the namespace: Active or Terminating.",
+    cell: (object) => stringAt(object, "status", "phase"),
+  },
+  ageColumn,
+];
+
+const status: Subresource = {
+  verbs: ["get", "patch", "update"],
+  prepareForUpdate: (incoming, stored) => withPhase(withField(incoming, "spec", stored["spec"])),
+  validateUpdate: (next) => validatePhase(next),
+};
+
+const finalize: Subresource = {
+  verbs: ["update"],
+  prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
+  validateUpdate: (next) => validateFinalizers(next),
+  table: false,
+};
+
+export const namespaces: Resource = {
+  group: "",
+  version: "v1",
+  kind: "Namespace",
+  plural: "namespaces",
+  singular: "namespace",
+  shortNames: ["ns"],
+  categories: [],
+  scope: "Cluster",
+  verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
+  get schema() {
+    return published("io.k8s.api.core.v1.Namespace");
+  },
+  columns,
+  subresources: { status, finalize },
+  names: "dns-label",
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+  deleteReturnsObject: true,
+  generation: false,
+  serverFields: { "f:spec": { "f:finalizers": {} } },
+  prepareForCreate: (object) => {
+    const finalizers = stringsAt(object, "spec", "finalizers");
+    const all = finalizers.includes(namespaceContentFinalizer)
+      ? finalizers
+      : [...finalizers, namespaceContentFinalizer];
+    return { ...labelled(object), spec: { finalizers: all }, status: { phase: "Active" } };
+  },
+  prepareForUpdate: (incoming, stored) =>
+    withField(withField(labelled(incoming), "spec", stored["spec"]), "status", stored["status"]),
+  validate: (object) => validateFinalizers(object),
+  deletion: {
+    emptied: true,
+    held: (object) => stringsAt(object, "spec", "finalizers").length > 0,
+    marked: (object) => withField(object, "status", { ...fieldsAt(object, "status"), phase: "Terminating" }),
+  },
+  selectableFields: { "status.phase": (object) => stringAt(object, "status", "phase") },
+};
+
+function withPhase(object: ApiObject): ApiObject {
+  if (stringAt(object, "status", "phase") !== "") return object;
+  return withField(object, "status", { ...fieldsAt(object, "status"), phase: "Active" });
+}
+
+function labelled(object: ApiObject): ApiObject {
+  const name = object.metadata.name;
+  if (name === undefined) return object;
+  return withMetadata(object, { labels: { ...object.metadata.labels, [namespaceNameLabel]: name } });
+}
+
+function validateFinalizers(object: ApiObject): readonly FieldError[] {
+  const path = "spec.finalizers";
+  return collectErrors(stringsAt(object, "spec", "finalizers"), (finalizer) => [
+    ...qualifiedNameProblems(finalizer).map((why) => invalid(path, finalizer, why)),
+    ...(finalizer.includes("/") || isStandardFinalizer(finalizer)
+      ? []
+      : [invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")]),
+  ]);
+}
+
+function validatePhase(next: ApiObject): readonly FieldError[] {
+  const phase = stringAt(next, "status", "phase");
+  if (next.metadata.deletionTimestamp === undefined) {
+    return phase === "Active"
+      ? []
+      : [invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")];
+  }
+  return phase === "Terminating"
+    ? []
+    : [invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")];
+}

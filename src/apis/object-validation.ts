@@ -1,0 +1,232 @@
+import { type FieldError, forbiddenField, invalid, required, tooLong } from "../apimachinery/field-error.ts";
+import {
+  dnsLabelProblems,
+  dnsSubdomainProblems,
+  labelValueProblems,
+  pathSegmentProblems,
+  qualifiedNameProblems,
+} from "../apimachinery/names.ts";
+import type { ApiObject, ObjectMeta } from "../apimachinery/object.ts";
+import { utf8Length } from "../apimachinery/utf8.ts";
+import { collectErrors } from "./collect-errors.ts";
+import { fieldListAt, isSameJson, stringAt, stringsAt } from "./json-fields.ts";
+import type { Resource } from "./resource.ts";
+
+const maxAnnotationBytes = 256 * 1024;
+/** Kubernetes leaves path names unbounded and relies on etcd; a key of the store must have a limit that is known beforehand. */
+const maxPathNameBytes = 512;
+const maxManagerBytes = 128;
+const orphanFinalizer = "orphan";
+const foregroundFinalizer = "foregroundDeletion";
+
+/** True for the finalizers that need no domain: those of Kubernetes itself. Source: pkg/apis/core/helper IsStandardFinalizerName. */
+export function isStandardFinalizer(finalizer: string): boolean {
+  return finalizer === "kubernetes" || finalizer === orphanFinalizer || finalizer === foregroundFinalizer;
+}
+
+/**
+ * What is wrong with the metadata of an object whose name has been generated already. With `isCreate` false
+ * generateName, name and namespace are left alone, since an update cannot change them. Source: apimachinery api/validation/objectmeta.go.
+ */
+export function validateObjectMeta(
+  object: ApiObject,
+  resource: Pick<Resource, "group" | "names" | "scope">,
+  options: { readonly isCreate: boolean },
+): readonly FieldError[] {
+  const { metadata } = object;
+  return [
+    ...(options.isCreate ? [...validateName(metadata, resource), ...validateNamespace(metadata, resource)] : []),
+    ...validateLabels(metadata),
+    ...validateAnnotations(metadata),
+    ...validateOwnerReferences(metadata),
+    ...validateFinalizers(metadata, resource),
+    ...validateManagedFields(metadata),
+  ];
+}
+
+/**
+ * What an update does to metadata that no update may do; the server has put its own fields (uid, times) back where the client
+ * left them out. Comes on top of `validateObjectMeta`. Source: apimachinery api/validation ValidateObjectMetaUpdate.
+ */
+export function validateObjectMetaUpdate(next: ApiObject, stored: ApiObject): readonly FieldError[] {
+  return [
+    ...validateNoNewFinalizers(next.metadata, stored.metadata),
+    ...immutableFields
+      .filter((field) => !isSameJson(next.metadata[field], stored.metadata[field]))
+      .map((field) => invalid(`metadata.${field}`, next.metadata[field] ?? "null", "field is immutable")),
+  ];
+}
+
+const immutableFields = [
+  "name",
+  "namespace",
+  "uid",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const satisfies readonly (keyof ObjectMeta)[];
+
+function validateName(metadata: ObjectMeta, resource: Pick<Resource, "names">): readonly FieldError[] {
+  const name = stringAt(metadata, "name");
+  const prefix = stringAt(metadata, "generateName");
+  return [
+    ...(prefix === ""
+      ? []
+      : prefixProblems(prefix, resource.names).map((why) => invalid("metadata.generateName", prefix, why))),
+    ...(name === ""
+      ? [required("metadata.name", "name or generateName is required")]
+      : nameProblems(name, resource.names).map((why) => invalid("metadata.name", name, why))),
+  ];
+}
+
+/** What is wrong with an object's name under one of the three rules; empty when nothing is. */
+export function nameProblems(name: string, rule: Resource["names"]): readonly string[] {
+  switch (rule) {
+    case "dns-label":
+      return dnsLabelProblems(name);
+    case "dns-subdomain":
+      return dnsSubdomainProblems(name);
+    case "path":
+      return [...pathSegmentProblems(name), ...storageProblems(name)];
+  }
+}
+
+/** A prefix may end in a hyphen, since letters follow, and it may be a word that no whole name may be. */
+function prefixProblems(prefix: string, rule: Resource["names"]): readonly string[] {
+  if (rule === "path") return nameProblems(`${prefix}x`, rule);
+  return nameProblems(prefix.length > 1 && prefix.endsWith("-") ? `${prefix.slice(0, -1)}a` : prefix, rule);
+}
+
+/** Names become keys of the store and segments of a path: two names must never be the same bytes. */
+function storageProblems(name: string): readonly string[] {
+  return [
+    ...(utf8Length(name) > maxPathNameBytes ? [`must be no more than ${maxPathNameBytes} bytes`] : []),
+    ...(/\p{Cc}|\p{Cs}/u.test(name) ? ["may not contain control characters"] : []),
+  ];
+}
+
+function validateNamespace(metadata: ObjectMeta, resource: Pick<Resource, "scope">): readonly FieldError[] {
+  const namespace = stringAt(metadata, "namespace");
+  if (resource.scope === "Cluster") {
+    return namespace === "" ? [] : [forbiddenField("metadata.namespace", "not allowed on this type")];
+  }
+  if (namespace === "") return [required("metadata.namespace")];
+  return dnsLabelProblems(namespace).map((why) => invalid("metadata.namespace", namespace, why));
+}
+
+function validateLabels(metadata: ObjectMeta): readonly FieldError[] {
+  return collectErrors(Object.entries(metadata.labels ?? {}), ([key, value]) => [
+    ...qualifiedNameProblems(key).map((why) => invalid("metadata.labels", key, why)),
+    ...labelValueProblems(value).map((why) => invalid("metadata.labels", value, why)),
+  ]);
+}
+
+function validateAnnotations(metadata: ObjectMeta): readonly FieldError[] {
+  const entries = Object.entries(metadata.annotations ?? {});
+  const size = entries.reduce((sum, [key, value]) => sum + utf8Length(key) + utf8Length(value), 0);
+  return [
+    ...collectErrors(entries, ([key]) =>
+      qualifiedNameProblems(key.toLowerCase()).map((why) => invalid("metadata.annotations", key, why)),
+    ),
+    ...(size > maxAnnotationBytes ? [tooLong("metadata.annotations", maxAnnotationBytes)] : []),
+  ];
+}
+
+function validateOwnerReferences(metadata: ObjectMeta): readonly FieldError[] {
+  const path = "metadata.ownerReferences";
+  const owners = fieldListAt(metadata, "ownerReferences");
+  const [first, ...others] = owners.filter((owner) => owner["controller"] === true);
+  return [
+    ...collectErrors(owners, (owner) => [
+      ...mustNotBeEmpty(owner, { path, field: "apiVersion", word: "version" }),
+      ...mustNotBeEmpty(owner, { path, field: "kind", word: "kind" }),
+      ...mustNotBeEmpty(owner, { path, field: "name", word: "name" }),
+      ...mustNotBeEmpty(owner, { path, field: "uid", word: "uid" }),
+      ...(owner["apiVersion"] === "v1" && owner["kind"] === "Event"
+        ? [invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner")]
+        : []),
+    ]),
+    // Once is enough: each of these errors shows all owners.
+    ...others
+      .slice(0, 1)
+      .map((other) =>
+        invalid(
+          path,
+          owners,
+          `Only one reference can have Controller set to true. Found "true" in references for ${ownerText(first)} and ${ownerText(other)}`,
+        ),
+      ),
+  ];
+}
+
+function ownerText(owner: unknown): string {
+  return `${stringAt(owner, "kind")}/${stringAt(owner, "name")}`;
+}
+
+function mustNotBeEmpty(
+  owner: unknown,
+  rule: { readonly path: string; readonly field: string; readonly word: string },
+): readonly FieldError[] {
+  return stringAt(owner, rule.field) === ""
+    ? [invalid(`${rule.path}.${rule.field}`, "", `${rule.word} must not be empty`)]
+    : [];
+}
+
+function validateFinalizers(metadata: ObjectMeta, resource: Pick<Resource, "group">): readonly FieldError[] {
+  const path = "metadata.finalizers";
+  const finalizers = stringsAt(metadata, "finalizers");
+  const mustHaveDomain = domainGroups.has(resource.group);
+  return [
+    ...collectErrors(finalizers, (finalizer) =>
+      qualifiedNameProblems(finalizer).map((why) => invalid(path, finalizer, why)),
+    ),
+    ...collectErrors(finalizers, (finalizer, index) =>
+      mustHaveDomain && !finalizer.includes("/") && !isStandardFinalizer(finalizer)
+        ? [
+            invalid(
+              `${path}[${index}]`,
+              finalizer,
+              "name is neither a standard finalizer name nor is it fully qualified",
+            ),
+          ]
+        : [],
+    ),
+    ...(finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)
+      ? [invalid(path, finalizers, `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`)]
+      : []),
+  ];
+}
+
+/** The groups whose kinds have only finalizers with a domain. Source: who calls pkg/apis/core/validation ValidateObjectMeta. */
+const domainGroups: ReadonlySet<string> = new Set(["", "rbac.authorization.k8s.io", "certificates.k8s.io"]);
+
+function validateNoNewFinalizers(next: ObjectMeta, stored: ObjectMeta): readonly FieldError[] {
+  if (stored.deletionTimestamp === undefined) return [];
+  const before = new Set(stringsAt(stored, "finalizers"));
+  const added = [...new Set(stringsAt(next, "finalizers"))].filter((finalizer) => !before.has(finalizer)).sort();
+  if (added.length === 0) return [];
+  const shown = `[]string{${added.map((one) => JSON.stringify(one)).join(", ")}}`;
+  return [
+    forbiddenField(
+      "metadata.finalizers",
+      `no new finalizers can be added if the object is being deleted, found new finalizers ${shown}`,
+    ),
+  ];
+}
+
+function validateManagedFields(metadata: ObjectMeta): readonly FieldError[] {
+  return collectErrors(fieldListAt(metadata, "managedFields"), (entry, index) => {
+    const path = `metadata.managedFields[${index}]`;
+    const operation = stringAt(entry, "operation");
+    const type = stringAt(entry, "fieldsType");
+    return [
+      ...(utf8Length(stringAt(entry, "manager")) > maxManagerBytes
+        ? [tooLong(`${path}.manager`, maxManagerBytes)]
+        : []),
+      ...(operation === "Apply" || operation === "Update"
+        ? []
+        : [invalid(`${path}.operation`, operation, "must be `Apply` or `Update`")]),
+      ...(type === "" || type === "FieldsV1" ? [] : [invalid(`${path}.fieldsType`, type, "must be `FieldsV1`")]),
+    ];
+  });
+}

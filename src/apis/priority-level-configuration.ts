@@ -1,0 +1,236 @@
+import { type FieldError, forbiddenField, invalid, notSupported, required } from "../apimachinery/field-error.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { ageColumn } from "./age-column.ts";
+import { mandatoryFlowControl } from "./flow-control-objects.ts";
+import { validateConditionTypes } from "./flow-schema.ts";
+import { type Fields, fieldsAt, isFields, isSameJson, numberAt, stringAt, valueAt, withField } from "./json-fields.ts";
+import { type Column, type Resource, storedVerbs } from "./resource.ts";
+import { published } from "./schemas/published.ts";
+
+/** How many requests of a level are served at once, and what becomes of the others. Source: api/flowcontrol/v1 PriorityLevelConfiguration. */
+export interface PriorityLevelConfiguration extends ApiObject {
+  readonly spec?: PriorityLevelSpec;
+}
+
+/** The spec as it is stored, defaults included. */
+export interface PriorityLevelSpec {
+  readonly type?: string;
+  readonly limited?: LimitedLevel;
+  readonly exempt?: { readonly nominalConcurrencyShares?: number; readonly lendablePercent?: number };
+}
+
+/** A level whose requests take seats. */
+export interface LimitedLevel {
+  readonly nominalConcurrencyShares?: number;
+  readonly limitResponse?: { readonly type?: string; readonly queuing?: Queuing };
+  readonly lendablePercent?: number;
+  /** Absent: as much as the others lend. */
+  readonly borrowingLimitPercent?: number;
+}
+
+/** How requests of a level wait. */
+export interface Queuing {
+  readonly queues?: number;
+  readonly handSize?: number;
+  readonly queueLengthLimit?: number;
+}
+
+const maxQueues = 10_000_000;
+const maxHashBits = 60;
+
+const limitedColumn = (name: string, description: string, ...path: readonly string[]): Column => ({
+  name,
+  type: "string",
+  description,
+  cell: (object) => numberAt(object, "spec", "limited", ...path) ?? "<none>",
+});
+
+export const priorityLevelConfigurations: Resource = {
+  group: "flowcontrol.apiserver.k8s.io",
+  version: "v1",
+  kind: "PriorityLevelConfiguration",
+  plural: "prioritylevelconfigurations",
+  singular: "prioritylevelconfiguration",
+  shortNames: [],
+  categories: [],
+  scope: "Cluster",
+  verbs: storedVerbs,
+  get schema() {
+    return published("io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration");
+  },
+  columns: [
+    {
+      name: "Type",
+      type: "string",
+      description: "Whether requests of the level are limited.",
+      cell: (object) => stringAt(object, "spec", "type"),
+    },
+    limitedColumn("NominalConcurrencyShares", "The share of the seats that the level has.", "nominalConcurrencyShares"),
+    limitedColumn("Queues", "How many queues the level has.", "limitResponse", "queuing", "queues"),
+    limitedColumn("HandSize", "How many queues a flow may use.", "limitResponse", "queuing", "handSize"),
+    limitedColumn(
+      "QueueLengthLimit",
+      "How many requests wait in a queue at most.",
+      "limitResponse",
+      "queuing",
+      "queueLengthLimit",
+    ),
+    ageColumn,
+  ],
+  subresources: {
+    status: {
+      verbs: ["get", "patch", "update"],
+      prepareForUpdate: (incoming, stored) => withField(stored, "status", incoming["status"]),
+    },
+  },
+  names: "dns-subdomain",
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+  deleteReturnsObject: false,
+  generation: true,
+  prepareForCreate: (object) => withField(defaulted(object), "status", {}),
+  prepareForUpdate: (incoming, stored) => withField(defaulted(incoming), "status", stored["status"] ?? {}),
+  validate: (object) => validateLevel(object),
+};
+
+/** Source: kubernetes pkg/apis/flowcontrol/v1 defaults. */
+function defaulted(object: ApiObject): ApiObject {
+  const spec = fieldsAt(object, "spec");
+  const { limited, exempt } = spec;
+  return withField(object, "spec", {
+    ...spec,
+    ...(isFields(exempt) ? { exempt: { nominalConcurrencyShares: 0, lendablePercent: 0, ...exempt } } : {}),
+    ...(isFields(limited) ? { limited: defaultedLimits(limited) } : {}),
+  });
+}
+
+function defaultedLimits(limited: Fields): Fields {
+  const response = fieldsAt(limited, "limitResponse");
+  const { queuing } = response;
+  const { handSize = 0, queues = 0, queueLengthLimit = 0 } = isFields(queuing) ? queuing : {};
+  const filled = {
+    handSize: handSize === 0 ? 8 : handSize,
+    queues: queues === 0 ? 64 : queues,
+    queueLengthLimit: queueLengthLimit === 0 ? 50 : queueLengthLimit,
+  };
+  return {
+    nominalConcurrencyShares: 30,
+    lendablePercent: 0,
+    ...limited,
+    ...(isFields(queuing) ? { limitResponse: { ...response, queuing: { ...queuing, ...filled } } } : {}),
+  };
+}
+
+/** Source: kubernetes pkg/apis/flowcontrol/validation ValidatePriorityLevelConfiguration. */
+function validateLevel(object: ApiObject): readonly FieldError[] {
+  const spec = fieldsAt(object, "spec");
+  const name = object.metadata.name ?? "";
+  const zeroShares = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
+  return [
+    ...(Object.hasOwn(object.metadata.annotations ?? {}, zeroShares)
+      ? [forbiddenField("metadata.annotations", `annotation '${zeroShares}' is forbidden`)]
+      : []),
+    ...validateSpec(spec, name),
+    ...validateMandatory(spec, name),
+    ...validateConditionTypes(object),
+  ];
+}
+
+function validateMandatory(spec: Fields, name: string): readonly FieldError[] {
+  const { levels } = mandatoryFlowControl;
+  const wanted = Object.hasOwn(levels, name) ? levels[name] : undefined;
+  if (wanted === undefined) return [];
+  if (name !== "exempt") {
+    return isSameJson(spec, wanted) ? [] : [invalid("spec", spec, `spec of '${name}' must equal the fixed value`)];
+  }
+  if (isSameJson({ ...spec, exempt: wanted.exempt }, wanted)) return [];
+  return [invalid("spec", spec, `spec of '${name}' except the 'spec.exempt' field must equal the fixed value`)];
+}
+
+function validateSpec(spec: Fields, name: string): readonly FieldError[] {
+  const type = stringAt(spec, "type");
+  const errors: FieldError[] = [];
+  if ((name === "exempt") !== (type === "Exempt")) {
+    errors.push(invalid("spec.type", type, "must be 'Exempt' if and only if `name` is 'exempt'"));
+  }
+  const { limited, exempt } = spec;
+  if (type === "Exempt") {
+    if (isFields(limited)) errors.push(forbiddenField("spec.limited", "must be nil if the type is not Limited"));
+    if (isFields(exempt)) errors.push(...validateShares(exempt, "spec.exempt"));
+  } else if (type === "Limited") {
+    if (isFields(exempt)) errors.push(forbiddenField("spec.exempt", "must be nil if the type is Limited"));
+    if (isFields(limited)) errors.push(...validateLimited(limited, "spec.limited"));
+    else errors.push(required("spec.limited", "must not be empty when type is Limited"));
+  } else if (type === "") errors.push(required("spec.type"));
+  else errors.push(notSupported("spec.type", type, ["Exempt", "Limited"]));
+  return errors;
+}
+
+function validateLimited(limited: Fields, path: string): readonly FieldError[] {
+  const borrowing = valueAt(limited, "borrowingLimitPercent");
+  const [shares, lendable] = [validateShares(limited, path, false), validateLendable(limited, path)];
+  return [
+    ...shares,
+    ...validateResponse(fieldsAt(limited, "limitResponse"), `${path}.limitResponse`),
+    ...lendable,
+    ...(typeof borrowing === "number" && borrowing < 0
+      ? [invalid(`${path}.borrowingLimitPercent`, borrowing, "if specified, must be a non-negative integer")]
+      : []),
+  ];
+}
+
+function validateShares(level: Fields, path: string, withLendable = true): readonly FieldError[] {
+  const shares = valueAt(level, "nominalConcurrencyShares");
+  return [
+    ...(typeof shares === "number" && shares < 0
+      ? [invalid(`${path}.nominalConcurrencyShares`, shares, "must be a non-negative integer")]
+      : []),
+    ...(withLendable ? validateLendable(level, path) : []),
+  ];
+}
+
+function validateLendable(level: Fields, path: string): readonly FieldError[] {
+  const lendable = valueAt(level, "lendablePercent");
+  if (typeof lendable !== "number" || (lendable >= 0 && lendable <= 100)) return [];
+  return [invalid(`${path}.lendablePercent`, lendable, "must be between 0 and 100, inclusive")];
+}
+
+function validateResponse(response: Fields, path: string): readonly FieldError[] {
+  const type = stringAt(response, "type");
+  const { queuing } = response;
+  if (type === "Reject") {
+    const why = "must be nil if limited.limitResponse.type is not Limited";
+    return isFields(queuing) ? [forbiddenField(`${path}.queuing`, why)] : [];
+  }
+  if (type === "Queue") {
+    const why = "must not be empty if limited.limitResponse.type is Limited";
+    return isFields(queuing) ? validateQueuing(queuing, `${path}.queuing`) : [required(`${path}.queuing`, why)];
+  }
+  if (type === "") return [required(`${path}.type`)];
+  return [notSupported(`${path}.type`, type, ["Queue", "Reject"])];
+}
+
+function validateQueuing(queuing: Fields, path: string): readonly FieldError[] {
+  const of = (field: string): number => Number(valueAt(queuing, field) ?? 0);
+  const [length, queues, handSize] = [of("queueLengthLimit"), of("queues"), of("handSize")];
+  const errors: FieldError[] = [];
+  if (length <= 0) errors.push(invalid(`${path}.queueLengthLimit`, length, "must be positive"));
+  if (queues <= 0) errors.push(invalid(`${path}.queues`, queues, "must be positive"));
+  else if (queues > maxQueues) {
+    errors.push(invalid(`${path}.queues`, queues, `must not be greater than ${maxQueues}`));
+  }
+  const bits = entropyBits(queues, handSize);
+  if (handSize <= 0) errors.push(invalid(`${path}.handSize`, handSize, "must be positive"));
+  else if (handSize > queues) {
+    errors.push(invalid(`${path}.handSize`, handSize, `should not be greater than queues (${queues})`));
+  } else if (bits > maxHashBits) {
+    const why = `required entropy bits of deckSize ${queues} and handSize ${handSize} should not be greater than ${maxHashBits}`;
+    errors.push(invalid(`${path}.handSize`, handSize, why));
+  }
+  return errors;
+}
+
+/** Source: apiserver pkg/util/shufflesharding RequiredEntropyBits. */
+function entropyBits(deckSize: number, handSize: number): number {
+  return Math.ceil(Math.log2(deckSize) * handSize);
+}

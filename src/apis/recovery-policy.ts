@@ -1,0 +1,93 @@
+import { invalid, required, type FieldError } from "../apimachinery/field-error.ts";
+import { humanDuration } from "../apimachinery/duration.ts";
+import { dnsSubdomainProblems } from "../apimachinery/names.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { accessGroup } from "./access-request.ts";
+import { ageColumn } from "./age-column.ts";
+import { arrayAt, fieldsAt, numberAt, stringsAt } from "./json-fields.ts";
+import { limitErrors } from "./limit-errors.ts";
+import { recoveryDefaults, recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
+import { storedVerbs, type Resource } from "./resource.ts";
+import { recoveryPolicySchema } from "./schemas/recovery.ts";
+
+/** Which nodes get in again by themselves after their certificate has expired. */
+export interface RecoveryPolicy extends ApiObject {
+  readonly spec: RecoveryTerms & {
+    /** Exact names, `prefix*`, `*suffix` or `*`. */
+    readonly nodeNames: readonly string[];
+  };
+}
+
+export const recoveryPolicies: Resource = {
+  group: accessGroup,
+  version: "v1alpha1",
+  kind: "RecoveryPolicy",
+  plural: "recoverypolicies",
+  singular: "recoverypolicy",
+  shortNames: ["rpol"],
+  categories: ["pratique"],
+  scope: "Cluster",
+  verbs: storedVerbs,
+  schema: recoveryPolicySchema,
+  columns: [
+    {
+      name: "Nodes",
+      type: "string",
+      description: "Which nodes.",
+      cell: (object) => stringsAt(object, "spec", "nodeNames").join(","),
+    },
+    {
+      name: "Window",
+      type: "string",
+      description: "How long after the end of a certificate.",
+      cell: (object) =>
+        humanDuration((numberAt(object, "spec", "windowSeconds") ?? recoveryDefaults.windowSeconds) * 1000),
+    },
+    {
+      name: "Times",
+      type: "integer",
+      description: "How often in a period.",
+      cell: (object) => numberAt(object, "spec", "times") ?? recoveryDefaults.times,
+    },
+    {
+      name: "Networks",
+      type: "string",
+      description: "From where.",
+      cell: (object) => stringsAt(object, "spec", "networks").join(",") || "<any>",
+    },
+    ageColumn,
+  ],
+  subresources: {},
+  names: "dns-subdomain",
+  createOnUpdate: false,
+  unconditionalUpdate: false,
+  deleteReturnsObject: false,
+  generation: true,
+  validate: (object) => [...limitErrors(recoveryPolicySchema, object), ...policyErrors(object)],
+};
+
+function policyErrors(object: ApiObject): readonly FieldError[] {
+  const spec = fieldsAt(object, "spec");
+  return [
+    ...(arrayAt(spec, "nodeNames").length === 0
+      ? [required("spec.nodeNames", "exact names, prefix*, *suffix or *")]
+      : []),
+    ...stringsAt(spec, "nodeNames").flatMap((pattern, index) =>
+      isPattern(pattern)
+        ? []
+        : [invalid(`spec.nodeNames[${index}]`, pattern, "must be an exact name, prefix*, *suffix or *")],
+    ),
+    ...recoveryErrors(spec, "spec"),
+  ];
+}
+
+function isPattern(pattern: string): boolean {
+  if (pattern === "*") return true;
+  // One star at one end; what is left of the name is filled up to a name.
+  const name = pattern.startsWith("*")
+    ? `a${pattern.slice(1)}`
+    : pattern.endsWith("*")
+      ? `${pattern.slice(0, -1)}a`
+      : pattern;
+  return dnsSubdomainProblems(name).length === 0;
+}

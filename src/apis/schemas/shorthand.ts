@@ -1,0 +1,168 @@
+import type { ArraySchema, Field, ObjectSchema, Schema, StringSchema } from "../../apimachinery/schema.ts";
+import { published, publishedMeta, typeDescriptions, type TypeDescriptions } from "./published.ts";
+
+// Short names for the fields of protobuf-backed kinds, so that a message is a few lines. The first argument is always the field number.
+
+/** Text. */
+export function str(number: number): Field {
+  return { number, schema: { type: "string" } };
+}
+
+/** True or false. */
+export function bool(number: number): Field {
+  return { number, schema: { type: "boolean" } };
+}
+
+/** A 32-bit integer. */
+export function int32(number: number): Field {
+  return { number, schema: { type: "integer", format: "int32" } };
+}
+
+/** A 64-bit integer; JSON holds it as a number. */
+export function int64(number: number): Field {
+  return { number, schema: { type: "integer", format: "int64" } };
+}
+
+/** Base64 in JSON, bytes in protobuf. */
+export function bytes(number: number): Field {
+  return formatted(number, "byte");
+}
+
+/** A time in whole seconds, meta/v1 Time. */
+export function time(number: number): Field {
+  return formatted(number, "date-time");
+}
+
+/** An object that is part of its parent (a Go struct by value): protobuf writers always write it. */
+export function object(number: number, schema: ObjectSchema): Field {
+  return { number, schema };
+}
+
+/** An object that Kubernetes publishes, by its definition name; it is looked up when it is first looked into. */
+export function embedded(number: number, name: string, description: string, more: Pick<Field, "required"> = {}): Field {
+  return {
+    number,
+    description,
+    ...more,
+    get schema() {
+      return published(name);
+    },
+  };
+}
+
+/** Conditions, one of each type. */
+export function conditions(number: number, description: string): Field {
+  const schema: ArraySchema = {
+    type: "array",
+    get items() {
+      return publishedMeta("Condition");
+    },
+    ...byKey("type"),
+  };
+  return { number, description, schema };
+}
+
+/** How a list is merged: see `byKey` and `atomic`. */
+export type ListTrait = Pick<ArraySchema, "listType" | "listMapKeys" | "patchStrategy" | "patchMergeKey">;
+
+/** A list of one schema; traits later in the row win. */
+export function list(number: number, items: Schema, ...traits: readonly ListTrait[]): Field {
+  return { number, schema: Object.assign({ type: "array", items } as const, ...traits) };
+}
+
+/** A list of texts. */
+export function strings(number: number, ...traits: readonly ListTrait[]): Field {
+  return list(number, { type: "string" }, ...traits);
+}
+
+/** A list of 64-bit integers. */
+export function int64s(number: number, ...traits: readonly ListTrait[]): Field {
+  return list(number, { type: "integer", format: "int64" }, ...traits);
+}
+
+/** Server-side apply treats the list as a map by these keys. */
+export function byKey(...keys: readonly string[]): ListTrait {
+  return { listType: "map", listMapKeys: keys };
+}
+
+/** The list is replaced as a whole. */
+export const atomic: ListTrait = { listType: "atomic" };
+
+/** Texts to values of one schema. */
+export function mapOf(number: number, values: Schema): Field {
+  return { number, schema: { type: "map", values } };
+}
+
+/** Texts to texts. */
+export function stringMap(number: number): Field {
+  return mapOf(number, { type: "string" });
+}
+
+/** Absence differs from the zero value (a Go pointer). */
+export function pointer(field: Field): Field {
+  return { ...field, pointer: true };
+}
+
+/** Must be present, and is written even when it is zero. */
+export function required(field: Field): Field {
+  return { ...field, required: true };
+}
+
+/** A number of these bounds, both of which are allowed. */
+export function between(minimum: number, maximum: number, field: Field): Field {
+  return limited(field, { minimum, maximum });
+}
+
+/** A list of so many items at most. */
+export function maxItems(maximum: number, field: Field): Field {
+  return limited(field, { maxItems: maximum });
+}
+
+/** Text of so many code points at most. */
+export function maxLength(maximum: number, field: Field): Field {
+  return limited(field, { maxLength: maximum });
+}
+
+/** Text that is one of these. */
+export function oneOf(values: readonly string[], field: Field): Field {
+  return limited(field, { enum: values });
+}
+
+function limited(field: Field, limits: object): Field {
+  return { ...field, schema: { ...field.schema, ...limits } };
+}
+
+/** Adds what `kubectl explain` says of the field. */
+export function about(description: string, field: Field): Field {
+  return { ...field, description };
+}
+
+/** A named part of a kind. */
+export function message(name: string, properties: ObjectSchema["properties"]): ObjectSchema {
+  return { type: "object", name, properties };
+}
+
+/** A named part of a kind that `kubectl explain` has a sentence for. */
+export function described(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
+  return { type: "object", name, description, properties };
+}
+
+/** A message that says its `apiVersion` and `kind` in JSON; in protobuf the envelope does. */
+export function typed(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
+  return { type: "object", name, description, properties: { ...typeMeta, ...properties } };
+}
+
+const typeMeta: ObjectSchema["properties"] = { apiVersion: typeField("apiVersion"), kind: typeField("kind") };
+
+function typeField(key: keyof TypeDescriptions): Field {
+  return {
+    schema: { type: "string" },
+    get description() {
+      return typeDescriptions()[key];
+    },
+  };
+}
+
+function formatted(number: number, format: NonNullable<StringSchema["format"]>): Field {
+  return { number, schema: { type: "string", format } };
+}

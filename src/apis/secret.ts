@@ -1,0 +1,141 @@
+import { type FieldError, invalid, required, tooLong } from "../apimachinery/field-error.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { ageColumn } from "./age-column.ts";
+import { maxDataBytes, validateDataKeys, validateImmutableData } from "./data-keys.ts";
+import { fieldsAt, isFields, stringAt, withField } from "./json-fields.ts";
+import { type Column, type Resource, storedVerbs } from "./resource.ts";
+import { published } from "./schemas/published.ts";
+
+/** Small confidential data. `stringData` exists on the way in only. Source: api/core/v1 Secret. */
+export interface Secret extends ApiObject {
+  readonly type?: string;
+  readonly immutable?: boolean;
+  /** Values in base64. */
+  readonly data?: Readonly<Record<string, string>>;
+  readonly stringData?: Readonly<Record<string, string>>;
+}
+
+export const opaqueSecretType = "Opaque";
+export const serviceAccountTokenSecretType = "kubernetes.io/service-account-token";
+export const serviceAccountNameAnnotation = "kubernetes.io/service-account.name";
+export const serviceAccountUidAnnotation = "kubernetes.io/service-account.uid";
+
+const columns: readonly Column[] = [
+  {
+    name: "Type",
+    type: "string",
+    description: "What the data is for, and by that which keys it needs.",
+    cell: (object) => stringAt(object, "type"),
+  },
+  {
+    name: "Data",
+    type: "string",
+    description: "How many keys the Secret holds.",
+    cell: (object) => Object.keys(fieldsAt(object, "data")).length,
+  },
+  ageColumn,
+];
+
+export const secrets: Resource = {
+  group: "",
+  version: "v1",
+  kind: "Secret",
+  plural: "secrets",
+  singular: "secret",
+  shortNames: [],
+  categories: [],
+  scope: "Namespaced",
+  verbs: storedVerbs,
+  get schema() {
+    return published("io.k8s.api.core.v1.Secret");
+  },
+  columns,
+  subresources: {},
+  names: "dns-subdomain",
+  createOnUpdate: false,
+  unconditionalUpdate: true,
+  deleteReturnsObject: false,
+  generation: false,
+  prepareForCreate: (object) => prepare(object),
+  prepareForUpdate: (incoming) => prepare(incoming),
+  validate: (object) => validateSecret(object),
+  validateUpdate: (next, stored) => [
+    ...(stringAt(next, "type") === stringAt(stored, "type")
+      ? []
+      : [invalid("type", stringAt(next, "type"), "field is immutable")]),
+    ...validateImmutableData(next, stored, ["data"]),
+  ],
+  selectableFields: { type: (object) => stringAt(object, "type") },
+};
+
+/** Folds `stringData` into `data`, where it wins, and gives a Secret without a type the default one. */
+function prepare(object: ApiObject): ApiObject {
+  const typed: ApiObject = stringAt(object, "type") === "" ? { ...object, type: opaqueSecretType } : object;
+  if (!isFields(typed["stringData"])) return typed;
+  const folded = Object.entries(typed["stringData"]).map(
+    ([key, text]) => [key, typeof text === "string" ? Buffer.from(text).toString("base64") : ""] as const,
+  );
+  const data = { ...fieldsAt(typed, "data"), ...Object.fromEntries(folded) };
+  return withField(withField(typed, "stringData", undefined), "data", data);
+}
+
+function validateSecret(object: ApiObject): readonly FieldError[] {
+  const data = fieldsAt(object, "data");
+  const size = Object.values(data).reduce<number>((sum, value) => sum + decodedLength(value), 0);
+  return [
+    ...validateDataKeys("data", data),
+    ...(size > maxDataBytes ? [tooLong("data", maxDataBytes)] : []),
+    ...(typeRules.get(stringAt(object, "type"))?.(object, data) ?? []),
+  ];
+}
+
+type TypeRule = (object: ApiObject, data: Readonly<Record<string, unknown>>) => readonly FieldError[];
+
+/** The types whose contents are checked; bootstrap tokens are not among them, in Kubernetes neither. Source: pkg/apis/core/validation ValidateSecret. */
+const typeRules: ReadonlyMap<string, TypeRule> = new Map<string, TypeRule>([
+  [
+    serviceAccountTokenSecretType,
+    (object) =>
+      stringAt(object, "metadata", "annotations", serviceAccountNameAnnotation) === ""
+        ? [required(`metadata.annotations[${serviceAccountNameAnnotation}]`)]
+        : [],
+  ],
+  ["kubernetes.io/dockercfg", (_object, data) => jsonKey(data, ".dockercfg")],
+  ["kubernetes.io/dockerconfigjson", (_object, data) => jsonKey(data, ".dockerconfigjson")],
+  [
+    "kubernetes.io/basic-auth",
+    (_object, data) =>
+      Object.hasOwn(data, "username") || Object.hasOwn(data, "password")
+        ? []
+        : [required("data[username]"), required("data[password]")],
+  ],
+  [
+    "kubernetes.io/ssh-auth",
+    (_object, data) => (decodedLength(data["ssh-privatekey"]) === 0 ? [required("data[ssh-privatekey]")] : []),
+  ],
+  [
+    "kubernetes.io/tls",
+    (_object, data) =>
+      ["tls.crt", "tls.key"].filter((key) => !Object.hasOwn(data, key)).map((key) => required(`data[${key}]`)),
+  ],
+]);
+
+function jsonKey(data: Readonly<Record<string, unknown>>, key: string): readonly FieldError[] {
+  const path = `data[${key}]`;
+  if (!Object.hasOwn(data, key)) return [required(path)];
+  // The parser's own message quotes the text, which is secret.
+  return isJsonObject(data[key]) ? [] : [invalid(path, "<secret contents redacted>", "must be a JSON object")];
+}
+
+function isJsonObject(value: unknown): boolean {
+  if (typeof value !== "string") return false;
+  try {
+    return isFields(JSON.parse(Buffer.from(value, "base64").toString()));
+  } catch {
+    return false;
+  }
+}
+
+function decodedLength(value: unknown): number {
+  return typeof value === "string" ? Buffer.byteLength(value, "base64") : 0;
+}

@@ -1,0 +1,167 @@
+import { type FieldError, duplicate, invalid, notSupported, required, tooMany } from "../apimachinery/field-error.ts";
+import { qualifiedNameProblems } from "../apimachinery/names.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { utf8Length } from "../apimachinery/utf8.ts";
+import { boolType, nullType, stringType, type CelType } from "../policy/cel/types.ts";
+import type { ExpressionScope } from "./admission-expression.ts";
+import { maximumExpressions } from "./admission-match.ts";
+import {
+  countExpressions,
+  defaultedPolicy,
+  paramKindColumn,
+  policyScope,
+  validateExpression,
+  validatePolicyTerms,
+  type PolicyTerms,
+} from "./admission-policy.ts";
+import { ageColumn } from "./age-column.ts";
+import { collectErrors } from "./collect-errors.ts";
+import { arrayAt, fieldListAt, type Fields, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
+import { type Resource, storedVerbs } from "./resource.ts";
+import { published } from "./schemas/published.ts";
+
+/** Conditions in CEL on what is written; a binding puts them into force. Source: api/admissionregistration/v1 ValidatingAdmissionPolicy. */
+export interface ValidatingAdmissionPolicy extends ApiObject {
+  readonly spec?: PolicySpec;
+}
+
+/** The spec as it is stored, defaults included. */
+export interface PolicySpec extends PolicyTerms {
+  readonly validations?: readonly PolicyValidation[];
+  readonly auditAnnotations?: readonly { readonly key: string; readonly valueExpression: string }[];
+}
+
+/** One condition that must hold. */
+export interface PolicyValidation {
+  readonly expression: string;
+  readonly message?: string;
+  readonly reason?: string;
+  readonly messageExpression?: string;
+}
+
+/** The types that an audit annotation's expression may have. */
+export const annotationTypes: readonly CelType[] = [stringType, nullType];
+
+const reasons: readonly string[] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+const maximumAnnotations = 20;
+const maximumAnnotationExpression = 5 * 1024;
+const nothingToDo = "validations or auditAnnotations must contain at least one item";
+
+export const validatingAdmissionPolicies: Resource = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  kind: "ValidatingAdmissionPolicy",
+  plural: "validatingadmissionpolicies",
+  singular: "validatingadmissionpolicy",
+  shortNames: [],
+  categories: ["api-extensions"],
+  scope: "Cluster",
+  verbs: storedVerbs,
+  get schema() {
+    return published("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy");
+  },
+  columns: [
+    {
+      name: "Validations",
+      type: "integer",
+      description: "How many validations the policy has.",
+      cell: (object) => arrayAt(object, "spec", "validations").length,
+    },
+    paramKindColumn,
+    ageColumn,
+  ],
+  subresources: {
+    status: {
+      verbs: ["get", "patch", "update"],
+      prepareForUpdate: (incoming, stored) => withField(stored, "status", incoming["status"]),
+    },
+  },
+  names: "dns-subdomain",
+  createOnUpdate: false,
+  unconditionalUpdate: false,
+  deleteReturnsObject: false,
+  generation: true,
+  prepareForCreate: (object) => withField(defaultedPolicy(object), "status", undefined),
+  prepareForUpdate: (incoming, stored) => withField(defaultedPolicy(incoming), "status", stored["status"]),
+  validate: (object, stored) => validatePolicy(object, stored),
+};
+
+/** Source: kubernetes pkg/apis/admissionregistration/validation validateValidatingAdmissionPolicySpec. */
+function validatePolicy(object: ApiObject, stored: ApiObject | undefined): readonly FieldError[] {
+  const spec = fieldsAt(object, "spec");
+  const expressions = countExpressions(spec, "validations");
+  if (expressions > maximumExpressions) return [tooMany("spec.validations", expressions, maximumExpressions)];
+  const { scope, errors } = policyScope(spec);
+  return [
+    ...validatePolicyTerms(spec, { before: stored === undefined ? undefined : fieldsAt(stored, "spec") }),
+    ...errors,
+    ...validateValidations(spec, scope),
+    ...validateAnnotations(spec, scope, object.metadata.name ?? ""),
+  ];
+}
+
+function validateValidations(spec: Fields, scope: ExpressionScope): readonly FieldError[] {
+  const validations = fieldListAt(spec, "validations");
+  if (validations.length === 0 && arrayAt(spec, "auditAnnotations").length === 0) {
+    return [required("spec.validations", nothingToDo), required("spec.auditAnnotations", nothingToDo)];
+  }
+  return collectErrors(validations, (validation, index) =>
+    validateValidation(validation, scope, `spec.validations[${index}]`),
+  );
+}
+
+function validateValidation(validation: Fields, scope: ExpressionScope, path: string): readonly FieldError[] {
+  const [expression, message] = [stringAt(validation, "expression"), stringAt(validation, "message")];
+  const messageExpression = stringAt(validation, "messageExpression");
+  const reason = valueAt(validation, "reason");
+  const errors: FieldError[] = [];
+  if (expression.trim() === "") errors.push(required(`${path}.expression`, "expression is not specified"));
+  else errors.push(...validateExpression(`${path}.expression`, expression, { scope, results: [boolType] }));
+  if (messageExpression !== "" && messageExpression.trim() === "") {
+    errors.push(invalid(`${path}.messageExpression`, messageExpression, "must be non-empty if specified"));
+  } else if (messageExpression !== "") {
+    errors.push(
+      ...validateExpression(`${path}.messageExpression`, messageExpression, {
+        scope: { ...scope, authorizer: false },
+        results: [stringType],
+      }),
+    );
+  }
+  if (message !== "" && message.trim() === "") {
+    errors.push(invalid(`${path}.message`, message, "must be non-empty if specified"));
+  } else if (/[\n\r]/.test(message.trim())) {
+    errors.push(invalid(`${path}.message`, message, "must not contain line breaks"));
+  }
+  if (typeof reason === "string" && !reasons.includes(reason)) {
+    errors.push(notSupported(`${path}.reason`, reason, reasons));
+  }
+  return errors;
+}
+
+function validateAnnotations(spec: Fields, scope: ExpressionScope, policy: string): readonly FieldError[] {
+  const annotations = fieldListAt(spec, "auditAnnotations");
+  const keys = annotations.map((annotation) => stringAt(annotation, "key"));
+  const path = "spec.auditAnnotations";
+  return [
+    ...(annotations.length > maximumAnnotations
+      ? [invalid(path, annotations, `must not have more than ${maximumAnnotations} auditAnnotations`)]
+      : []),
+    ...collectErrors(annotations.slice(0, maximumAnnotations), (annotation, index) => {
+      const [key, expression] = [keys[index] ?? "", stringAt(annotation, "valueExpression").trim()];
+      const at = `${path}[${index}]`;
+      return [
+        ...qualifiedNameProblems(`${policy}/${key}`).map((why) => invalid(`${at}.key`, `${policy}/${key}`, why)),
+        ...validateAnnotationValue(`${at}.valueExpression`, expression, scope),
+        ...(keys.indexOf(key) < index ? [duplicate(`${at}.key`, key)] : []),
+      ];
+    }),
+  ];
+}
+
+function validateAnnotationValue(path: string, expression: string, scope: ExpressionScope): readonly FieldError[] {
+  if (expression === "") return [required(path, "valueExpression is not specified")];
+  if (utf8Length(expression) > maximumAnnotationExpression) {
+    return [required(path, `must not exceed ${maximumAnnotationExpression} bytes in length`)];
+  }
+  return validateExpression(path, expression, { scope, results: annotationTypes });
+}

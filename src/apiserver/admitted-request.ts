@@ -1,0 +1,57 @@
+import type { UserInfo } from "../apimachinery/user.ts";
+import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
+import type { Credential } from "../apis/revocation-index.ts";
+import type { Incoming, Outgoing, Query, Reply } from "./http-types.ts";
+import type { ReceivedBody } from "./progress.ts";
+import type { RequestInfo } from "./request-info.ts";
+import type { RequestLimits } from "./body/request-limits.ts";
+import type { CommonHeaders } from "./respond.ts";
+import type { SendBuffer } from "./connections/send-buffers.ts";
+import type { Upgrade } from "./upgrade.ts";
+
+/** A request whose user is authenticated and authorized, as its handler gets it. */
+export interface Admitted {
+  readonly request: Incoming;
+  readonly response: Outgoing;
+  readonly info: RequestInfo;
+  readonly query: Query;
+  readonly user: UserInfo;
+  /** The authenticated user, also where `user` is impersonated, and its credential; an anonymous user has none. */
+  readonly requester: Requester;
+  /** Milliseconds since the epoch, read once. */
+  readonly now: number;
+  readonly warn: (text: string) => void;
+  /** Adds an annotation to the audit event; the first value of a key stays. */
+  readonly annotate: (key: string, value: string) => void;
+  /** Whose turn it is where clients take turns. */
+  readonly flow: string;
+  /** Reads and writes YAML in the turns of this flow. */
+  readonly yaml: YamlWork;
+  /** What the body may hold. */
+  readonly limits: RequestLimits;
+  /** Reads the whole body, within its limits; no place is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; Crowded. */
+  readonly body: () => Promise<Buffer>;
+  /** Tells the audit event what was sent. */
+  readonly receivedBody: (body: ReceivedBody) => void;
+  /** The share of this answer in what waits for clients. */
+  readonly buffer: () => SendBuffer;
+  /** Asks whether the user may also do `verb` to the same thing. @throws StatusError Forbidden. */
+  readonly alsoMay: (verb: string) => Promise<void>;
+  /** Headers that a handler sends before its stream. */
+  readonly common: () => CommonHeaders;
+  /** A handler calls it when its stream begins; the code of its answer is 200 by default. */
+  readonly streaming: (code?: number) => void;
+  /** Gives the seat of the request back, for one that waits for another server from now on. */
+  readonly releaseSeat: () => void;
+  /** The connection itself, where the request asks for another protocol. */
+  readonly upgrade: Upgrade | undefined;
+}
+
+/** The user that a request is authenticated as, and the credential that shows it. */
+export interface Requester {
+  readonly user: UserInfo;
+  readonly credential?: Credential;
+}
+
+/** Serves a request: resolves with a reply to send, or with `streamed` once its stream has ended. */
+export type Handler = (admitted: Admitted) => Promise<Reply | "streamed">;

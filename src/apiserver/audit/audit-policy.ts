@@ -1,0 +1,146 @@
+import type { UserInfo } from "../../apimachinery/user.ts";
+import type { RequestInfo } from "../request-info.ts";
+
+/** How much of a request is recorded; each level holds what those before it hold. */
+export type AuditLevel = "None" | "Metadata" | "Request" | "RequestResponse";
+
+/** When an event is recorded. */
+export type AuditStage = "RequestReceived" | "ResponseStarted" | "ResponseComplete" | "Panic";
+
+/** Resources of one group; empty `resources` means all of them, empty `resourceNames` every name. */
+export interface GroupResources {
+  readonly group: string;
+  readonly resources: readonly string[];
+  readonly resourceNames: readonly string[];
+}
+
+/** One rule of a policy; an empty list is no condition. */
+export interface AuditRule {
+  readonly level: AuditLevel;
+  readonly users: readonly string[];
+  readonly userGroups: readonly string[];
+  readonly verbs: readonly string[];
+  readonly resources: readonly GroupResources[];
+  readonly namespaces: readonly string[];
+  readonly nonResourceURLs: readonly string[];
+  readonly omitStages: readonly AuditStage[];
+  readonly omitManagedFields: boolean;
+}
+
+/** What is recorded of one request. */
+export interface AuditDecision {
+  readonly level: AuditLevel;
+  readonly omitStages: ReadonlySet<AuditStage>;
+  readonly omitManagedFields: boolean;
+}
+
+/** Decides before a request is handled; `user` is who was authenticated, if anybody, and not who is impersonated. */
+export type AuditPolicy = (info: RequestInfo, user: UserInfo | undefined) => AuditDecision;
+
+type Matches = (info: RequestInfo, user: UserInfo | undefined) => boolean;
+
+interface CompiledRule {
+  readonly matches: Matches;
+  readonly decision: AuditDecision;
+}
+
+const nothing: AuditDecision = { level: "None", omitStages: new Set(), omitManagedFields: false };
+
+/** Without a policy: who did what with which result, when it is done, and no bodies. */
+export const metadataPolicy: AuditPolicy = () => metadata;
+
+const metadata: AuditDecision = {
+  level: "Metadata",
+  omitStages: new Set(["RequestReceived"]),
+  omitManagedFields: false,
+};
+
+/**
+ * Compiles rules that are valid; the first that matches decides, and where none does nothing is recorded. Per request only the rules
+ * for its group and resource are looked at. Source: apiserver pkg/audit/policy.
+ */
+export function compileAuditPolicy(rules: readonly AuditRule[]): AuditPolicy {
+  const compiled = rules.map((rule) => ({ rule, matches: matcherOf(rule), decision: decisionOf(rule) }));
+  const anywhere = compiled.filter(({ rule }) => rule.nonResourceURLs.length === 0 && rule.resources.length === 0);
+  const paths = compiled.filter(({ rule }) => rule.namespaces.length === 0 && rule.resources.length === 0);
+  const groups = new Map<string, ReadonlyMap<string, readonly CompiledRule[]>>();
+  for (const group of new Set(rules.flatMap((rule) => rule.resources.map((one) => one.group)))) {
+    groups.set(group, rulesOfGroup(compiled, group));
+  }
+  return (info, user) => {
+    const byResource = groups.get(info.group);
+    const candidates = info.isResource ? (byResource?.get(info.resource) ?? byResource?.get("*") ?? anywhere) : paths;
+    for (const { matches, decision } of candidates) if (matches(info, user)) return decision;
+    return nothing;
+  };
+}
+
+/** The rules that can match each resource that is named in a group, and under `*` those for all others. */
+function rulesOfGroup(
+  compiled: readonly (CompiledRule & { readonly rule: AuditRule })[],
+  group: string,
+): ReadonlyMap<string, readonly CompiledRule[]> {
+  const namedIn = ({ rule }: { readonly rule: AuditRule }): readonly string[] =>
+    rule.resources
+      .filter((one) => one.group === group)
+      .flatMap((one) => (one.resources.length === 0 ? "*" : one.resources))
+      .map(pluralOf);
+  const rulesFor = (plural: string): readonly CompiledRule[] =>
+    compiled.filter((one) => {
+      if (one.rule.nonResourceURLs.length > 0) return false;
+      const named = namedIn(one);
+      return one.rule.resources.length === 0 || named.includes(plural) || named.includes("*");
+    });
+  return new Map(["*", ...compiled.flatMap(namedIn)].map((plural) => [plural, rulesFor(plural)]));
+}
+
+function pluralOf(resource: string): string {
+  const slash = resource.indexOf("/");
+  return slash < 0 ? resource : resource.slice(0, slash);
+}
+
+function decisionOf({ level, omitStages, omitManagedFields }: AuditRule): AuditDecision {
+  return level === "None" ? nothing : { level, omitStages: new Set(omitStages), omitManagedFields };
+}
+
+function matcherOf(rule: AuditRule): Matches {
+  const users = setOf(rule.users);
+  const groups = setOf(rule.userGroups);
+  const verbs = setOf(rule.verbs);
+  const namespaces = setOf(rule.namespaces);
+  const resources = rule.resources.map(resourceMatcher);
+  const isForResources = namespaces !== undefined || resources.length > 0;
+  const paths = rule.nonResourceURLs;
+  return (info, user) => {
+    if (verbs?.has(info.verb) === false) return false;
+    if (users !== undefined && (user === undefined || !users.has(user.username))) return false;
+    if (groups !== undefined && user?.groups.some((group) => groups.has(group)) !== true) return false;
+    if (isForResources) {
+      if (!info.isResource || namespaces?.has(info.namespace) === false) return false;
+      return resources.length === 0 || resources.some((matches) => matches(info));
+    }
+    return paths.length === 0 || (!info.isResource && paths.some((path) => pathMatches(path, info.path)));
+  };
+}
+
+function setOf(values: readonly string[]): ReadonlySet<string> | undefined {
+  return values.length === 0 ? undefined : new Set(values);
+}
+
+function resourceMatcher({ group, resources, resourceNames }: GroupResources): (info: RequestInfo) => boolean {
+  const patterns = setOf(resources);
+  const names = setOf(resourceNames);
+  return ({ group: asked, resource, subresource, name }) => {
+    if (asked !== group) return false;
+    if (patterns === undefined) return true;
+    if (names?.has(name) === false) return false;
+    if (patterns.has("*") || patterns.has(`${resource}/*`)) return true;
+    if (subresource === "") return patterns.has(resource);
+    return patterns.has(`${resource}/${subresource}`) || patterns.has(`*/${subresource}`);
+  };
+}
+
+function pathMatches(pattern: string, path: string): boolean {
+  if (pattern.endsWith("*")) return path.startsWith(pattern.slice(0, -1));
+  return pattern === path;
+}

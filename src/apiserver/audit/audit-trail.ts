@@ -1,0 +1,143 @@
+import { isJsonObject } from "../../apimachinery/json-value.ts";
+import type { YamlWork } from "../../serializer/yaml/yaml-thread.ts";
+import { auditLine, truncatedAnnotation, type Audit, type AuditRecord, type ObjectNames } from "./audit.ts";
+import { requestBody, responseBody, type AuditBody, type ManagedFields } from "./audit-body.ts";
+import { traceAnnotation, traceText } from "./authorization-trace.ts";
+import type { AuditDecision, AuditStage } from "./audit-policy.ts";
+import { header, type Incoming, type Reply } from "../http-types.ts";
+import type { ReceivedBody, Progress } from "../progress.ts";
+
+/** The audit events of one request, made where it stands. */
+export interface AuditTrail {
+  /** Asks the policy; called once, as soon as it is known who asks, or that nobody is. */
+  readonly begin: (now: number) => void;
+  /** An object, or bytes that stand for no object of the resource. */
+  readonly recordBody: (body: ReceivedBody) => void;
+  readonly streaming: (now: number) => void;
+  readonly end: (reply: Reply | "streamed", now: number) => Promise<void>;
+}
+
+const noTrail: AuditTrail = {
+  begin: () => undefined,
+  recordBody: () => undefined,
+  streaming: () => undefined,
+  end: async () => undefined,
+};
+
+/** Records what `audit` asks for; nothing where there is none. A write inside the hub has no `request`. */
+export function auditTrail(
+  audit: Audit | undefined,
+  request: Incoming | undefined,
+  progress: Progress,
+  yaml: () => YamlWork,
+): AuditTrail {
+  if (audit === undefined) return noTrail;
+  let begun = false;
+  const write = (stage: AuditStage, now: number, bodies?: Bodies): void => {
+    const decision = progress.audited;
+    if (decision === undefined || decision.omitStages.has(stage)) return;
+    audit.sink(auditLine(recordOf(request, progress, bodies), { stage, decision, now }));
+  };
+  const begin = (now: number): void => {
+    if (begun) return;
+    begun = true;
+    const decision = audit.policy(progress.info, progress.user);
+    if (decision.level === "None") return;
+    progress.audited = decision;
+    write("RequestReceived", now);
+  };
+  return {
+    begin,
+    recordBody: (body) => {
+      const { audited } = progress;
+      if (audited === undefined) return;
+      if ("value" in body) progress.names = namesOf(body.value);
+      if (audited.level !== "Metadata") progress.receivedBody = body;
+    },
+    streaming: (now) => write("ResponseStarted", now),
+    end: async (reply, now) => {
+      begin(now);
+      const { audited, faulted } = progress;
+      if (audited === undefined) return;
+      const bodies = audited.level === "Metadata" ? undefined : await bodiesOf(audited, { progress, reply, yaml });
+      write(faulted ? "Panic" : "ResponseComplete", now, bodies);
+    },
+  };
+}
+
+interface Bodies {
+  readonly request: AuditBody;
+  readonly response: AuditBody;
+}
+
+interface Answered {
+  readonly progress: Progress;
+  readonly reply: Reply | "streamed";
+  readonly yaml: () => YamlWork;
+}
+
+async function bodiesOf(decision: AuditDecision, { progress, reply, yaml }: Answered): Promise<Bodies> {
+  const managedFields: ManagedFields = decision.omitManagedFields ? "omit" : "keep";
+  const answered = decision.level === "RequestResponse" && reply !== "streamed" && progress.info.isResource;
+  return {
+    request: await requestBody(progress.receivedBody, managedFields, yaml()),
+    response: answered ? responseBody(reply, managedFields) : undefined,
+  };
+}
+
+function namesOf(value: unknown): ObjectNames | undefined {
+  const metadata = isJsonObject(value) ? value["metadata"] : undefined;
+  if (!isJsonObject(metadata)) return undefined;
+  const text = (field: string): string | undefined => {
+    const found = Object.hasOwn(metadata, field) ? metadata[field] : undefined;
+    return typeof found === "string" ? found : undefined;
+  };
+  return {
+    name: text("name"),
+    namespace: text("namespace"),
+    uid: text("uid"),
+    resourceVersion: text("resourceVersion"),
+  };
+}
+
+function recordOf(request: Incoming | undefined, progress: Progress, bodies: Bodies | undefined): AuditRecord {
+  return {
+    auditId: progress.auditId,
+    requestUri: request === undefined ? progress.info.path : (request.url ?? ""),
+    info: progress.info,
+    user: progress.user,
+    impersonatedUser: progress.impersonated,
+    sourceIp: request === undefined ? undefined : (request.socket?.remoteAddress ?? ""),
+    userAgent: request === undefined ? undefined : header(request, "user-agent"),
+    receivedAt: progress.receivedAt,
+    code: progress.code,
+    failure: progress.failure,
+    annotations: annotationsOf(progress, bodies),
+    object: progress.names,
+    requestObject: textOfBody(bodies?.request),
+    responseObject: textOfBody(bodies?.response),
+  };
+}
+
+function textOfBody(body: AuditBody): string | undefined {
+  return typeof body === "object" ? body.text : undefined;
+}
+
+function annotationsOf(
+  { annotations, decision }: Progress,
+  bodies: Bodies | undefined,
+): Readonly<Record<string, string>> {
+  const isTruncated = bodies?.request === "tooLong" || bodies?.response === "tooLong";
+  return {
+    ...(decision === undefined
+      ? {}
+      : {
+          "authorization.k8s.io/decision": decision.verdict === "allow" ? "allow" : "forbid",
+          "authorization.k8s.io/reason": decision.reason,
+          ...(decision.trace === undefined ? {} : { [traceAnnotation]: traceText(decision.trace) }),
+        }),
+    // Last, as the first are kept where all are too many.
+    ...(annotations === undefined ? {} : Object.fromEntries(annotations)),
+    ...(isTruncated ? { [truncatedAnnotation]: "true" } : {}),
+  };
+}

@@ -1,0 +1,209 @@
+import fc from "fast-check";
+import { afterAll, describe, expect, test } from "vitest";
+import { StatusError, badRequest } from "../../apimachinery/status.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
+import { YamlError } from "../../serializer/yaml/yaml-error.ts";
+import { yamlThread } from "../../serializer/yaml/yaml-thread.ts";
+import { auditLine, type AuditRecord } from "./audit.ts";
+import { requestBody, responseBody } from "./audit-body.ts";
+import { metadataPolicy, type AuditLevel } from "./audit-policy.ts";
+import { requestInfo, type RequestInfo } from "../request-info.ts";
+
+const thread = yamlThread({ maxJobMs: 60_000 });
+const yaml = thread.of("a");
+const info = requestInfo("POST", "/api/v1/namespaces/default/secrets", {
+  watch: false,
+  nameSelector: undefined,
+}) as RequestInfo;
+
+afterAll(thread.close);
+
+const record: AuditRecord = {
+  auditId: "id",
+  requestUri: "/api/v1/namespaces/default/secrets",
+  info,
+  user: { username: "jane", groups: [] },
+  impersonatedUser: undefined,
+  sourceIp: "::1",
+  userAgent: undefined,
+  receivedAt: 0,
+  code: 0,
+  failure: undefined,
+  annotations: {},
+  object: undefined,
+  requestObject: undefined,
+  responseObject: undefined,
+};
+
+function eventOf(changes: Partial<AuditRecord>, level: AuditLevel = "Metadata"): Record<string, unknown> {
+  const decision = { level, omitStages: new Set<never>(), omitManagedFields: false };
+  const line = auditLine({ ...record, ...changes }, { stage: "ResponseComplete", decision, now: 0 });
+  expect(line.indexOf("\n")).toBe(line.length - 1);
+  return JSON.parse(line) as Record<string, unknown>;
+}
+
+describe("an audit event", () => {
+  test("is bounded in bytes, whatever characters a client puts into its path, user agent and refusal", () => {
+    const dense = "\u0001".repeat(20_000);
+    const path = `/apis/${encodeURIComponent(dense)}/v1/x`;
+    const asked = requestInfo("GET", path, { watch: false, nameSelector: undefined }) as RequestInfo;
+    const failure = new StatusError("Forbidden", dense, { details: { name: dense } });
+    const reported = eventOf({ requestUri: path, info: asked, userAgent: dense, code: 403, failure });
+    expect(JSON.stringify(reported).length).toBeLessThan(12_000);
+  });
+
+  test("is bounded in bytes, whatever groups, extra values and annotations there are, and says so", () => {
+    const dense = "\u0001".repeat(60_000);
+    const many = Array.from({ length: 30_000 }, (_, at) => `g${at}`);
+    const users: readonly UserInfo[] = [
+      { username: dense, uid: dense, groups: [], extra: {} },
+      { username: "a", groups: many },
+      { username: "a", groups: [dense, "later"] },
+      { username: "a", groups: [], extra: { scopes: many, [dense]: ["x"] } },
+      { username: "a", groups: [], extra: Object.fromEntries(many.map((name) => [name, []])) },
+    ];
+    for (const user of users) {
+      const reported = eventOf({ user, impersonatedUser: user });
+      expect(JSON.stringify(reported).length).toBeLessThan(64_000);
+      expect(reported["annotations"]).toEqual({ "audit.k8s.io/truncated": "true" });
+    }
+    for (const annotations of [{ a: dense }, Object.fromEntries(many.map((name) => [name, "x".repeat(100)]))]) {
+      const reported = eventOf({ annotations });
+      expect(JSON.stringify(reported).length).toBeLessThan(40_000);
+      expect(reported["annotations"]).toHaveProperty(["audit.k8s.io/truncated"], "true");
+    }
+  });
+
+  test("shows the first groups whole, never the beginning of one, which is the name of another", () => {
+    const groups = ["admins-of-nothing", "x".repeat(20_000), "later"];
+    expect(eventOf({ user: { username: "a", groups } })["user"]).toEqual({
+      username: "a",
+      groups: ["admins-of-nothing"],
+    });
+  });
+
+  test("shows a user of two hundred groups as a whole", () => {
+    const groups = Array.from({ length: 200 }, (_, at) => `company:department-${at}:members`);
+    const user = { username: "jane", uid: "1", groups, extra: { "example.com/scopes": ["a", "b"] } };
+    const reported = eventOf({ user, annotations: { a: "b" } });
+    expect([reported["user"], reported["annotations"]]).toEqual([user, { a: "b" }]);
+  });
+
+  test("has no status before there is an answer", () => {
+    expect(eventOf({})).not.toHaveProperty("responseStatus");
+  });
+
+  test("shows what a refusal quotes only where bodies are asked for", () => {
+    const failure = badRequest("the value sesame is wrong");
+    expect(eventOf({ code: 400, failure })["responseStatus"]).toEqual({
+      metadata: {},
+      status: "Failure",
+      reason: "BadRequest",
+      code: 400,
+    });
+    expect(eventOf({ code: 400, failure }, "Request")["responseStatus"]).toMatchObject({ message: failure.message });
+    const other = new StatusError("Forbidden", "no", { details: { kind: "secrets" } });
+    expect(eventOf({ code: 403, failure: other })["responseStatus"]).toMatchObject({
+      message: "no",
+      details: other.details,
+    });
+  });
+
+  test("names the object as its path does, and else as the object does", () => {
+    const object = { name: "s", namespace: "elsewhere", uid: "u", resourceVersion: "7" };
+    expect(eventOf({ object })["objectRef"]).toEqual({
+      resource: "secrets",
+      namespace: "default",
+      name: "s",
+      uid: "u",
+      apiVersion: "v1",
+      resourceVersion: "7",
+    });
+  });
+
+  test("is one line of JSON whatever the client sends", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.jsonValue(), (text, value) => {
+        const event = eventOf({
+          requestUri: text,
+          userAgent: text,
+          user: { username: text, groups: [text] },
+          annotations: Object.fromEntries([[text, text]]),
+          object: { name: text },
+          requestObject: JSON.stringify(value),
+        });
+        expect(event["requestURI"]).toBe(text.slice(0, 2048));
+        expect(event["requestObject"]).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe("bodies", () => {
+  test("that are no JSON, or another kind of thing, are left out and throw nothing", async () => {
+    const seen = { left: 0, taken: 0 };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(
+          fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+          fc.json().map((text) => Buffer.from(`${text}\n`)),
+          fc.string().map((text) => Buffer.from(`{"a":${text}}`)),
+        ),
+        fc.constantFrom(
+          "application/json",
+          "application/yaml",
+          "application/json-patch+json",
+          "application/apply-patch+yaml",
+          "application/vnd.kubernetes.protobuf",
+          "text/plain",
+          undefined,
+        ),
+        async (bytes, contentType) => {
+          const body = await requestBody({ bytes, contentType }, "omit", yaml);
+          seen[typeof body === "object" ? "taken" : "left"] += 1;
+          if (typeof body !== "object") return;
+          expect(body.text).not.toContain("\n");
+          expect(() => void JSON.parse(body.text)).not.toThrow();
+        },
+      ),
+      { numRuns: 200 },
+    );
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(10);
+  });
+
+  test("in YAML that find no place to be read are marked as truncated, and not as absent", async () => {
+    const busy = (): Promise<string> => Promise.reject(new YamlError("busy", "too many wait"));
+    const bytes = Buffer.from(`a: b\n${"# a comment\n".repeat(200)}`);
+    const receivedBody = { bytes, contentType: "application/apply-patch+yaml" };
+    expect(await requestBody(receivedBody, "omit", { parse: busy, stringify: busy })).toBe("tooLong");
+  });
+
+  test("lose managedFields of the object, of items and of rows, and nothing else", () => {
+    const metadata = { name: "a", managedFields: [{}] };
+    const value = {
+      metadata,
+      items: [{ metadata, data: { managedFields: "mine" } }],
+      rows: [{ cells: ["a"], object: { metadata } }],
+    };
+    const reply = { status: 200, contentType: "application/json", body: JSON.stringify(value) };
+    const body = responseBody(reply, "omit");
+    expect(typeof body === "object" && JSON.parse(body.text)).toEqual({
+      metadata: { name: "a" },
+      items: [{ metadata: { name: "a" }, data: { managedFields: "mine" } }],
+      rows: [{ cells: ["a"], object: { metadata: { name: "a" } } }],
+    });
+    expect(responseBody(reply, "keep")).toEqual({ text: reply.body });
+  });
+
+  test("of answers that are no objects are left out", () => {
+    expect(responseBody({ status: 429, contentType: "text/plain; charset=utf-8", body: "no" }, "keep")).toBeUndefined();
+  });
+});
+
+test("without a policy everything is recorded once, when it is done", () => {
+  expect(metadataPolicy(info, undefined)).toMatchObject({
+    level: "Metadata",
+    omitStages: new Set(["RequestReceived"]),
+  });
+});

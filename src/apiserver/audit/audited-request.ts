@@ -1,0 +1,146 @@
+import { impersonationChecks, serviceAccountOf } from "../../authentication/impersonation.ts";
+import type { Attributes } from "../../authorization/authorizer.ts";
+import {
+  anonymousUser,
+  authenticatedGroup,
+  serviceAccountUser,
+  unauthenticatedGroup,
+  type UserInfo,
+} from "../../apimachinery/user.ts";
+import { fieldsAt, isFields, stringAt, valueAt, type Fields } from "../../apis/json-fields.ts";
+import { traceAnnotation } from "./authorization-trace.ts";
+import { splitTarget } from "../http-types.ts";
+import { requestAttributes, requestInfoOf } from "../request-attributes.ts";
+
+/** What an audit event says of a request that was authorized, of any kube-apiserver or hub; level Metadata is enough. */
+export interface AuditedRequest {
+  readonly auditId: string;
+  readonly stage: string;
+  /** What was asked, by whoever counted: the user that was impersonated, where there was one. */
+  readonly attributes: Attributes;
+  /** What the real user must be allowed before that. */
+  readonly impersonation: readonly Attributes[];
+  readonly wasAllowed: boolean;
+  /** The authorizer that allowed or denied it, where a hub told; empty where nobody did, and for other servers. */
+  readonly by: string;
+  /** As the authorizers of then put it; may be empty. */
+  readonly reason: string;
+  /** When it came, as the event writes it. */
+  readonly time: string;
+}
+
+/** Why an event says nothing of that: a stage before the decision, no decision, or no event that can be understood. */
+export type NotAudited = "early" | "undecided" | "unreadable";
+
+const maxTraceCharacters = 1 << 16;
+
+const methodOfVerb: ReadonlyMap<string, string> = new Map([
+  ["create", "POST"],
+  ["update", "PUT"],
+  ["patch", "PATCH"],
+  ["delete", "DELETE"],
+  ["deletecollection", "DELETE"],
+  ["get", "GET"],
+  ["list", "GET"],
+  ["watch", "GET"],
+]);
+
+/** Reads one audit.k8s.io Event, parsed from JSON. Never throws. */
+export function readAuditedRequest(event: unknown): AuditedRequest | NotAudited {
+  if (!isFields(event) || stringAt(event, "kind") !== "Event") return "unreadable";
+  const stage = stringAt(event, "stage");
+  if (!stringAt(event, "apiVersion").startsWith("audit.k8s.io/") || stage === "") return "unreadable";
+  if (stage === "RequestReceived") return "early";
+  const decision = stringAt(event, "annotations", "authorization.k8s.io/decision");
+  // Whoever is not authenticated, may not impersonate or comes too often is refused before anybody is asked.
+  if (decision === "") return "undecided";
+  const requester = userAt(event, "user");
+  const impersonated = userAt(event, "impersonatedUser");
+  const attributes = requester === undefined ? undefined : attributesOf(event, impersonated ?? requester);
+  if (requester === undefined || attributes === undefined) return "unreadable";
+  return {
+    auditId: stringAt(event, "auditID"),
+    stage,
+    attributes,
+    impersonation: impersonated === undefined ? [] : checksFor(requester, impersonated),
+    wasAllowed: decision === "allow",
+    by: deciderOf(stringAt(event, "annotations", traceAnnotation)),
+    reason: stringAt(event, "annotations", "authorization.k8s.io/reason"),
+    time: stringAt(event, "requestReceivedTimestamp"),
+  };
+}
+
+/** The last step of a trace is the one that decided, if any did. */
+function deciderOf(trace: string): string {
+  if (trace === "" || trace.length > maxTraceCharacters) return "";
+  try {
+    const steps = JSON.parse(trace) as unknown;
+    const last: unknown = Array.isArray(steps) ? steps.at(-1) : undefined;
+    return ["allow", "deny"].includes(stringAt(last, "verdict")) ? stringAt(last, "name") : "";
+  } catch {
+    return "";
+  }
+}
+
+function userAt(event: Fields, field: string): UserInfo | undefined {
+  const user = fieldsAt(event, field);
+  const username = stringAt(user, "username");
+  if (username === "") return undefined;
+  const uid = stringAt(user, "uid");
+  const extra = Object.entries(fieldsAt(user, "extra")).map(([key, values]) => [key, textsOf(values)] as const);
+  return {
+    username,
+    groups: textsOf(valueAt(user, "groups")),
+    ...(uid === "" ? {} : { uid }),
+    ...(extra.length === 0 ? {} : { extra: Object.fromEntries(extra) }),
+  };
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+/**
+ * The path says what was asked; `objectRef` may hold more than was known when it was decided, such as the name of what was created,
+ * and stands in only where the path is of a form that is not known here.
+ */
+function attributesOf(event: Fields, user: UserInfo): Attributes | undefined {
+  const verb = stringAt(event, "verb");
+  const { path, query } = splitTarget(stringAt(event, "requestURI"));
+  const info = requestInfoOf(methodOfVerb.get(verb) ?? verb.toUpperCase(), path, query);
+  if (info === undefined || verb === "" || path === "") return undefined;
+  const ref = valueAt(event, "objectRef");
+  if (!isFields(ref)) return info.isResource ? undefined : { ...requestAttributes(info, user, query), verb };
+  const [resource, subresource] = [stringAt(ref, "resource"), stringAt(ref, "subresource")];
+  if (info.isResource && info.resource === resource && info.subresource === subresource) {
+    return { ...requestAttributes(info, user, query), verb };
+  }
+  return {
+    user,
+    verb,
+    group: stringAt(ref, "apiGroup"),
+    version: stringAt(ref, "apiVersion"),
+    resource,
+    subresource,
+    namespace: stringAt(ref, "namespace"),
+    name: verb === "create" && subresource === "" ? "" : stringAt(ref, "name"),
+    path: undefined,
+  };
+}
+
+/** As the headers must have been: groups that everybody has are not asked for. */
+function checksFor(requester: UserInfo, impersonated: UserInfo): readonly Attributes[] {
+  const { username, groups, uid, extra = {} } = impersonated;
+  const serviceAccount = serviceAccountOf(username);
+  const fixed =
+    serviceAccount === undefined
+      ? [username === anonymousUser ? unauthenticatedGroup : authenticatedGroup]
+      : serviceAccountUser(serviceAccount.namespace, serviceAccount.name).groups;
+  return impersonationChecks(requester, {
+    username,
+    serviceAccount,
+    groups: groups.filter((group) => !fixed.includes(group)),
+    uid,
+    extra: new Map(Object.entries(extra)),
+  });
+}

@@ -1,0 +1,164 @@
+import { DecodeError } from "../../apimachinery/decode-error.ts";
+import { invalidObject, required } from "../../apimachinery/field-error.ts";
+import { isJsonObject, type JsonObject } from "../../apimachinery/json-value.ts";
+import { appliedProblem } from "../../apimachinery/managed-fields/check-applied.ts";
+import { apiVersionOf, type ApiObject } from "../../apimachinery/object.ts";
+import { StatusError, badRequest, conflict } from "../../apimachinery/status.ts";
+import { finish, type Steps } from "../../apimachinery/steps.ts";
+import type { YamlDuplicate } from "../../serializer/yaml/bounded-yaml.ts";
+import { YamlError } from "../../serializer/yaml/yaml-error.ts";
+import type { YamlWork } from "../../serializer/yaml/yaml-thread.ts";
+import { appliedTo, type Write } from "../../registry/managed-fields.ts";
+import type { Resource, ShownAs } from "../../apis/resource.ts";
+import { decodeTyped } from "../../registry/decode.ts";
+import { textOf, typeText } from "./decode-body.ts";
+import { flag, type Query } from "../http-types.ts";
+import type { FieldValidation } from "../query-options.ts";
+import { shapedConfig } from "./subresource-view.ts";
+import { finishInTurns, type Turn } from "../../registry/large-work.ts";
+import { yamlErrors, yamlLines } from "./strict-decoding.ts";
+import { parseYamlBody } from "./yaml-body.ts";
+
+/** The media type of server-side apply; JSON is YAML. */
+export const applyType = "application/apply-patch+yaml";
+
+/** What an apply needs to know besides its body. */
+export interface ApplyOptions {
+  readonly write: Write;
+  /** The name in the path. */
+  readonly name: string;
+  /** The shape of the subresource, where it has one of its own. */
+  readonly shownAs: ShownAs | undefined;
+  readonly query: Query;
+  readonly fieldValidation: FieldValidation;
+  readonly warn: (text: string) => void;
+  /** JSON values that the configuration may hold. */
+  readonly maxValues: number;
+  /** Reads what is YAML. */
+  readonly yaml: YamlWork;
+}
+
+/** What an apply makes of the stored object, or of none; `turn` is given where that is much work. */
+type Applier = (stored: ApiObject | undefined, turn: Turn | undefined) => ApiObject | Promise<ApiObject>;
+
+/**
+ * Reads the configuration of a server-side apply, and then makes the object from the stored one, or from none.
+ * @throws StatusError Invalid without a fieldManager, BadRequest for what is not an object of this kind; the functions throw Conflict.
+ */
+export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | undefined) => Promise<Applier> {
+  const { query, write, name, shownAs } = options;
+  const { resource } = write;
+  const kind = shownAs?.kind ?? resource;
+  if ((query.get("fieldManager") ?? "") === "") {
+    const missing = required("fieldManager", "is required for apply patch");
+    throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [missing]);
+  }
+  const force = flag(query, "force");
+  return async (bytes, large) => {
+    if (large !== undefined) await large();
+    const { config, duplicates } = await readConfig(textOf(bytes), options);
+    checkKind(config, kind);
+    const steps = function* (stored: ApiObject | undefined): Steps<ApiObject> {
+      yield* checkFields(config, kind);
+      yield;
+      if (stored === undefined) checkCreation(config, resource, name);
+      const behind = {
+        kind: resource.kind,
+        apiVersion: apiVersionOf(resource.group, resource.version),
+        metadata: { name },
+      };
+      const whole = shapedConfig(shownAs, config, behind);
+      const object = yield* appliedTo(write, stored, { config: whole, force });
+      complain(options, duplicates);
+      yield;
+      return decodedObject(object, resource);
+    };
+    return (stored, turn) => {
+      return turn === undefined ? finish(steps(stored)) : finishInTurns(turn, steps(stored));
+    };
+  };
+}
+
+interface Config {
+  readonly config: JsonObject;
+  readonly duplicates: readonly YamlDuplicate[];
+}
+
+async function readConfig(text: string, { yaml, maxValues }: ApplyOptions): Promise<Config> {
+  try {
+    const { value, duplicates } = await parseYamlBody(yaml, text, { maxValues });
+    if (isJsonObject(value)) return { config: value, duplicates };
+  } catch (error) {
+    if (!(error instanceof YamlError)) throw error;
+    throw badRequest(`error decoding YAML: ${error.message}`);
+  }
+  throw badRequest("error decoding YAML: the body is not one YAML mapping");
+}
+
+/** What strict decoding says, after the apply, as in Kubernetes. @throws StatusError BadRequest under Strict */
+function complain({ fieldValidation, warn }: ApplyOptions, duplicates: readonly YamlDuplicate[]): void {
+  if (duplicates.length === 0) return;
+  if (fieldValidation === "Warn") yamlLines(duplicates).forEach(warn);
+  if (fieldValidation === "Strict") {
+    throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${yamlErrors(duplicates)}`);
+  }
+}
+
+/** @throws StatusError BadRequest for another kind than that of the path, and for owners, which only the server names. */
+function checkKind(config: JsonObject, resource: Resource): void {
+  const [apiVersion, kind] = [typeText(config, "apiVersion"), typeText(config, "kind")];
+  if (apiVersion !== apiVersionOf(resource.group, resource.version) || kind !== resource.kind) {
+    const [group, version] = apiVersion.includes("/") ? apiVersion.split("/", 2) : ["", apiVersion];
+    throw badRequest(`invalid object type: ${group}/${version}, Kind=${kind}`);
+  }
+  const owners = metadataOf(config)["managedFields"];
+  if (owners !== undefined && owners !== null) throw badRequest("metadata.managedFields must be nil");
+}
+
+/** @throws StatusError without a reason, as Kubernetes answers what the schema does not know. */
+function* checkFields(config: JsonObject, resource: Resource): Steps<void> {
+  const problem = yield* appliedProblem(resource.schema, config);
+  if (problem !== undefined) throw failed("failed to create typed patch object", { config, resource, problem });
+}
+
+function checkCreation(config: JsonObject, resource: Resource, name: string): void {
+  const { name: given, uid } = metadataOf(config);
+  if (typeof uid === "string" && uid !== "") {
+    const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+    throw conflict(resource, name, why);
+  }
+  if (given === undefined || given === null || given === "") {
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  }
+}
+
+function decodedObject(object: JsonObject, resource: Resource): ApiObject {
+  try {
+    return decodeTyped(object, resource).object;
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw failed("failed to convert new object", { config: object, resource, problem: error.message });
+  }
+}
+
+interface Failure {
+  readonly config: JsonObject;
+  readonly resource: Resource;
+  readonly problem: string;
+}
+
+function failed(what: string, { config, resource, problem }: Failure): StatusError {
+  const { name, namespace } = metadataOf(config);
+  const { group, version, kind } = resource;
+  const place = `${text(namespace)}/${text(name)}; ${group}/${version}, Kind=${kind}`;
+  return new StatusError("", `${what} (${place}): ${problem}`);
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function metadataOf(object: JsonObject): JsonObject {
+  const metadata = object["metadata"];
+  return isJsonObject(metadata) ? metadata : {};
+}

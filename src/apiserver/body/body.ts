@@ -1,0 +1,163 @@
+import { StatusError } from "../../apimachinery/status.ts";
+import { isBrokenOff } from "../connections/disconnect.ts";
+import type { Incoming } from "../http-types.ts";
+
+/** The largest body that any request may have, in bytes. Source: apiserver's MaxRequestBodyBytes. */
+export const maxBodyBytes: number = 3 * 1024 * 1024;
+
+/** How much of a refused body is still taken, and for how long, so that its sender gets to see the answer. */
+const lingerBytes = 16 * 1024 * 1024;
+const lingerMs = 5_000;
+/** How long the rest of a large body may take once it has a place, in milliseconds; those behind it wait for 15 seconds. */
+const admittedMs = 10_000;
+
+/** What a body may take. */
+export interface BodyLimits {
+  readonly timeoutMs: number;
+  /** Default 3145728 (3 MiB). */
+  readonly maxBytes?: number;
+  /** Awaited once, before more than so many bytes are read. What it rejects with ends the reading. */
+  readonly large?: { readonly fromBytes: number; readonly admitted: () => Promise<void> };
+}
+
+/** Reads a whole body. @throws StatusError RequestEntityTooLarge, Timeout, or BadRequest when the client breaks off or sends it in crumbs. */
+export function readBody(request: Incoming, limits: BodyLimits): Promise<Buffer> {
+  const { maxBytes = maxBodyBytes, large } = limits;
+  return new Promise((resolve, reject) => {
+    const body = growingBuffer();
+    const count = chunkCount();
+    let timer = setTimeout(() => fail(tooSlow()), limits.timeoutMs).unref();
+    const stop = (): void => {
+      clearTimeout(timer);
+      request.off("data", onData).off("end", onEnd).off("error", onError).off("aborted", onError).off("close", onError);
+    };
+    const fail = (error: unknown): void => {
+      stop();
+      discardBody(request);
+      reject(error);
+    };
+    const onData = (chunk: Buffer): void => {
+      if (body.size() + chunk.length > maxBytes) return fail(tooLarge(maxBytes));
+      if (!count.take(chunk)) return fail(inCrumbs());
+      body.add(chunk);
+      if (large !== undefined && body.size() > large.fromBytes && !isAdmitted) awaitAdmission(large.admitted);
+    };
+    let isAdmitted = false;
+    const awaitAdmission = (admitted: () => Promise<void>): void => {
+      isAdmitted = true;
+      request.pause();
+      const goOn = (): void => {
+        // Others wait for the place that this body has now.
+        clearTimeout(timer);
+        timer = setTimeout(() => fail(tooSlow()), admittedMs).unref();
+        request.resume();
+      };
+      admitted().then(goOn, fail);
+    };
+    const onEnd = (): void => {
+      if ("stream" in request && request.stream.aborted) return onError();
+      stop();
+      resolve(body.bytes());
+    };
+    const onError = (): void => fail(new StatusError("BadRequest", "the request body ended early"));
+    // Who has gone by now will not be heard of again.
+    if (isBrokenOff(request)) {
+      onError();
+      return;
+    }
+    if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
+      fail(tooLarge(maxBytes));
+      return;
+    }
+    request.on("data", onData).on("end", onEnd).on("error", onError).on("aborted", onError).on("close", onError);
+  });
+}
+
+/** Whether a request brings a body, or says so. */
+export function bringsBody(request: Incoming): boolean {
+  if ("stream" in request) return !request.stream.endAfterHeaders;
+  const { "transfer-encoding": encoding, "content-length": length = "0" } = request.headers;
+  return encoding !== undefined || length !== "0";
+}
+
+function tooSlow(): StatusError {
+  return new StatusError("Timeout", "Timeout: request body was not received in time");
+}
+
+function inCrumbs(): StatusError {
+  return new StatusError("BadRequest", "the request body comes in too many small chunks; send larger ones");
+}
+
+interface GrowingBuffer {
+  readonly size: () => number;
+  readonly add: (chunk: Buffer) => void;
+  readonly bytes: () => Buffer;
+}
+
+/** One buffer for all chunks, however small they are: kept one by one, each would take a hundred bytes besides its own. */
+function growingBuffer(): GrowingBuffer {
+  let bytes: Buffer | undefined;
+  let size = 0;
+  return {
+    size: () => size,
+    add: (chunk) => {
+      if (bytes === undefined) bytes = chunk;
+      else {
+        if (size + chunk.length > bytes.length) {
+          const larger = Buffer.allocUnsafe(Math.max(2 * bytes.length, size + chunk.length));
+          bytes.copy(larger, 0, 0, size);
+          bytes = larger;
+        }
+        chunk.copy(bytes, size);
+      }
+      size += chunk.length;
+    },
+    bytes: () => bytes?.subarray(0, size) ?? Buffer.alloc(0),
+  };
+}
+
+/** So many chunks are free, and after them each must bring so many bytes on average: each costs about ten microseconds, whatever it holds. */
+const freeChunks = 500;
+const bytesPerChunk = 256;
+
+/** Counts chunks; `take` is false once there are too many for what they hold. */
+function chunkCount(): { readonly take: (chunk: Buffer) => boolean } {
+  let chunks = 0;
+  let size = 0;
+  return {
+    take: (chunk) => {
+      chunks += 1;
+      size += chunk.length;
+      return chunks <= freeChunks + size / bytesPerChunk;
+    },
+  };
+}
+
+function tooLarge(maxBytes: number): StatusError {
+  return new StatusError("RequestEntityTooLarge", `Request entity too large: limit is ${maxBytes}`);
+}
+
+/**
+ * Takes the rest of a body that is not read, so that its sender gets to see the answer. A sender that does not come to an end, in time, in
+ * bytes or in chunks, loses the connection.
+ */
+export function discardBody(request: Incoming): void {
+  request.once("error", () => undefined);
+  if (isBrokenOff(request)) return;
+  let left = lingerBytes;
+  const count = chunkCount();
+  const cut = (): void => cutConnection(request);
+  const timer = setTimeout(cut, lingerMs).unref();
+  request.on("data", (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0 || !count.take(chunk)) cut();
+  });
+  request.resume();
+  for (const end of ["end", "close"] as const) request.once(end, () => clearTimeout(timer));
+}
+
+/** The whole connection: what has arrived on it already would be taken apart piece by piece otherwise. */
+function cutConnection(request: Incoming): void {
+  if ("stream" in request) request.stream.session?.destroy();
+  request.destroy();
+}

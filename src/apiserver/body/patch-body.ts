@@ -1,0 +1,193 @@
+import { applyJsonPatch } from "../../apimachinery/json-patch.ts";
+import { DecodeError } from "../../apimachinery/decode-error.ts";
+import { applyMergePatch } from "../../apimachinery/merge-patch.ts";
+import { applyStrategicMergePatch } from "../../apimachinery/strategic-merge-patch.ts";
+import { isJsonObject, type JsonObject } from "../../apimachinery/json-value.ts";
+import { invalid, invalidObject } from "../../apimachinery/field-error.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { PatchError } from "../../apimachinery/patch-error.ts";
+import { StatusError, badRequest } from "../../apimachinery/status.ts";
+import { finish, type Steps } from "../../apimachinery/steps.ts";
+import { finishInTurns, type Turn } from "../../registry/large-work.ts";
+import type { Resource } from "../../apis/resource.ts";
+import { applyType } from "./apply-body.ts";
+import { decodeTyped, type DecodedObject } from "../../registry/decode.ts";
+import { checkType, jsonOf, jsonTypeOf, mediaType, textOf } from "./decode-body.ts";
+import type { Query } from "../http-types.ts";
+import type { FieldValidation } from "../query-options.ts";
+import { faultsOfJson, unknownFields } from "./strict-decoding.ts";
+
+export interface PatchOptions {
+  readonly contentType: string | undefined;
+  /** What is patched: the object, or what its subresource shows. */
+  readonly resource: Resource;
+  /** Whether strategic merge is among the types; objects of custom kinds have no merge rules, nor have their subresources. */
+  readonly strategic: boolean;
+  readonly query: Query;
+  readonly fieldValidation: FieldValidation;
+  readonly warn: (text: string) => void;
+  /** JSON values that the patch may hold. */
+  readonly maxValues: number;
+}
+
+/** What a patch makes of the stored object; `turn` is given where that is much work. */
+type Patcher = (stored: ApiObject, turn: Turn | undefined) => ApiObject | Promise<ApiObject>;
+
+type Apply = (resource: Resource, stored: ApiObject, patch: unknown) => unknown;
+
+const jsonPatch = "application/json-patch+json";
+const strategicMerge = "application/strategic-merge-patch+json";
+
+/** The patch types served, by media type. */
+const patchTypes: Readonly<Record<string, Apply>> = {
+  [jsonPatch]: (_resource, stored, patch) => applyJsonPatch(stored, patch),
+  "application/merge-patch+json": (_resource, stored, patch) => applyMergePatch(stored, mergeOf(patch)),
+  [strategicMerge]: (resource, stored, patch) =>
+    applyStrategicMergePatch(resource.schema, stored, objectPatch(patch ?? {})),
+};
+
+/**
+ * From a patch's media type to a function that reads the patch and then makes the desired object from the stored one.
+ * @throws StatusError UnsupportedMediaType at once; the functions throw BadRequest, Invalid, RequestEntityTooLarge.
+ */
+export function patcherOf(options: PatchOptions): (bytes: Buffer, turn: Turn | undefined) => Promise<Patcher> {
+  const { resource, query } = options;
+  const type = mediaType(options.contentType);
+  const known = Object.keys(patchTypes).filter((one) => options.strategic || one !== strategicMerge);
+  const apply = known.includes(type) ? patchTypes[type] : undefined;
+  if (apply === undefined) {
+    const types = [...known, applyType].join(", ");
+    throw new StatusError(
+      "UnsupportedMediaType",
+      `the body of the request was in an unknown format - accepted media types include: ${types}`,
+    );
+  }
+  if (query.has("force")) {
+    const error = {
+      path: "force",
+      type: "FieldValueForbidden",
+      message: "Forbidden: may not be specified for non-apply patch",
+    } as const;
+    throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [error]);
+  }
+  return async (bytes, large) => {
+    if (large !== undefined) await large();
+    const text = textOf(bytes);
+    const patch = parsePatch(type, text, options.maxValues);
+    if (large !== undefined) await large();
+    const ofPatch = options.fieldValidation === "Ignore" ? [] : patchFaults(type, text, patch);
+    const steps = function* (stored: ApiObject): Steps<ApiObject> {
+      const patched = attempt(type, () => apply(resource, stored, patch));
+      if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
+      yield;
+      // A strategic merge is of the kind that the path names, whatever it says.
+      if (type !== strategicMerge) attemptType(patched, resource, text);
+      const { object, unknown } = decoded(patched, options, text);
+      checkUid(resource, stored, object);
+      complain(options, text, [...ofPatch, ...unknownFields(unknown)]);
+      return object;
+    };
+    return (stored, turn) => {
+      return turn === undefined ? finish(steps(stored)) : finishInTurns(turn, steps(stored));
+    };
+  };
+}
+
+/** The members of an operation. Source: apiserver pkg/endpoints/handlers jsonPatchOp. */
+const operationMembers: ReadonlySet<string> = new Set(["op", "path", "from", "value"]);
+
+/** What strict decoding says of the patch itself. */
+function patchFaults(type: string, text: string, patch: unknown): readonly string[] {
+  if (type !== jsonPatch) return faultsOfJson(text).errors([]);
+  const operations: readonly unknown[] = Array.isArray(patch) ? patch : [];
+  const unknown = operations.flatMap((operation, at) =>
+    isJsonObject(operation)
+      ? Object.keys(operation).flatMap((member) => (operationMembers.has(member) ? [] : [`[${at}].${member}`]))
+      : [],
+  );
+  return faultsOfJson(text)
+    .errors(unknown)
+    .map((fault) => `json patch ${fault}`);
+}
+
+function parsePatch(type: string, text: string, maxValues: number): unknown {
+  try {
+    return jsonOf(text, maxValues);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw malformed(type, error.message);
+    throw error;
+  }
+}
+
+/** Kubernetes says of all but strategic merges that it was decoding. */
+function malformed(type: string, why: string): StatusError {
+  return badRequest(type === strategicMerge ? why : `error decoding patch: ${why}`);
+}
+
+function objectPatch(patch: unknown): object {
+  if (isJsonObject(patch)) return patch;
+  const found = jsonTypeOf(patch);
+  throw new PatchError("malformed", `json: cannot unmarshal ${found} into Go value of type map[string]interface {}`);
+}
+
+function mergeOf(patch: unknown): object {
+  if (patch === null) throw badRequest("Invalid JSON Patch");
+  return objectPatch(patch);
+}
+
+function attempt(type: string, apply: () => unknown): unknown {
+  try {
+    return apply();
+  } catch (error) {
+    if (!(error instanceof PatchError)) throw error;
+    if (error.code === "tooLarge") throw new StatusError("RequestEntityTooLarge", error.message);
+    if (error.code === "malformed") throw malformed(type, error.message);
+    // Why is not told: kubectl prints causes without a field in a way that nobody can read.
+    const message = "the server rejected our request due to an error in our request";
+    throw new StatusError("Invalid", message, { details: {} });
+  }
+}
+
+/** The patched object; one of wrong types is the patch's fault. */
+function decoded(patched: JsonObject, { resource }: PatchOptions, patch: string): DecodedObject {
+  try {
+    return decodeTyped(patched, resource);
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw badPatch(patch, error.message);
+  }
+}
+
+function complain(options: PatchOptions, patch: string, complaints: readonly string[]): void {
+  const { fieldValidation, warn } = options;
+  if (complaints.length === 0) return;
+  if (fieldValidation === "Warn") complaints.forEach(warn);
+  if (fieldValidation === "Strict") {
+    throw badPatch(patch, `strict decoding error: ${complaints.join(", ")}`);
+  }
+}
+
+const maxShownCharacters = 256;
+
+/** Another kind or apiVersion is the patch's fault as well. @throws StatusError Invalid. */
+function attemptType(patched: JsonObject, resource: Resource, patch: string): void {
+  try {
+    checkType(patched, resource);
+  } catch (error) {
+    if (error instanceof StatusError) throw badPatch(patch, error.message);
+    throw error;
+  }
+}
+
+/** A patch has no precondition; a new uid in it is a change like any other. @throws StatusError Invalid. */
+function checkUid(resource: Resource, stored: ApiObject, { metadata }: ApiObject): void {
+  const { uid = "", name = "" } = metadata;
+  if (uid === "" || uid === stored.metadata.uid) return;
+  throw invalidObject(resource, name, [invalid("metadata.uid", uid, "field is immutable")]);
+}
+
+/** Kubernetes names no kind here. */
+function badPatch(patch: string, why: string): StatusError {
+  const shown = patch.length > maxShownCharacters ? `${patch.slice(0, maxShownCharacters)}…` : patch;
+  return invalidObject({ group: "", kind: "" }, "", [invalid("patch", shown, why)]);
+}

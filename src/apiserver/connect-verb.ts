@@ -1,0 +1,127 @@
+import type { ApiObject } from "../apimachinery/object.ts";
+import { badRequest, forbidden, type StatusError } from "../apimachinery/status.ts";
+import { stringAt } from "../apis/json-fields.ts";
+import { objectOf } from "../registry/entry.ts";
+import { nodes } from "../apis/node.ts";
+import type { ConnectedSubresource } from "../apis/resource.ts";
+import { connectionLife } from "./connections/connection-life.ts";
+import type { Reply } from "./http-types.ts";
+import type { KubeletAnswer, KubeletRequest } from "./kubelet/kubelet.ts";
+import { connectOptions, logOptions, logPath, proxiedPath, streamPath } from "./kubelet/kubelet-location.ts";
+import { requestHeaders, upgradeHeaders } from "./kubelet/kubelet-headers.ts";
+import { relayAnswer, relayLog, relayUpgrade } from "./kubelet/kubelet-relay.ts";
+import { isFromElsewhere } from "./request-origin.ts";
+import { contextOf, namespaceOf, type Call } from "./resource-call.ts";
+import { upgradeType } from "./upgrade.ts";
+
+/** Milliseconds in which a kubelet must have begun its answer. Source: apiserver's request timeout, for requests that are not long-running. */
+const answerMs = 60_000;
+
+/** Serves a subresource that the kubelet of a Pod or Node answers. Source: kubernetes pkg/registry/core/pod/rest, pkg/registry/core/node/rest */
+export function connect(call: Call, part: ConnectedSubresource): Promise<Reply | "streamed"> {
+  if (part.connects === "log") return log(call);
+  if (isFromElsewhere(call.request, call.requester)) throw forbiddenOrigin(call);
+  return part.connects === "proxy" ? proxy(call, part) : stream(call, part.connects, part);
+}
+
+function forbiddenOrigin({ resource, info }: Call): StatusError {
+  const next =
+    "a page of another origin sent this request with the client certificate of the browser; use a bearer token";
+  return forbidden(resource, info.name, next);
+}
+
+async function log(call: Call): Promise<Reply | "streamed"> {
+  const { info, query } = call;
+  const asked = logOptions(query, info.name);
+  const entry = await call.options.registry.get(call.resource, { namespace: namespaceOf(call), name: info.name });
+  const pod = objectOf(entry);
+  const path = logPath(pod, asked);
+  const node = stringAt(pod, "spec", "nodeName");
+  // A Pod that no Node has yet has written nothing.
+  if (node === "") return { status: 200, contentType: "text/plain", body: "" };
+  const { skipsVerification, follow } = asked;
+  const request = { method: "GET", path, headers: {}, isUpgrade: false, skipsVerification };
+  return ask(call, node, { ...request, answerMs: follow ? Infinity : answerMs }, async (answer, signal) => {
+    await relayLog(call, answer, signal);
+  });
+}
+
+async function stream(
+  call: Call,
+  connects: "attach" | "exec" | "portforward",
+  part: ConnectedSubresource,
+): Promise<Reply | "streamed"> {
+  const { info, query, upgrade } = call;
+  // Of a WebSocket, which asks with GET, kube-apiserver 1.36 requires the right of the POST as well.
+  if (info.verb !== "create") await call.alsoMay("create");
+  const object = connectOptions(query, { connects, kind: part.options?.kind ?? "", path: "" });
+  const { parent: pod, options } = await admitted(call, object);
+  const path = streamPath(connects, pod, options);
+  const node = stringAt(pod, "spec", "nodeName");
+  if (node === "") throw badRequest(`pod ${info.name} does not have a host assigned`);
+  if (upgrade === undefined || upgradeType(call.request) === undefined) throw badRequest("Upgrade request required");
+  const request = { method: call.request.method ?? "POST", path, headers: upgradeHeaders(call.request) };
+  const terms = { isUpgrade: true, skipsVerification: false, answerMs };
+  return ask(call, node, { ...request, ...terms }, async (answer, signal) => {
+    if (answer.kind === "upgraded") await relayUpgrade(call, { upgrade, answer, signal });
+    else await relayAnswer(call, answer, signal);
+  });
+}
+
+async function proxy(call: Call, part: ConnectedSubresource): Promise<Reply | "streamed"> {
+  const { info, request, upgrade } = call;
+  const proxied = proxiedPath(request.url ?? "");
+  if (proxied === undefined) throw badRequest("the path behind /proxy must be written without . and .. segments");
+  const isUpgrade = upgrade !== undefined && upgradeType(request) !== undefined;
+  // The kubelet runs commands for a WebSocket, which asks with GET.
+  if (isUpgrade && info.verb !== "create") await call.alsoMay("create");
+  const path = proxied.path.slice(1);
+  await admitted(call, connectOptions(call.query, { connects: "proxy", kind: part.options?.kind ?? "", path }));
+  const body = info.verb === "create" && !isUpgrade ? await call.body() : undefined;
+  const wanted: Unsent = {
+    method: request.method ?? "GET",
+    path: `${proxied.path}${proxied.query}`,
+    headers: isUpgrade ? upgradeHeaders(request) : requestHeaders(request),
+    body,
+    isUpgrade,
+    skipsVerification: false,
+    answerMs,
+  };
+  return ask(call, info.name, wanted, async (answer, signal) => {
+    if (answer.kind === "upgraded" && upgrade !== undefined) await relayUpgrade(call, { upgrade, answer, signal });
+    else await relayAnswer(call, answer, signal);
+  });
+}
+
+/** The object as admission lets it be connected to. */
+function admitted(call: Call, object: ApiObject): Promise<{ readonly parent: ApiObject; readonly options: ApiObject }> {
+  const { info, resource, options } = call;
+  const { namespace, name, subresource } = { ...info, namespace: namespaceOf(call) };
+  const context = contextOf(call, { dryRun: false, fieldManager: "" });
+  return options.registry.connect(resource, { namespace, name, subresource, object, context });
+}
+
+type Unsent = Omit<KubeletRequest, "node" | "signal">;
+
+/** Asks the kubelet of a Node; the connection ends with the credential, the account, the client and the hub. */
+async function ask(
+  call: Call,
+  nodeName: string,
+  request: Unsent,
+  relay: (answer: KubeletAnswer, signal: AbortSignal) => Promise<void>,
+): Promise<"streamed"> {
+  const { registry, kubelet } = call.options;
+  const node = objectOf(await registry.get(nodes, { name: nodeName }));
+  call.annotate("pratique.dev/kubelet", nodeName);
+  const leave = kubelet.limit(call.flow);
+  // Others need not wait while the kubelet thinks.
+  call.releaseSeat();
+  const life = connectionLife(call);
+  try {
+    await relay(await kubelet.ask({ ...request, node, signal: life.signal }), life.signal);
+    return "streamed";
+  } finally {
+    life.end();
+    leave();
+  }
+}

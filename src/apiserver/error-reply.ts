@@ -1,0 +1,76 @@
+import {
+  StatusError,
+  internalError,
+  type Status,
+  type StatusCause,
+  type StatusDetails,
+} from "../apimachinery/status.ts";
+import type { Reply } from "./http-types.ts";
+
+/** The Status for whatever a handler threw: a StatusError as it is, anything else as an InternalError that tells nothing but the request. */
+export function statusOf(error: unknown, requestId: string): Status {
+  if (error instanceof StatusError) return error.toStatus();
+  return internalError(`the hub's log has the cause under request ${requestId}`).toStatus();
+}
+
+/** A Status as a reply; `Retry-After` follows from its details. */
+export function statusReply(status: Status): Reply {
+  const retryAfter = status.details?.retryAfterSeconds;
+  return {
+    status: status.code ?? 200,
+    contentType: "application/json",
+    body: JSON.stringify(bounded(status)),
+    headers: {
+      ...(retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }),
+      ...(status.code === 403 ? { "x-content-type-options": "nosniff" } : {}),
+    },
+  };
+}
+
+/** What a reply may quote of a request, in characters, so that refusing costs less than asking. */
+const maxCharacters = { message: 16_384, cause: 2_048, name: 1_024 } as const;
+const maxCauses = 64;
+/** All causes together, in characters of their messages and fields. */
+const allCauses = 32_768;
+
+function bounded(status: Status): Status {
+  const { message, details } = status;
+  return {
+    ...status,
+    ...(message === undefined ? {} : { message: cut(message, maxCharacters.message) }),
+    ...(details === undefined ? {} : { details: boundedDetails(details) }),
+  };
+}
+
+function boundedDetails(details: StatusDetails): StatusDetails {
+  const { name, causes } = details;
+  return {
+    ...details,
+    ...(name === undefined ? {} : { name: cut(name, maxCharacters.name) }),
+    ...(causes === undefined ? {} : { causes: boundedCauses(causes) }),
+  };
+}
+
+/** The first causes, as many as there is room for; at least one. */
+function boundedCauses(causes: readonly StatusCause[]): readonly StatusCause[] {
+  const shown = causes.slice(0, maxCauses).map(boundedCause);
+  let left = allCauses;
+  const fitting = shown.findIndex(({ message, field = "" }, index) => {
+    left -= message.length + field.length;
+    return left < 0 && index > 0;
+  });
+  return fitting < 0 ? shown : shown.slice(0, fitting);
+}
+
+function boundedCause(cause: StatusCause): StatusCause {
+  const { message, field } = cause;
+  return {
+    ...cause,
+    message: cut(message, maxCharacters.cause),
+    ...(field === undefined ? {} : { field: cut(field, maxCharacters.name) }),
+  };
+}
+
+function cut(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max)}…` : text;
+}

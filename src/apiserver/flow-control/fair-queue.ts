@@ -1,0 +1,197 @@
+import type { Clock } from "../../apimachinery/clock.ts";
+
+/** How many may be served at once and how many may wait; each counts for all flows, and for one of them. */
+export interface FairQueueLimits {
+  readonly places: number;
+  readonly placesOfOne: number;
+  readonly waiting: number;
+  readonly waitingOfOne: number;
+  /** The longest wait, in milliseconds. */
+  readonly waitMs: number;
+}
+
+/** Seats that several queues share; each queue asks for its own. */
+export interface SeatPool {
+  /** Whether this queue may have one more. */
+  readonly isFree: () => boolean;
+  readonly take: () => void;
+  /** Gives one back, and offers it to those who wait, in this queue and in others. */
+  readonly leave: () => void;
+}
+
+/** Why nobody was let in, in the words of Kubernetes' metrics. */
+export type Refusal = "queue-full" | "time-out" | "cancelled";
+
+/** A place that is taken; only good for giving it back. */
+export interface TakenSeat {
+  readonly flow: string;
+}
+
+/** Places that flows share: while some wait, each flow in turn is given the next one, however many of its own wait. */
+export interface FairQueue {
+  /** Takes a place without waiting; undefined when there is none, or when others of this flow wait already. */
+  readonly take: (flow: string) => TakenSeat | undefined;
+  /** Waits for a place. `whenGone` is given what to call when nobody wants it any more. */
+  readonly wait: (flow: string, whenGone: (gone: () => void) => void) => Promise<TakenSeat | Refusal>;
+  readonly leave: (place: TakenSeat) => void;
+  /** Gives free places to those who wait; for places that come free elsewhere. */
+  readonly offer: () => void;
+  readonly taken: () => number;
+  readonly waiting: () => number;
+}
+
+interface Flow extends TakenSeat {
+  taken: number;
+  /** In the order of arrival; made with the first that waits. */
+  queue: Set<Waiter> | undefined;
+}
+
+interface Waiter {
+  readonly flow: Flow;
+  readonly deadline: number;
+  readonly settle: (result: TakenSeat | Refusal) => void;
+}
+
+/** So many flows are remembered without need, as most will come again. */
+const maxIdle = 1024;
+
+/**
+ * Makes a queue with all places free. What it knows of a flow it forgets with the flow's last request, beyond 1024 of them. The limits
+ * but the places are read again for each request. With a pool it has the seats that the pool gives it, in place of `limits.places`.
+ */
+export function fairQueue(limits: FairQueueLimits, clock: Clock, pool?: SeatPool): FairQueue {
+  const flows = new Map<string, Flow>();
+  /** The flows that could use a place at once, the one whose turn it is first. */
+  const ring = new Set<Flow>();
+  const waiters = new Set<Waiter>();
+  let taken = 0;
+  const seats = pool ?? ownSeats(limits, () => dispatch());
+  const takeFor = (flow: Flow): void => {
+    taken += 1;
+    flow.taken += 1;
+    seats.take();
+  };
+
+  const remove = (waiter: Waiter): void => {
+    const { flow } = waiter;
+    waiters.delete(waiter);
+    flow.queue?.delete(waiter);
+    if (!isWaiting(flow)) ring.delete(flow);
+    forget(flow);
+  };
+
+  const forget = (flow: Flow): void => {
+    if (flows.size > maxIdle && flow.taken === 0 && !isWaiting(flow)) flows.delete(flow.flow);
+  };
+
+  const dispatch = (): void => {
+    for (const flow of ring) {
+      if (!seats.isFree()) return;
+      const waiter = first(flow.queue);
+      // Deleted and added again, it stands at the end, and this loop comes to it again after the others.
+      ring.delete(flow);
+      if (waiter === undefined) continue;
+      takeFor(flow);
+      remove(waiter);
+      if (isWaiting(flow) && flow.taken < limits.placesOfOne) ring.add(flow);
+      waiter.settle(flow);
+    }
+  };
+
+  const expire = expiry(waiters, clock, (waiter) => {
+    remove(waiter);
+    waiter.settle("time-out");
+  });
+
+  return {
+    take: (key) => {
+      if (!seats.isFree()) return undefined;
+      const flow = flowIn(flows, key);
+      if (flow.taken >= limits.placesOfOne || isWaiting(flow)) return undefined;
+      takeFor(flow);
+      return flow;
+    },
+    wait: (key, whenGone) => {
+      const flow = flowIn(flows, key);
+      flow.queue ??= new Set();
+      if (waiters.size >= limits.waiting || flow.queue.size >= limits.waitingOfOne) {
+        forget(flow);
+        return Promise.resolve("queue-full");
+      }
+      const { queue } = flow;
+      return new Promise((settle) => {
+        const waiter: Waiter = { flow, deadline: clock.now() + limits.waitMs, settle };
+        waiters.add(waiter);
+        queue.add(waiter);
+        if (flow.taken < limits.placesOfOne) ring.add(flow);
+        whenGone(() => {
+          if (!waiters.has(waiter)) return;
+          remove(waiter);
+          settle("cancelled");
+        });
+        expire();
+        dispatch();
+      });
+    },
+    leave: (place) => {
+      const flow = place as Flow;
+      taken -= 1;
+      flow.taken -= 1;
+      if (isWaiting(flow)) ring.add(flow);
+      else forget(flow);
+      seats.leave();
+    },
+    offer: dispatch,
+    taken: () => taken,
+    waiting: () => waiters.size,
+  };
+}
+
+/** The seats of a queue that shares them with no other. */
+function ownSeats({ places }: Pick<FairQueueLimits, "places">, offer: () => void): SeatPool {
+  let free = places;
+  return {
+    isFree: () => free > 0,
+    take: () => {
+      free -= 1;
+    },
+    leave: () => {
+      free += 1;
+      offer();
+    },
+  };
+}
+
+function flowIn(flows: Map<string, Flow>, key: string): Flow {
+  const known = flows.get(key);
+  if (known !== undefined) return known;
+  const flow: Flow = { flow: key, taken: 0, queue: undefined };
+  flows.set(key, flow);
+  return flow;
+}
+
+/** Ends waits that have lasted too long; to be called when there is a new one. They are in the order of their deadlines. */
+function expiry(waiters: ReadonlySet<Waiter>, clock: Clock, end: (waiter: Waiter) => void): () => void {
+  let running = false;
+  const run = async (): Promise<void> => {
+    for (let oldest = first(waiters); oldest !== undefined; oldest = first(waiters)) {
+      const left = oldest.deadline - clock.now();
+      if (left > 0) await clock.sleep(left);
+      else end(oldest);
+    }
+    running = false;
+  };
+  return () => {
+    if (running) return;
+    running = true;
+    void run();
+  };
+}
+
+function isWaiting({ queue }: Flow): boolean {
+  return queue !== undefined && queue.size > 0;
+}
+
+function first<T>(set: ReadonlySet<T> | undefined): T | undefined {
+  return set?.values().next().value;
+}

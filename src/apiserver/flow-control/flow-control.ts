@@ -1,0 +1,145 @@
+import { anonymousUser, authenticatedGroup, mastersGroup, nodesGroup, type UserInfo } from "../../apimachinery/user.ts";
+import { mandatoryFlowControl } from "../../apis/flow-control-objects.ts";
+import type { FlowSchema, FlowSchemaSpec } from "../../apis/flow-schema.ts";
+import type {
+  LimitedLevel,
+  PriorityLevelConfiguration,
+  PriorityLevelSpec,
+} from "../../apis/priority-level-configuration.ts";
+import { matchesFlowSchema } from "./flow-match.ts";
+import type { RequestInfo } from "../request-info.ts";
+
+/** The objects that steer requests, as they are stored. */
+export interface FlowControlSource {
+  readonly schemas: readonly FlowSchema[];
+  readonly levels: readonly PriorityLevelConfiguration[];
+}
+
+/** How a level has its seats. */
+export interface LevelTerms extends LimitedLevel {
+  readonly name: string;
+}
+
+/** What becomes of one request. */
+export interface Classification {
+  /** The UIDs of the two objects, for the headers of the answer. */
+  readonly schemaUid: string;
+  readonly levelUid: string;
+  /** The level whose seats the request takes; undefined for one that never waits. */
+  readonly level: string | undefined;
+  /** Whose turn it is within the level. */
+  readonly flow: string;
+  readonly senderClass: SenderClass;
+}
+
+/** Who sends a request, as the hub protects itself whatever the objects say. */
+export type SenderClass = "node" | "user" | "anonymous";
+
+/** How requests are told apart and limited. */
+export interface FlowControl {
+  readonly classify: (info: RequestInfo, user: UserInfo, address: string) => Classification;
+  /** The levels that have seats. */
+  readonly levels: readonly LevelTerms[];
+}
+
+/**
+ * The level of requests without an authenticated user, whatever their schema, and of those that an object exempts although they are not
+ * of system:masters. The hub protects itself by them. No object can have such a name.
+ */
+export const anonymousLevel = "system:anonymous";
+export const exemptedLevel = "system:exempted";
+
+interface Row {
+  readonly name: string;
+  readonly uid: string;
+  readonly spec: FlowSchemaSpec;
+  readonly level: { readonly name: string; readonly uid: string; readonly spec: PriorityLevelSpec };
+}
+
+/** What the objects say. Those that Kubernetes demands are in force even where they are not stored; a schema whose level is missing is not. */
+export function flowControl(source: FlowControlSource): FlowControl {
+  const levels = new Map(
+    Object.entries(mandatoryFlowControl.levels).map(([name, spec]) => [name, { name, uid: "", spec }]),
+  );
+  for (const { metadata, spec = {} } of source.levels) {
+    const name = metadata.name ?? "";
+    levels.set(name, { name, uid: metadata.uid ?? "", spec });
+  }
+  const schemas = new Map(
+    Object.entries(mandatoryFlowControl.schemas).map(([name, spec]) => [name, { name, uid: "", spec }]),
+  );
+  for (const { metadata, spec = {} } of source.schemas) {
+    const name = metadata.name ?? "";
+    schemas.set(name, { name, uid: metadata.uid ?? "", spec });
+  }
+  const rows = [...schemas.values()].toSorted(inOrder).flatMap((schema): readonly Row[] => {
+    const level = levels.get(schema.spec.priorityLevelConfiguration?.name ?? "");
+    return level === undefined ? [] : [{ ...schema, level }];
+  });
+  return {
+    classify: (info, user, address) => {
+      const row = rows.find(({ spec }) => matchesFlowSchema(spec, info, user));
+      return classification(row, { info, user, address });
+    },
+    levels: [...levels.values()].flatMap(({ name, spec }) =>
+      spec.type === "Limited" ? [{ name, ...spec.limited }] : [],
+    ),
+  };
+}
+
+function inOrder(one: Pick<Row, "name" | "spec">, other: Pick<Row, "name" | "spec">): number {
+  const difference = (one.spec.matchingPrecedence ?? 0) - (other.spec.matchingPrecedence ?? 0);
+  if (difference !== 0) return difference;
+  return one.name < other.name ? -1 : 1;
+}
+
+interface Asked {
+  readonly info: RequestInfo;
+  readonly user: UserInfo;
+  readonly address: string;
+}
+
+function classification(row: Row | undefined, { info, user, address }: Asked): Classification {
+  const senderClass = classOf(user);
+  const known = { schemaUid: row?.uid ?? "", levelUid: row?.level.uid ?? "", senderClass };
+  if (isPrivileged(info, user)) return { ...known, level: undefined, flow: "" };
+  if (row === undefined || senderClass === "anonymous") {
+    return { ...known, level: anonymousLevel, flow: flowOf(user, address) };
+  }
+  if (row.level.spec.type === "Exempt") return { ...known, level: exemptedLevel, flow: user.username };
+  return { ...known, level: row.level.name, flow: flowIn(row, info, user) };
+}
+
+/** A user in no group of Kubernetes, as after an impersonation, is treated as anonymous. */
+function classOf({ groups }: UserInfo): SenderClass {
+  if (groups.includes(nodesGroup)) return "node";
+  return groups.includes(authenticatedGroup) ? "user" : "anonymous";
+}
+
+/** Flows of several schemas are told apart, also where they have one level. Source: apiserver pkg/util/flowcontrol, computeFlowDistinguisher. */
+function flowIn({ name, spec }: Row, info: RequestInfo, user: UserInfo): string {
+  const { type } = spec.distinguisherMethod ?? {};
+  const flow = type === "ByUser" ? user.username : type === "ByNamespace" ? info.namespace : "";
+  return `${name}/${flow}`;
+}
+
+/** Whether a request never waits, whatever the objects say: that of system:masters, and that for health. */
+export function isPrivileged(info: RequestInfo, user: UserInfo): boolean {
+  if (user.groups.includes(mastersGroup)) return true;
+  return !info.isResource && healthPaths.has(firstSegment(info.path));
+}
+
+const healthPaths: ReadonlySet<string> = new Set(["healthz", "livez", "readyz"]);
+
+function firstSegment(path: string): string {
+  const end = path.indexOf("/", 1);
+  return path.slice(1, end < 0 ? path.length : end);
+}
+
+/**
+ * Whose work it is that the hub limits by itself: each user's, and for those without a name each address's, so that one of them cannot
+ * take the turns of all others.
+ */
+export function flowOf(user: UserInfo, address: string): string {
+  return user.username === anonymousUser ? address : user.username;
+}

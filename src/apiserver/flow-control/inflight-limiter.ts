@@ -1,0 +1,317 @@
+import type { Clock } from "../../apimachinery/clock.ts";
+import { fairQueue, type FairQueue, type FairQueueLimits, type Refusal, type TakenSeat } from "./fair-queue.ts";
+import { anonymousLevel, exemptedLevel, type LevelTerms, type SenderClass } from "./flow-control.ts";
+import { sharedSeats, type LevelSeats } from "./level-seats.ts";
+
+/** A request that finds no place; it is answered 429 in plain text. */
+export class TooManyRequests extends Error {
+  constructor() {
+    super("Too many requests, please try again later.");
+    this.name = "Crowded";
+  }
+}
+
+/** Who wants a place. */
+export interface Applicant {
+  /** Undefined for a request that is neither counted nor bounded. */
+  readonly level: string | undefined;
+  /** Whose turn it is within the level. */
+  readonly flow: string;
+  /** Whose bodies and watches are counted, whatever the level: the user, or an address. */
+  readonly sender: string;
+  readonly senderClass: SenderClass;
+  /** A watch: it holds a place until it streams, and is counted from then on among the watches of its sender. */
+  readonly longRunning: boolean;
+  /** Is given what to call when the client is gone. */
+  readonly whenGone: (gone: () => void) => void;
+}
+
+/** The place of one request. */
+export interface Seat {
+  /** Runs `read` without the place, among the bodies of its flow, and comes back to a place. @throws Crowded */
+  readonly whileReading: <T>(read: () => Promise<T>) => Promise<T>;
+  /** Gives the place back early, for a request that streams from now on. */
+  readonly streaming: () => void;
+  /** Called once, when the request has ended. */
+  readonly leave: () => void;
+}
+
+/** What one level does now, and whom it has refused so far. */
+export interface LevelCounts {
+  readonly level: string;
+  readonly executing: number;
+  readonly reading: number;
+  readonly waiting: number;
+  readonly watches: number;
+  readonly refused: Readonly<Record<Refusal | "concurrency-limit", number>>;
+}
+
+export interface InflightLimiter {
+  /** A place at once, or after a wait. @throws Crowded, or rejects with it. */
+  readonly enter: (applicant: Applicant) => Seat | Promise<Seat>;
+  readonly counts: () => readonly LevelCounts[];
+}
+
+export interface InflightLimiterOptions {
+  /** All places of all levels together. */
+  readonly places: number;
+  /** The levels now; the same array until they change. */
+  readonly levels: () => readonly LevelTerms[];
+  /** How many watches one user may hold open; without a name, all together. */
+  readonly watchesOfOne: number;
+  readonly clock: Clock;
+}
+
+/** Of a hundred places: those of anonymous users, which no object takes from the others nor gives to them. */
+const anonymousShare = 10;
+
+/** Of a hundred places: how many bodies are read at once for each class of senders. No object changes that. */
+const bodyShares: Readonly<Record<SenderClass, number>> = { node: 35, user: 40, anonymous: anonymousShare };
+
+/** How much of its level one flow may hold, and one sender of the bodies of its class. */
+const flowShare = { places: 0.75, bodies: 0.125 } as const;
+/** The most that may wait in a level, whatever its object says. Waiting is cheap, and a burst that waits is better than one that comes again. */
+const queue = { waiting: 8000, waitingOfOne: 2000, waitMs: 15_000 } as const;
+/** All watches of those with a user, and of those without, as a multiple of those of one sender. */
+const watchFlows = 16;
+
+const exemptSeat: Seat = {
+  whileReading: (read) => read(),
+  streaming: () => undefined,
+  leave: () => undefined,
+};
+
+/** The places of all levels. Requests of no level are neither counted nor bounded. */
+export function inflightLimiter(options: InflightLimiterOptions): InflightLimiter {
+  const { places, watchesOfOne, clock } = options;
+  const ofAnonymous = Math.max(1, Math.round((places * anonymousShare) / 100));
+  const seats = sharedSeats(Math.max(1, places - ofAnonymous));
+  const watches = watchCounts(watchesOfOne);
+  const bodies = bodyQueues(places, clock);
+  const own = (level: string, count: number, counts: WatchCounts): Level =>
+    levelOf({ level, limits: () => ownLimits(count), bodies, watches: counts, clock });
+  const levels = new Map<string, Level>([
+    [anonymousLevel, own(anonymousLevel, ofAnonymous, watchCounts(Math.ceil(watchesOfOne / watchFlows)))],
+    [exemptedLevel, own(exemptedLevel, places, watches)],
+  ]);
+  let divided: readonly LevelTerms[] = [];
+  const terms = new Map<string, LevelTerms>();
+  const divide = (): void => {
+    const now = options.levels();
+    if (now === divided) return;
+    divided = now;
+    terms.clear();
+    for (const level of now) {
+      terms.set(level.name, level);
+      if (!levels.has(level.name)) levels.set(level.name, sharing(level.name));
+    }
+    seats.divide(now);
+    for (const [name, level] of levels) {
+      const { executing, reading, waiting, watches: open } = level.counts();
+      const isOwn = name === anonymousLevel || name === exemptedLevel;
+      if (isOwn || terms.has(name) || executing + reading + waiting + open > 0) continue;
+      levels.delete(name);
+      seats.forget(name);
+    }
+  };
+  const sharing = (level: string): Level => {
+    const ofLevel = seats.of(level);
+    const limits = (): FairQueueLimits => limitsOf(terms.get(level), ofLevel.share().most);
+    return levelOf({ level, limits, bodies, watches, clock, seats: ofLevel });
+  };
+  return {
+    enter: (applicant) => {
+      if (applicant.level === undefined) return exemptSeat;
+      divide();
+      // A level that went between the two is not one that lets everything pass.
+      const level = levels.get(applicant.level) ?? levels.get(anonymousLevel);
+      if (level === undefined) throw new TooManyRequests();
+      return level.enter(applicant);
+    },
+    counts: () => {
+      divide();
+      return [...levels.values()].map((level) => level.counts());
+    },
+  };
+}
+
+type BodyQueues = Readonly<Record<SenderClass, FairQueue>>;
+
+function bodyQueues(all: number, clock: Clock): BodyQueues {
+  const queueOf = (part: number): FairQueue => {
+    const places = Math.max(1, Math.round((all * part) / 100));
+    return fairQueue({ places, placesOfOne: share(places, flowShare.bodies), ...queue }, clock);
+  };
+  return {
+    node: queueOf(bodyShares.node),
+    user: queueOf(bodyShares.user),
+    anonymous: queueOf(bodyShares.anonymous),
+  };
+}
+
+function ownLimits(places: number): FairQueueLimits {
+  return { places, placesOfOne: share(places, flowShare.places), ...queue };
+}
+
+/** What the object of a level says of those that wait, within what the hub allows; those of a level that is gone wait no longer than others. */
+function limitsOf(terms: LevelTerms | undefined, most: number): FairQueueLimits {
+  const { type, queuing = {} } = terms?.limitResponse ?? {};
+  const { queues = 0, handSize = 0, queueLengthLimit = 0 } = queuing;
+  const [waiting, waitingOfOne] = type === "Queue" ? [queues * queueLengthLimit, handSize * queueLengthLimit] : [0, 0];
+  return {
+    ...ownLimits(most),
+    waiting: Math.min(queue.waiting, waiting),
+    waitingOfOne: Math.min(queue.waitingOfOne, waitingOfOne),
+  };
+}
+
+function share(places: number, part: number): number {
+  return Math.max(1, Math.floor(places * part));
+}
+
+interface Level {
+  readonly enter: (applicant: Applicant) => Seat | Promise<Seat>;
+  readonly counts: () => LevelCounts;
+}
+
+interface LevelOptions {
+  readonly level: string;
+  readonly limits: () => FairQueueLimits;
+  /** Shared by all levels. */
+  readonly bodies: BodyQueues;
+  /** Shared by all levels of those with a user. */
+  readonly watches: WatchCounts;
+  readonly clock: Clock;
+  /** Absent for a level that neither lends nor borrows. */
+  readonly seats?: LevelSeats;
+}
+
+function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: LevelOptions): Level {
+  const seats = fairQueue(readAgain(limits), clock, ofLevel);
+  ofLevel?.offerBy(seats.offer);
+  let [reading, waitingToRead, watching] = [0, 0, 0];
+  const refused = { "queue-full": 0, "time-out": 0, cancelled: 0, "concurrency-limit": 0 };
+  const endWatch = ({ sender, longRunning }: Applicant): void => {
+    if (!longRunning) return;
+    watches.leave(sender);
+    watching -= 1;
+  };
+
+  const queued = async (places: FairQueue, flow: string, { whenGone }: Applicant): Promise<TakenSeat> => {
+    const result = await places.wait(flow, whenGone);
+    if (typeof result !== "string") return result;
+    // A level that lets nothing wait rejects for want of a seat.
+    refused[result === "queue-full" && limits().waiting === 0 ? "concurrency-limit" : result] += 1;
+    throw new TooManyRequests();
+  };
+  const queuedToRead = async (queueOfBodies: FairQueue, applicant: Applicant): Promise<TakenSeat> => {
+    waitingToRead += 1;
+    try {
+      return await queued(queueOfBodies, applicant.sender, applicant);
+    } finally {
+      waitingToRead -= 1;
+    }
+  };
+  const placeOf = (applicant: Applicant, taken: TakenSeat): Seat => {
+    let held: TakenSeat | undefined = taken;
+    const releaseTaken = (): void => {
+      if (held !== undefined) seats.leave(held);
+      held = undefined;
+    };
+    return {
+      whileReading: async (read) => {
+        releaseTaken();
+        const queueOfBodies = bodies[applicant.senderClass];
+        const body = queueOfBodies.take(applicant.sender) ?? (await queuedToRead(queueOfBodies, applicant));
+        reading += 1;
+        try {
+          const result = await read();
+          // What has been read counts as a body until it has a place, or requests that wait for one could fill the memory.
+          held = seats.take(applicant.flow) ?? (await queued(seats, applicant.flow, applicant));
+          return result;
+        } finally {
+          reading -= 1;
+          queueOfBodies.leave(body);
+        }
+      },
+      streaming: releaseTaken,
+      leave: () => {
+        releaseTaken();
+        endWatch(applicant);
+      },
+    };
+  };
+  const waited = async (applicant: Applicant): Promise<Seat> => {
+    try {
+      return placeOf(applicant, await queued(seats, applicant.flow, applicant));
+    } catch (error) {
+      endWatch(applicant);
+      throw error;
+    }
+  };
+  return {
+    enter: (applicant) => {
+      if (applicant.longRunning && !watches.enter(applicant.sender)) {
+        refused["concurrency-limit"] += 1;
+        throw new TooManyRequests();
+      }
+      if (applicant.longRunning) watching += 1;
+      const taken = seats.take(applicant.flow);
+      return taken === undefined ? waited(applicant) : placeOf(applicant, taken);
+    },
+    counts: () => ({
+      level,
+      executing: seats.taken(),
+      reading,
+      waiting: seats.waiting() + waitingToRead,
+      watches: watching,
+      refused,
+    }),
+  };
+}
+
+/** Limits that are read again each time. */
+function readAgain(limits: () => FairQueueLimits): FairQueueLimits {
+  return {
+    get places() {
+      return limits().places;
+    },
+    get placesOfOne() {
+      return limits().placesOfOne;
+    },
+    get waiting() {
+      return limits().waiting;
+    },
+    get waitingOfOne() {
+      return limits().waitingOfOne;
+    },
+    get waitMs() {
+      return limits().waitMs;
+    },
+  };
+}
+
+interface WatchCounts {
+  readonly enter: (sender: string) => boolean;
+  readonly leave: (sender: string) => void;
+}
+
+function watchCounts(max: number): WatchCounts {
+  const counts = new Map<string, number>();
+  let all = 0;
+  return {
+    enter: (flow) => {
+      const count = counts.get(flow) ?? 0;
+      if (count >= max || all >= max * watchFlows) return false;
+      counts.set(flow, count + 1);
+      all += 1;
+      return true;
+    },
+    leave: (flow) => {
+      const count = counts.get(flow) ?? 0;
+      if (count > 1) counts.set(flow, count - 1);
+      else counts.delete(flow);
+      all -= 1;
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import type { Readable } from "node:stream";
+import { StatusError, badRequest, internalError } from "../../apimachinery/status.ts";
+import { beginningOf, idleGuard } from "./kubelet-body.ts";
+import type { KubeletAnswer, KubeletResponse, KubeletUpgrade } from "./kubelet.ts";
+import type { Call } from "../resource-call.ts";
+import { breakOff, writeHead } from "../respond.ts";
+import { responseWriter } from "../response-writer.ts";
+import { tunnel } from "./tunnel.ts";
+import { upgradeType, type Upgrade } from "../upgrade.ts";
+
+/** Milliseconds without a byte after which a connection is closed. Source: kubelet's streamingConnectionIdleTimeout. */
+const idleMs = 4 * 3600 * 1000;
+/** Milliseconds in which a kubelet says why it refuses. */
+const refusalMs = 10_000;
+
+/** Relays a log as it comes. @throws StatusError for what the kubelet refuses. Source: apiserver pkg/registry/generic/rest ResponseChecker */
+export async function relayLog(call: Call, answer: KubeletAnswer, signal: AbortSignal): Promise<void> {
+  const response = responseOf(answer);
+  const { status } = response;
+  if (status < 200 || status > 206) {
+    const text = await refusalText(call, response);
+    if (status === 400) throw badRequest(text);
+    if (status === 404)
+      throw new StatusError("NotFound", text === "" ? "the log was not found" : text, { details: {} });
+    throw refusal(call, status, text);
+  }
+  await relay(call, { status: 200, headers: { "content-type": "text/plain" }, body: response.body }, signal);
+}
+
+/** Relays an answer with its status, type and body; no other header, and no redirect. @throws StatusError where the kubelet refuses the hub */
+export async function relayAnswer(call: Call, answer: KubeletAnswer, signal: AbortSignal): Promise<void> {
+  const response = responseOf(answer);
+  const { status, headers, body } = response;
+  const isOfHub = status === 401 || status === 403 || (status >= 300 && status < 400);
+  const isUnknown = status < 200 || status > 599;
+  if (isOfHub || isUnknown) throw refusal(call, status, await refusalText(call, response));
+  const type = headers["content-type"];
+  const relayed = {
+    "content-type": typeof type === "string" ? type : "text/plain",
+    "x-content-type-options": "nosniff",
+  };
+  await relay(call, { status, headers: relayed, body }, signal);
+}
+
+/** Answers 101 and carries the bytes of the other protocol until one side ends. @throws StatusError where the kubelet speaks another one than asked */
+export async function relayUpgrade(
+  call: Call,
+  of: { readonly upgrade: Upgrade; readonly answer: KubeletUpgrade; readonly signal: AbortSignal },
+): Promise<void> {
+  const { upgrade, answer, signal } = of;
+  const wanted = upgradeType(call.request);
+  const { upgrade: got } = answer.headers;
+  if (typeof got !== "string" || got.toLowerCase() !== wanted) {
+    answer.socket.destroy();
+    throw internalError("error dialing backend: the kubelet switched to another protocol than the client asked for");
+  }
+  upgrade.socket.write(switchingHead(call, answer));
+  call.streaming(101);
+  await tunnel({
+    client: upgrade.socket,
+    clientHead: upgrade.head,
+    kubelet: answer.socket,
+    kubeletHead: answer.head,
+    clock: call.options.clock,
+    idleMs,
+    signal,
+  });
+}
+
+const switchedNames: readonly string[] = [
+  "upgrade",
+  "sec-websocket-accept",
+  "sec-websocket-protocol",
+  "sec-websocket-extensions",
+  "x-stream-protocol-version",
+];
+
+function switchingHead(call: Call, { headers }: KubeletUpgrade): string {
+  const own = Object.entries(call.common()).flatMap(([name, value]) => [value].flat().map((one) => `${name}: ${one}`));
+  const relayed = switchedNames.flatMap((name) => [headers[name] ?? []].flat(2).map((value) => `${name}: ${value}`));
+  return ["HTTP/1.1 101 Switching Protocols", "connection: Upgrade", ...own, ...relayed, "", ""].join("\r\n");
+}
+
+interface Relayed {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readable;
+}
+
+/** Sends a body no faster than the client reads it; one that the kubelet breaks off ends so that the client knows. */
+async function relay(call: Call, { status, headers, body }: Relayed, signal: AbortSignal): Promise<void> {
+  const { response, options, flow } = call;
+  writeHead(response, status, { "cache-control": "no-cache, private", ...call.common(), ...headers });
+  (response as { flushHeaders?: () => void }).flushHeaders?.();
+  call.streaming(status);
+  const writer = responseWriter({ response, buffer: call.buffer(), turn: () => options.turns.next(flow) });
+  const guard = idleGuard(body, { clock: options.clock, idleMs });
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      guard.touch();
+      writer.push([chunk]);
+      await writer.ready();
+      if (writer.isClosed()) return;
+    }
+  } catch {
+    breakOff(response);
+    return;
+  } finally {
+    guard.end();
+  }
+  if (signal.aborted) breakOff(response);
+  else writer.end();
+}
+
+function refusalText({ options }: Call, { body }: KubeletResponse): Promise<string> {
+  return beginningOf(body, { clock: options.clock, ms: refusalMs });
+}
+
+/** @throws StatusError where the kubelet has switched protocols without being asked to. */
+function responseOf(answer: KubeletAnswer): KubeletResponse {
+  if (answer.kind === "response") return answer;
+  answer.socket.destroy();
+  throw internalError("error dialing backend: the kubelet switched protocols without being asked to");
+}
+
+/** The kubelet's no to the hub is not the hub's no to the client: its code would say that the client's credential is bad. */
+function refusal({ info, resource }: Call, status: number, text: string): StatusError {
+  const whose = resource.plural === "nodes" ? `node ${info.name}` : `the node of pod ${info.name}`;
+  const next =
+    status === 401 || status === 403
+      ? "; the kubelet must trust the hub's CA (authentication.x509.clientCAFile), and the user kube-apiserver-kubelet-client must be allowed nodes/proxy"
+      : "";
+  return internalError(`the kubelet of ${whose} answered ${status}${text === "" ? "" : `: ${text}`}${next}`);
+}

@@ -1,0 +1,88 @@
+import { document, type Document } from "./documents.ts";
+import type { OpenApiDocuments } from "./routes.ts";
+import { sharedSteps, type Steps } from "../apimachinery/steps.ts";
+import { finishInTurns } from "../registry/large-work.ts";
+import type { Turns } from "../registry/turns.ts";
+import { gnosticDocument, gnosticMediaType, gnosticReplyType } from "../serializer/openapi/gnostic.ts";
+import { openApiV2, swagger } from "../serializer/openapi/v2.ts";
+import { openApiV3, type KeepDocument, type OpenApiDocument, type OpenApiInfo } from "../serializer/openapi/v3.ts";
+import type { Resource } from "../apis/resource.ts";
+
+const json = "application/json";
+
+/** OpenAPI of whatever resources are served; documents of groups that a change leaves alone are not made again. */
+export function openApiPublisher(version: string, turns: Turns): (resources: readonly Resource[]) => OpenApiDocuments {
+  const kept = new Map<string, { readonly members: readonly Resource[]; readonly document: OpenApiDocument }>();
+  const keep: KeepDocument = function* (key, members, make) {
+    const known = kept.get(key);
+    const same =
+      known?.members.length === members.length && members.every((member, index) => member === known.members[index]);
+    if (same) return known.document;
+    const made = yield* make();
+    kept.set(key, { members, document: made });
+    return made;
+  };
+  return (resources) =>
+    openApiDocuments(resources, {
+      info: { title: "Pratique", version },
+      turns,
+      keep,
+      keepOnly: (keys) => {
+        for (const key of kept.keys()) if (!keys.has(key)) kept.delete(key);
+      },
+    });
+}
+
+interface Publishing {
+  readonly info: OpenApiInfo;
+  readonly turns: Turns;
+  readonly keep: KeepDocument;
+  /** Forgets the documents of all other groups. */
+  readonly keepOnly: (keys: ReadonlyMap<string, unknown>) => void;
+}
+
+type Published = Awaited<ReturnType<OpenApiDocuments["v3"]>>;
+
+/**
+ * OpenAPI of the resources served. Each document is made when it is first asked for, in turns of those who ask for it, and once for
+ * all of them.
+ */
+function openApiDocuments(resources: readonly Resource[], publishing: Publishing): OpenApiDocuments {
+  const { info, turns } = publishing;
+  const once = <Made>(make: () => Steps<Made>): ((user: string) => Promise<Made>) => {
+    let known: { readonly made: Made } | undefined;
+    const steps = sharedSteps(make);
+    return async (user) => {
+      if (known === undefined) {
+        const made = await finishInTurns(() => turns.next(user), steps());
+        known ??= { made };
+      }
+      return known.made;
+    };
+  };
+  const v3 = once(() => publishedV3(resources, publishing));
+  const v2 = once(function* () {
+    const { bytes, hash } = yield* openApiV2(resources, info);
+    return { body: Buffer.from(bytes), hash, contentType: json };
+  });
+  const gnostic = once(function* (): Steps<Document> {
+    const bytes = yield* gnosticDocument(yield* swagger(resources, info));
+    yield;
+    return document(Buffer.from(bytes), gnosticReplyType);
+  });
+  return {
+    v3,
+    v2: async (accept, user) => {
+      const wanted = (accept ?? "").split(",").map((one) => one.split(";", 1)[0]?.trim() ?? "");
+      if (wanted.includes(gnosticMediaType)) return gnostic(user);
+      return wanted.some((one) => one === "" || one === json || one === "*/*") ? v2(user) : undefined;
+    },
+  };
+}
+
+function* publishedV3(resources: readonly Resource[], { info, keep, keepOnly }: Publishing): Steps<Published> {
+  const { index, documents } = yield* openApiV3(resources, info, keep);
+  keepOnly(documents);
+  const shown = ({ bytes, hash }: OpenApiDocument): Document => ({ body: Buffer.from(bytes), hash, contentType: json });
+  return { index: shown(index), byKey: new Map([...documents].map(([key, one]) => [key, shown(one)])) };
+}

@@ -1,0 +1,90 @@
+import type { JsonObject } from "../apimachinery/json-value.ts";
+import { badRequest } from "../apimachinery/status.ts";
+import { invalidObject, notSupported, tooLong, invalid } from "../apimachinery/field-error.ts";
+import { header, type Incoming, type Query } from "./http-types.ts";
+
+export type FieldValidation = "Ignore" | "Warn" | "Strict";
+
+/** What the query says about a write. */
+export interface WriteOptions {
+  readonly dryRun: boolean;
+  readonly fieldManager: string;
+  readonly fieldValidation: FieldValidation;
+  /** What the query says, as fields of CreateOptions, UpdateOptions and PatchOptions. */
+  readonly asked: JsonObject;
+}
+
+const validations: readonly string[] = ["Ignore", "Warn", "Strict"];
+const answer = ["dryRun", "fieldManager", "fieldValidation"] as const;
+const longestManager = 128;
+const unprintableOne = /[^\x20-\x7e\u00a0-\uffff]/;
+const unprintableAll = /[^\x20-\x7e\u00a0-\uffff]/g;
+
+/** Reads dryRun, fieldManager and fieldValidation. @throws StatusError Invalid naming the kind of options, as Kubernetes does. */
+export function writeOptions(
+  request: Incoming,
+  query: Query,
+  kind: "CreateOptions" | "UpdateOptions" | "PatchOptions",
+): WriteOptions {
+  if (!answer.some((name) => query.has(name))) return unasked(request);
+  const manager = query.get("fieldManager") ?? "";
+  const validation = query.get("fieldValidation") ?? "";
+  const dryRun = query.getAll("dryRun").filter((value) => value !== "");
+  const errors = [
+    ...(dryRun.every((value) => value === "All") ? [] : [notSupported("dryRun", dryRun, ["All"])]),
+    ...(manager.length > longestManager ? [tooLong("fieldManager", longestManager)] : []),
+    ...unprintable(manager).map((why) => invalid("fieldManager", manager, why)),
+    ...(validation === "" || validations.includes(validation)
+      ? []
+      : [notSupported("fieldValidation", validation, validations)]),
+  ];
+  if (errors.length > 0) throw invalidObject({ group: "meta.k8s.io", kind }, "", errors);
+  return {
+    dryRun: dryRun.length > 0,
+    fieldManager: manager === "" ? defaultManager(request) : manager,
+    fieldValidation: validation === "" ? "Warn" : (validation as FieldValidation),
+    asked: {
+      ...(dryRun.length === 0 ? {} : { dryRun }),
+      ...(manager === "" ? {} : { fieldManager: manager }),
+      ...(validation === "" ? {} : { fieldValidation: validation }),
+    },
+  };
+}
+
+/** Most writes say nothing in the query. */
+function unasked(request: Incoming): WriteOptions {
+  return { dryRun: false, fieldManager: defaultManager(request), fieldValidation: "Warn", asked: {} };
+}
+
+/** Each character that does not print, as Kubernetes names it. */
+function unprintable(text: string): readonly string[] {
+  if (!unprintableOne.test(text)) return [];
+  return [...text.matchAll(unprintableAll)].map(({ 0: character, index }) => {
+    const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+    return `invalid character U+${code} (at position ${index})`;
+  });
+}
+
+/** Who fields belong to when the client names nobody: its user agent up to the first slash, what prints of it and is not too long. */
+export function defaultManager(request: Incoming): string {
+  const [product = ""] = (header(request, "user-agent") ?? "").slice(0, 1024).split("/", 1);
+  const printable = unprintableOne.test(product) ? product.replaceAll(unprintableAll, "") : product;
+  return printable.slice(0, longestManager);
+}
+
+/** A number from the query, which may be negative; undefined when absent or empty. @throws StatusError BadRequest for anything but digits. */
+export function countOf(query: Query, name: "limit" | "timeoutSeconds" | "gracePeriodSeconds"): number | undefined {
+  return integerOf(query.get(name));
+}
+
+/** A 64-bit integer as Go reads it; undefined where nothing is given. @throws StatusError BadRequest */
+export function integerOf(text: string | null): number | undefined {
+  if (text === null || text === "") return undefined;
+  const why = !/^[+-]?\d+$/.test(text)
+    ? "invalid syntax"
+    : Math.abs(Number(text)) >= 2 ** 63
+      ? "value out of range"
+      : "";
+  if (why !== "") throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text.slice(0, 64))}: ${why}`);
+  return Number(text);
+}

@@ -1,0 +1,180 @@
+import type { OnAbort } from "../apimachinery/abort-listeners.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { badRequest } from "../apimachinery/status.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
+import type { RequestContext } from "../registry/context.ts";
+import type { Credential } from "../apis/revocation-index.ts";
+import type { Registry } from "../registry/registry.ts";
+import { largeBytes, type Turn } from "../registry/large-work.ts";
+import { selectionOf, type Selection } from "../registry/selection.ts";
+import type { Turns } from "../registry/turns.ts";
+import { speaksProtobuf } from "../serializer/protobuf/protobuf-kinds.ts";
+import type { Resource, ShownAs } from "../apis/resource.ts";
+import type { Admitted } from "./admitted-request.ts";
+import { subresourceOf } from "./allowed-verb.ts";
+import type { AskKubelet } from "./kubelet/kubelet.ts";
+import { includeObjectOf, type View } from "./encode.ts";
+import { header } from "./http-types.ts";
+import { negotiate } from "./negotiate.ts";
+import { prettyWanted } from "./pretty.ts";
+import type { WriteOptions } from "./query-options.ts";
+import type { StreamLimiter } from "./connections/stream-limiter.ts";
+
+export interface ResourceVerbsOptions {
+  readonly registry: Registry;
+  readonly clock: Clock;
+  /** For the parts of large work; those of the registry. */
+  readonly turns: Turns;
+  /** A number from 0 up to 1, for spreading the ends of watches. */
+  readonly chance: () => number;
+  /** Aborts when the hub shuts down: open watches end in the normal way. */
+  readonly shutdown: AbortSignal;
+  /** One for all watches. */
+  readonly onAbort: OnAbort;
+  /** Aborts when a user is nobody any more: its open watches end; undefined where that cannot be. */
+  readonly lifeOf: (user: UserInfo) => AbortSignal | undefined;
+  /** Aborts when the Secret that a token stands on is changed or deleted; undefined for other credentials. */
+  readonly secretLifeOf: (credential: Credential) => AbortSignal | undefined;
+  /** A signal that aborts when a credential is revoked: what was begun with it ends. */
+  readonly follow: (credential: Credential) => { readonly signal: AbortSignal; readonly release: () => void };
+  /** What counts the events of one watch of a resource. */
+  readonly watched: (resource: Resource) => (events: readonly { readonly length: number }[]) => void;
+  readonly kubelet: { readonly ask: AskKubelet; readonly limit: StreamLimiter };
+  /** Called with the resource of a watch that is ended because it was read too slowly. */
+  readonly terminated: (resource: Resource) => void;
+}
+
+/** One request for a resource that exists. */
+export interface Call extends Admitted {
+  readonly resource: Resource;
+  /** What is sent and answered: the resource itself, or what its subresource creates. */
+  readonly kind: Resource;
+  readonly options: ResourceVerbsOptions;
+}
+
+/** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
+export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
+  const { request, response, info, query, user, requester, now, warn, annotate } = admitted;
+  const { flow, yaml, limits, body, receivedBody, buffer, alsoMay, common, streaming, releaseSeat, upgrade } = admitted;
+  const { resource, kind, options } = of;
+  return {
+    request,
+    response,
+    info,
+    query,
+    user,
+    requester,
+    now,
+    warn,
+    annotate,
+    flow,
+    yaml,
+    limits,
+    body,
+    receivedBody,
+    buffer,
+    alsoMay,
+    common,
+    streaming,
+    releaseSeat,
+    upgrade,
+    resource,
+    kind,
+    options,
+  };
+}
+
+/** The shape that a subresource has of its own, such as Scale. */
+export function shownAsOf({ resource, info }: Call): ShownAs | undefined {
+  return subresourceOf(resource, info)?.shownAs;
+}
+
+/** The namespace of the objects spoken of; a namespace itself lies in none. */
+export function namespaceOf({ info, resource }: Call): string {
+  return resource.scope === "Namespaced" ? info.namespace : "";
+}
+
+/** How this call's answer is shown: as itself, as a table or as metadata, in the media type asked for. */
+export function viewOf(call: Call): View {
+  const { kind: resource, now, request, query, yaml, flow } = call;
+  const media = negotiate(header(request, "accept"), {
+    meta: true,
+    table: hasTable(call),
+    protobuf: speaksProtobuf(resource) || "meta",
+  });
+  const { turns } = call.options;
+  return {
+    resource,
+    now,
+    yaml,
+    turn: () => turns.next(flow),
+    buffer: call.buffer,
+    includeObject: media.as === "Table" ? includeObjectOf(query) : "Metadata",
+    media: !media.pretty && prettyWanted(request, query) ? { ...media, pretty: true } : media,
+  };
+}
+
+/** What is created to be answered has no table, nor have some subresources. Source: apiserver RequestScope.AllowsMediaTypeTransform. */
+function hasTable({ kind, resource, info }: Call): boolean {
+  const isAnswer = kind.verbs.length === 1 && kind.verbs[0] === "create";
+  return !isAnswer && subresourceOf(resource, info)?.table !== false;
+}
+
+/** The selectors of the query. @throws StatusError BadRequest for one that cannot be read or that the resource does not know. */
+export function selectionIn(call: Call): Selection {
+  const { query, resource } = call;
+  return selectionOf(resource, {
+    labelSelector: query.get("labelSelector") ?? "",
+    fieldSelector: query.get("fieldSelector") ?? "",
+  });
+}
+
+/** How a call waits for its turns where its body has so many bytes; undefined where they are few. */
+export function turnOf({ options, flow }: Call, bytes: Buffer): Turn | undefined {
+  return bytes.length < largeBytes ? undefined : () => options.turns.next(flow);
+}
+
+/** What the registry is told of this call: who, from where, when, and how the write was asked. */
+export function contextOf(
+  call: Call,
+  write: Pick<WriteOptions, "dryRun" | "fieldManager"> & Partial<Pick<WriteOptions, "asked">>,
+  isLarge = false,
+): RequestContext {
+  const { user, requester, now, warn, annotate, request } = call;
+  const { dryRun, fieldManager, asked = {} } = write;
+  const source = { address: request.socket?.remoteAddress ?? "", userAgent: header(request, "user-agent") ?? "" };
+  const impersonated = requester.user === user ? {} : { impersonator: requester.user };
+  return { user, ...impersonated, source, now, warn, annotate, dryRun, isLarge, fieldManager, options: asked };
+}
+
+/** The very object, at once where it is there already. @throws StatusError BadRequest where it names another place than the path. */
+export function placedLater(call: Call, made: ApiObject | Promise<ApiObject>): ApiObject | Promise<ApiObject> {
+  if (made instanceof Promise) return made.then((object) => placed(call, object));
+  return placed(call, made);
+}
+
+function placed(call: Call, object: ApiObject): ApiObject {
+  checkPlace(call, object);
+  return object;
+}
+
+/** @throws StatusError BadRequest where the object names another place than the path. */
+export function checkPlace(call: Call, object: ApiObject): void {
+  const { name = "" } = object.metadata;
+  if (name === "") {
+    throw badRequest(
+      `the name of the object (${call.info.name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (name !== call.info.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${call.info.name})`);
+  }
+  checkNamespace(call, object);
+}
+
+/** @throws StatusError BadRequest where the object names another namespace than the path. */
+export function checkNamespace({ resource, info }: Call, { metadata: { namespace = "" } }: ApiObject): void {
+  if (namespace === "" || resource.scope === "Cluster" || namespace === info.namespace) return;
+  throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+}

@@ -1,0 +1,363 @@
+import { constants } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
+import type { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { connectionBurst, type ConnectionBurst } from "./connections/connection-burst.ts";
+import {
+  connectionLimiter,
+  type ConnectionCounts,
+  type ConnectionLimiter,
+  type ConnectionLimits,
+} from "./connections/connection-limiter.ts";
+import type { Incoming, Outgoing } from "./http-types.ts";
+import { handshakeLimiter } from "./connections/handshake-limiter.ts";
+import { bringsBody } from "./body/body.ts";
+import { pipelinedAnswers } from "./pipelined-answers.ts";
+import { responseToUpgrade, type Upgrade } from "./upgrade.ts";
+
+export interface ServerOptions {
+  readonly certPem: string;
+  readonly keyPem: string;
+  /** The names in these certificates are sent to clients, so that they know which of theirs to present; nobody is judged by them. */
+  readonly clientCaPem: string;
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  /** `upgrade` is given with a request of HTTP/1.1 that asks for another protocol; it may be answered as any other. */
+  readonly handle: (request: Incoming, response: Outgoing, upgrade?: Upgrade) => void;
+  /** Milliseconds from any moment on; a clock that can be set would hold requests while it stands back. */
+  readonly monotonic: () => number;
+  readonly timeouts?: Timeouts | undefined;
+  /** How many connections may be open; default any number. */
+  readonly limits?: ConnectionLimits | undefined;
+  /** Called with each connection that is closed because there are too many. */
+  readonly refused?: ((counts: ConnectionCounts) => void) | undefined;
+  /** Called when a connection could not be accepted, as where the system has no descriptor left; the server goes on. */
+  readonly acceptFailed?: ((error: Error) => void) | undefined;
+}
+
+/** How long a slow client is waited for, in milliseconds. */
+export interface Timeouts {
+  /** For its TLS handshake, and then for the headers of a request. Default 20000 (20 seconds). */
+  readonly headersMs: number;
+  /** With nothing under way. Default 120000 (2 minutes). */
+  readonly idleMs: number;
+  /** How often connections are looked at. Default 10000 (10 seconds). */
+  readonly checkMs: number;
+  /** How often a connection that carries requests must show that its peer is still there. Default 30000 (30 seconds). */
+  readonly aliveMs: number;
+}
+
+export interface Server {
+  readonly port: number;
+  /** Connections open now. */
+  connections(): number;
+  connectionCounts(): ConnectionCounts;
+  /** How many requests were refused since the start because too many waited on connections without an authenticated request. */
+  refusedRequests(): number;
+  /** To be called with a request that was authenticated: its connection is not closed for others. */
+  authenticated(request: Incoming): void;
+  /** Replaces the serving certificate, and the names sent to clients, for new connections. */
+  renew(next: Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">): void;
+  /** Shows another certificate to clients that name this server so. */
+  alias(serverName: string, pair: Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">): void;
+  /** Stops accepting, lets requests under way finish for `graceMs` milliseconds, then cuts what is left. */
+  close(graceMs: number): Promise<void>;
+}
+
+const defaultTimeouts: Timeouts = { headersMs: 20_000, idleMs: 120_000, checkMs: 10_000, aliveMs: 30_000 };
+/** Streams that one HTTP/2 connection may have open at once. */
+const maxStreams = 1000;
+
+/** A TLS server that speaks HTTP/2 and HTTP/1.1 on one port and asks for a client certificate without judging it. */
+export async function listen(options: ServerOptions): Promise<Server> {
+  const timeouts = options.timeouts ?? defaultTimeouts;
+  const { headersMs, idleMs, checkMs, aliveMs } = timeouts;
+  const secure = {
+    ca: options.clientCaPem,
+    minVersion: "TLSv1.2",
+    // Renegotiation costs us more than its caller, and could change the certificate under requests that are under way.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+  } as const;
+  const server = createSecureServer({
+    ...secure,
+    cert: options.certPem,
+    key: options.keyPem,
+    allowHTTP1: true,
+    handshakeTimeout: headersMs,
+    requestCert: true,
+    // The x509 authenticator judges certificates, at each request; here nobody is turned away.
+    rejectUnauthorized: false,
+    settings: { maxConcurrentStreams: maxStreams, initialWindowSize: 1 << 20 },
+    maxSessionInvalidFrames: 100,
+    // A controller follows hundreds of kinds over one connection; node would cut it at 10 MB of frames and headers.
+    maxSessionMemory: 64,
+  });
+  const sockets = new Set<Socket>();
+  const sessions = new Set<ServerHttp2Session>();
+  // What createSecureServer takes no options for.
+  Object.assign(server, {
+    headersTimeout: headersMs,
+    keepAliveTimeout: idleMs,
+    connectionsCheckingInterval: checkMs,
+    // A watch lives as long as it says; bodies have a deadline of their own.
+    requestTimeout: 0,
+    requireHostHeader: true,
+  });
+
+  const limiter = boundConnections(server, options);
+  const handshakes = boundHandshakes(server, options.monotonic);
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket.setNoDelay(true).setKeepAlive(true, aliveMs));
+    socket.once("close", () => sockets.delete(socket));
+  });
+  let refusedRequests = 0;
+  let latest: Socket | undefined;
+  server.prependListener("secureConnection", (socket) => {
+    latest = socket;
+  });
+  // Within that event; the session itself would not hand out its socket.
+  server.on("session", (session) => {
+    sessions.add(session);
+    if (latest !== undefined) guardSession(session, latest, timeouts);
+    session.once("close", () => sessions.delete(session));
+  });
+  // Without this, one that never finishes its handshake would keep its place for ever.
+  server.on("tlsClientError", (_error, socket) => void socket.destroy());
+  server.on("sessionError", () => undefined);
+  const answers = pipelinedAnswers();
+  server.on("clientError", (error: ClientError, socket: Socket) => {
+    // Node reads no further while too many answers wait, and cannot go on in the middle of what it has read.
+    if (error.code === "HPE_PAUSED") answers.whenSent(socket, () => refuseConnection(error, socket));
+    else refuseConnection(error, socket);
+  });
+  const serve: ServerOptions["handle"] = (request, response, upgrade) => {
+    const isKnown = limiter.began(peerOf(request.socket));
+    if (handshakes.pass(() => options.handle(request, response, upgrade), isKnown)) return;
+    refusedRequests += 1;
+    refuseForNow(response);
+  };
+  server.on("request", (request, response) => {
+    if (request.httpVersionMajor === 1) answers.follow(request.socket, response as unknown as ServerResponse);
+    if (isSound(request)) serve(request, response);
+    else refuse(request.socket, request.socket);
+  });
+  takeUpgrades(server, serve);
+  await listening(server, options);
+  server.on("error", options.acceptFailed ?? (() => undefined));
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : options.port,
+    connections: () => sockets.size,
+    connectionCounts: limiter.counts,
+    refusedRequests: () => refusedRequests,
+    authenticated: ({ socket }) => limiter.authenticated(peerOf(socket)),
+    renew: ({ certPem, keyPem, clientCaPem }) =>
+      server.setSecureContext({ ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
+    alias: (serverName, { certPem, keyPem, clientCaPem }) =>
+      server.addContext(serverName, { ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
+    close: (graceMs) => closeServer({ server, sockets, sessions, handshakes, graceMs }),
+  };
+}
+
+/** Requests that ask for another protocol, which node hands out without a response. */
+function takeUpgrades(server: EventEmitter, serve: ServerOptions["handle"]): void {
+  server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    const { socket } = request;
+    // Of a request with a body, Node 26 hands out a stream behind that body in place of the connection, which errs by itself.
+    stream.on("error", () => socket.destroy());
+    const response = responseToUpgrade(request, socket);
+    if (response === undefined) return;
+    // A body would be read as the other protocol, or as a request that nothing has authenticated.
+    if (!isSound(request) || bringsBody(request)) refuse(stream, socket);
+    else serve(request, response, { socket, head });
+  });
+}
+
+/** Sends a refusal on a stream and closes its connection, also when the client keeps its side of it open. */
+function refuse(stream: Duplex, socket: Socket, status = "400 Bad Request"): void {
+  stream.end(refusalText(status), () => socket.destroySoon());
+}
+
+/** What goes on before the first request of connections. */
+interface Handshakes {
+  /** Runs a request now, or when the connections that come in at once are in and its turn has come. */
+  readonly pass: ConnectionBurst["pass"];
+  /** Cuts the connections whose handshake has not ended. */
+  readonly cut: () => void;
+}
+
+/** What reads from the network below a socket. */
+interface Readable {
+  readonly readStart?: () => number;
+  readonly readStop?: () => number;
+}
+
+/** Public functions of a socket do not reach what it reads from once TLS has taken it over. */
+function belowOf(socket: Socket): Readable | undefined {
+  const { _handle: handle } = socket as { readonly _handle?: Readable | null };
+  return handle ?? undefined;
+}
+
+/**
+ * Bounds how many handshakes go on in one pass of the event loop: all that can be read at once would be taken in one go otherwise, with
+ * a millisecond or two for each.
+ */
+function boundHandshakes(server: Http2SecureServer, now: () => number): Handshakes {
+  const soon = (run: () => void): void => void setTimeout(run, 1);
+  const limiter = handshakeLimiter({ now, soon });
+  const burst = connectionBurst({ now, soon });
+  // By peer, since the handshake speaks through another object than the connection.
+  const ends = new Map<string, () => void>();
+  const open = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    const peer = peerOf(socket);
+    const accepted = burst.accepted();
+    let leave = (): void => undefined;
+    const end = (): void => {
+      accepted();
+      leave();
+      open.delete(socket);
+      if (ends.get(peer) === end) ends.delete(peer);
+    };
+    ends.set(peer, end);
+    open.add(socket);
+    socket.once("close", end);
+    // TLS begins to read in the next tick.
+    process.nextTick(() => {
+      if (!open.has(socket) || socket.destroyed) return;
+      leave = limiter.enter({
+        address: socket.remoteAddress ?? "",
+        read: () => void belowOf(socket)?.readStart?.(),
+        pause: () => void belowOf(socket)?.readStop?.(),
+        received: () => socket.bytesRead,
+      });
+    });
+  });
+  server.prependListener("secureConnection", (socket) => ends.get(peerOf(socket))?.());
+  return {
+    pass: burst.pass,
+    cut: () => {
+      for (const socket of open) socket.destroy();
+    },
+  };
+}
+
+const noLimits: ConnectionLimits = { maxOpen: Infinity, maxUnauthenticated: Infinity };
+
+/** Closes connections on which no request was authenticated where there are too many, be they in their handshake or beyond it. */
+function boundConnections(
+  server: Http2SecureServer,
+  { limits = noLimits, refused = () => undefined }: Pick<ServerOptions, "limits" | "refused">,
+): ConnectionLimiter {
+  const limiter = connectionLimiter(limits, refused);
+  server.on("connection", (socket: Socket) => {
+    socket.once(
+      "close",
+      limiter.opened(peerOf(socket), () => void socket.destroy()),
+    );
+  });
+  return limiter;
+}
+
+function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+type ClientError = Error & { readonly code?: string };
+
+const refusals: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+  HPE_PAUSED: "429 Too Many Requests",
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: "413 Payload Too Large",
+  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+};
+
+/** The last word on a connection of HTTP/1.1 whose bytes are no request. */
+function refuseConnection(error: ClientError, socket: Socket): void {
+  const code = error.code ?? "";
+  const status = Object.hasOwn(refusals, code) ? refusals[code] : "400 Bad Request";
+  if (socket.writable) refuse(socket, socket, status);
+  else socket.destroy();
+}
+
+/** As kube-apiserver says it when too many requests are in flight. Source: k8s.io/apiserver/pkg/server/filters/maxinflight.go, tooManyRequests. */
+function refuseForNow(response: Outgoing): void {
+  response.writeHead(429, { "content-type": "text/plain; charset=utf-8", "retry-after": "1" });
+  response.end("Too many requests, please try again later.\n");
+}
+
+function refusalText(status: string): string {
+  return `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}\n`;
+}
+
+/** What node's parser lets through and a proxy in front may read differently: several hosts, a version before 1.0. Source: RFC 9112, 3.2. */
+function isSound({ httpVersionMajor, rawHeaders }: Incoming): boolean {
+  if (httpVersionMajor !== 1) return httpVersionMajor === 2;
+  return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length <= 1;
+}
+
+function listening(server: Http2SecureServer, { host, port }: ServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host, port, backlog: 4096 }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+/**
+ * Ends sessions that carry nothing, and cuts those whose peer does not answer: it may be gone without a word, and node does not notice
+ * the end of a connection that it has stopped reading from. Too many resets end a session by themselves: nghttp2 allows 1000 at
+ * once and 33 a second.
+ */
+function guardSession(session: ServerHttp2Session, socket: Socket, { idleMs, aliveMs }: Timeouts): void {
+  let open = 0;
+  let unanswered = false;
+  session.on("error", () => undefined);
+  session.on("stream", (stream) => {
+    open += 1;
+    stream.once("close", () => {
+      open -= 1;
+    });
+  });
+  session.setTimeout(idleMs, () => {
+    if (open > 0) return;
+    if (session.closed) socket.destroy();
+    else session.close();
+  });
+  const beat = setInterval(() => {
+    if (unanswered) socket.destroy();
+    if (open === 0 && !session.destroyed) return;
+    unanswered = true;
+    // A destroyed session reads no more, and its socket stays open until the peer takes what was written; a peer that is gone never does.
+    if (session.destroyed) return;
+    session.ping(() => {
+      unanswered = false;
+    });
+  }, aliveMs);
+  beat.unref();
+  socket.once("close", () => clearInterval(beat));
+}
+
+async function closeServer(open: {
+  readonly server: Http2SecureServer;
+  readonly sockets: ReadonlySet<Socket>;
+  readonly sessions: ReadonlySet<ServerHttp2Session>;
+  readonly handshakes: Pick<Handshakes, "cut">;
+  readonly graceMs: number;
+}): Promise<void> {
+  const closed = new Promise<void>((resolve) => open.server.close(() => resolve()));
+  open.handshakes.cut();
+  for (const session of open.sessions) session.close();
+  (open.server as unknown as { closeIdleConnections?: () => void }).closeIdleConnections?.();
+  const cut = setTimeout(() => {
+    for (const session of open.sessions) session.destroy();
+    for (const socket of open.sockets) socket.destroy();
+  }, open.graceMs);
+  await closed;
+  clearTimeout(cut);
+}

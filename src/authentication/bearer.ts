@@ -1,0 +1,78 @@
+import type { UserInfo } from "../apimachinery/user.ts";
+import { credentialOf, type Credential } from "../apis/revocation-index.ts";
+import type { Authentication, Authenticator } from "./authenticator.ts";
+import { headerText } from "./header-text.ts";
+import { firstAuthenticated } from "./union.ts";
+
+/** What a token is worth. `until`, in milliseconds since the epoch, is the moment after which it is worth nothing. */
+export type TokenAuthentication =
+  | {
+      readonly kind: "authenticated";
+      readonly user: UserInfo;
+      readonly until?: number;
+      /** Whom the token is meant for; absent for tokens that name nobody and so are meant for the API itself. */
+      readonly audiences?: readonly string[];
+      /** By what else than the user the token can be named. */
+      readonly credential?: Credential;
+    }
+  | { readonly kind: "absent" }
+  | { readonly kind: "rejected"; readonly reason: string };
+
+/** Says who a bearer token speaks for; `absent` means that it is not one of ours. A thrown error is an outage. */
+export type TokenAuthenticator = (token: string) => Promise<TokenAuthentication>;
+
+/** The reason for which a token that nobody knows is rejected. */
+export const invalidBearerToken = "invalid bearer token";
+
+export interface BearerOptions {
+  /** The names of the API itself: a token must be meant for one of them, unless the request asks about others. */
+  readonly audiences: readonly string[];
+}
+
+/**
+ * Authenticates by the bearer token of a request, asking `members` in order. A request without one is absent; a token that no
+ * member accepts, or that is meant for others, is rejected, never absent, so that it cannot end as anonymous. @see RFC 6750
+ */
+export function bearer(options: BearerOptions, ...members: readonly TokenAuthenticator[]): Authenticator {
+  const judge = firstAuthenticated(...members);
+  return async function bearerToken(request): Promise<Authentication> {
+    const token = parseBearer(request.authorization);
+    if (token === undefined) return { kind: "absent" };
+    const found = await judge(token);
+    if (found.kind === "absent") return { kind: "rejected", reason: invalidBearerToken };
+    if (found.kind === "rejected") return found;
+    const asked = request.audiences ?? options.audiences;
+    const audiences = (found.audiences ?? options.audiences).filter((audience) => asked.includes(audience));
+    if (audiences.length > 0) return { kind: "authenticated", user: found.user, audiences, ...credentialIn(found) };
+    return { kind: "rejected", reason: meantForOthers(found.audiences, asked) };
+  };
+}
+
+/** The credential with the end of the token, where either is known. */
+function credentialIn({ user, credential, until }: Extract<TokenAuthentication, { kind: "authenticated" }>): {
+  readonly credential?: Credential;
+} {
+  if (until === undefined) return credential === undefined ? {} : { credential };
+  return { credential: { ...(credential ?? credentialOf(user)), until } };
+}
+
+function meantForOthers(meant: readonly string[] | undefined, asked: readonly string[]): string {
+  if (meant === undefined) return invalidBearerToken;
+  return `token audiences ${listed(meant)} is invalid for the target audiences ${listed(asked)}`;
+}
+
+function listed(audiences: readonly string[]): string {
+  return `[${audiences.map((audience) => JSON.stringify(audience)).join(" ")}]`;
+}
+
+/**
+ * The token of an Authorization header, or undefined where it names none: another scheme, an empty token, a doubled blank.
+ * The header is trimmed and split at single blanks; what follows a second one is passed over.
+ * @see apiserver/pkg/authentication/request/bearertoken
+ */
+export function parseBearer(authorization: string | undefined): string | undefined {
+  const [scheme, token] = headerText(authorization ?? "")
+    .trim()
+    .split(" ", 2);
+  return scheme?.toLowerCase() === "bearer" && token !== "" ? token : undefined;
+}

@@ -1,0 +1,169 @@
+import type { ApiObject } from "../apimachinery/object.ts";
+import { serviceAccountsGroup, type UserInfo } from "../apimachinery/user.ts";
+import { stringAt, type Fields } from "../apis/json-fields.ts";
+import { credentialOf, type Credential } from "../apis/revocation-index.ts";
+import type { TokenAuthentication, TokenAuthenticator } from "./bearer.ts";
+import {
+  leewayMs,
+  legacyIssuer,
+  parseBoundClaims,
+  parseLegacyClaims,
+  type BoundClaims,
+  type NamedObject,
+} from "./service-account-claims.ts";
+import type { TokenKey } from "./service-account-keys.ts";
+import { signedClaims } from "./service-account-signature.ts";
+import { cachedTokens } from "./token-cache.ts";
+
+/** The kinds that a token speaks of; a Node lies in no namespace. */
+export type TokenKind = "ServiceAccount" | "Pod" | "Secret" | "Node";
+
+/** The present object of that name, or undefined. It must see every acknowledged write, and throws when it cannot know. */
+export type ObjectLookup = (kind: TokenKind, namespace: string, name: string) => ApiObject | undefined;
+
+export interface ServiceAccountTokenOptions {
+  /** Of bound tokens; those from Secrets have an issuer of their own. */
+  readonly issuers: readonly string[];
+  readonly keys: readonly TokenKey[];
+  readonly lookup: ObjectLookup;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** A label on a Secret whose token was taken out of use. Source: kubernetes LegacyServiceAccountTokenCleanUp. */
+const invalidSinceLabel = "kubernetes.io/legacy-token-invalid-since";
+
+/**
+ * Authenticates ServiceAccounts by their tokens. Only the signature is remembered, for ten seconds at most: the time, the account and
+ * the object that a token is bound to are looked at with every request, so that a deletion counts at once. Whom a token is meant for
+ * is left to the caller, which is told the audiences.
+ * @see kubernetes pkg/serviceaccount
+ */
+export function serviceAccountTokens(options: ServiceAccountTokenOptions): TokenAuthenticator {
+  const { lookup, now, keys } = options;
+  const verify = cachedTokens(signedClaims({ issuers: [...options.issuers, legacyIssuer], keys }), { now });
+  return async function serviceAccountToken(token) {
+    const signed = await verify(token);
+    if (signed.kind !== "authenticated") return signed;
+    const { claims } = signed;
+    return stringAt(claims, "iss") === legacyIssuer && !options.issuers.includes(legacyIssuer)
+      ? legacyVerdict(claims, token, lookup)
+      : boundVerdict(claims, lookup, now());
+  };
+}
+
+function boundVerdict(claims: Fields, lookup: ObjectLookup, now: number): TokenAuthentication {
+  const bound = parseBoundClaims(claims);
+  if (bound === undefined) return rejected("the claims of the service account token are not complete");
+  const why = wrongTime(bound, now) ?? wrongAccount(bound, lookup, now) ?? wrongBinding(bound, lookup, now);
+  if (why !== undefined) return rejected(why);
+  const { namespace, serviceAccount, audiences } = bound;
+  const user = { ...accountUser(namespace, serviceAccount), extra: extraOf(bound) };
+  const until = bound.expiresAt * 1000 + leewayMs;
+  if (bound.secret === undefined) return { kind: "authenticated", user, audiences, until };
+  const secret = lookup("Secret", namespace, bound.secret.name);
+  const credential = { ...credentialOf(user), ...secretOf(`${namespace}/${bound.secret.name}`, secret) };
+  return { kind: "authenticated", user, audiences, until, credential };
+}
+
+/** The Secret of a token, and in which version it was looked at. */
+function secretOf(secret: string, object: ApiObject | undefined): Pick<Credential, "secret" | "secretVersion"> {
+  const secretVersion = object?.metadata.resourceVersion;
+  return secretVersion === undefined ? { secret } : { secret, secretVersion };
+}
+
+function wrongTime({ expiresAt, notBefore, issuedAt }: BoundClaims, now: number): string | undefined {
+  if (now + leewayMs < notBefore * 1000) return "service account token is not valid yet";
+  if (now - leewayMs > expiresAt * 1000) return "service account token has expired";
+  if (now + leewayMs < issuedAt * 1000) return "service account token is issued in the future";
+  return undefined;
+}
+
+function wrongAccount(
+  { namespace, serviceAccount: { name, uid } }: BoundClaims,
+  lookup: ObjectLookup,
+  now: number,
+): string | undefined {
+  const account = lookup("ServiceAccount", namespace, name);
+  if (account === undefined) return `serviceaccounts ${JSON.stringify(name)} not found`;
+  const found = account.metadata.uid ?? "";
+  if (found !== uid) return `service account UID (${found}) does not match claim (${uid})`;
+  return isGone(account, now) ? "service account has been deleted" : undefined;
+}
+
+const invalidated = "service account token has been invalidated";
+
+/** A pod's node is not looked at: it is a word about the pod, and the pod is what the token is bound to. */
+function wrongBinding(bound: BoundClaims, lookup: ObjectLookup, now: number): string | undefined {
+  const { namespace, secret, pod, node } = bound;
+  const checks: readonly (readonly [TokenKind, string, NamedObject | undefined])[] = [
+    ["Secret", namespace, secret],
+    ["Pod", namespace, pod],
+    ["Node", "", pod === undefined ? node : undefined],
+  ];
+  for (const [kind, within, ref] of checks) {
+    if (ref === undefined) continue;
+    const object = lookup(kind, within, ref.name);
+    if (object === undefined || isGone(object, now)) return invalidated;
+    const uid = object.metadata.uid ?? "";
+    if (ref.uid === "" || ref.uid !== uid) {
+      const word = kind.toLowerCase();
+      return `${word} UID (${uid}) does not match service account ${word} ref claim (${ref.uid})`;
+    }
+  }
+  return undefined;
+}
+
+/** Marked for deletion longer ago than clocks may differ; a mark that cannot be read is an old one. */
+function isGone({ metadata: { deletionTimestamp } }: ApiObject, now: number): boolean {
+  return deletionTimestamp !== undefined && !(Date.parse(deletionTimestamp) >= now - leewayMs);
+}
+
+function extraOf({ pod, node, id }: BoundClaims): NonNullable<UserInfo["extra"]> {
+  const words = [
+    ["credential-id", id === "" ? "" : `JTI=${id}`],
+    ["pod-name", pod?.name ?? ""],
+    ["pod-uid", pod?.uid ?? ""],
+    ["node-name", node?.name ?? ""],
+    ["node-uid", node?.uid ?? ""],
+  ] as const;
+  return Object.fromEntries(
+    words.flatMap(([word, value]) => (value === "" ? [] : [[`authentication.kubernetes.io/${word}`, [value]]])),
+  );
+}
+
+function legacyVerdict(claims: Fields, token: string, lookup: ObjectLookup): TokenAuthentication {
+  const legacy = parseLegacyClaims(claims);
+  if (legacy === undefined) return rejected("the claims of the service account token are not complete");
+  const { namespace, serviceAccount } = legacy;
+  const secret = lookup("Secret", namespace, legacy.secret);
+  if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return rejected(invalidated);
+  // The signature was right, so the text is no secret to whoever sent it and may be compared as text.
+  if (Buffer.from(stringAt(secret, "data", "token"), "base64").toString("latin1") !== token) {
+    return rejected("token does not match the server's copy");
+  }
+  if ((secret.metadata.labels?.[invalidSinceLabel] ?? "") !== "") return rejected(invalidated);
+  const account = lookup("ServiceAccount", namespace, serviceAccount.name);
+  if (account === undefined) return rejected(`serviceaccounts ${JSON.stringify(serviceAccount.name)} not found`);
+  if (account.metadata.deletionTimestamp !== undefined) return rejected("service account has been deleted");
+  const uid = account.metadata.uid ?? "";
+  if (uid !== serviceAccount.uid) {
+    return rejected(`service account UID (${uid}) does not match claim (${serviceAccount.uid})`);
+  }
+  const user = accountUser(namespace, serviceAccount);
+  const credential = { ...credentialOf(user), ...secretOf(`${namespace}/${legacy.secret}`, secret) };
+  return { kind: "authenticated", user, credential };
+}
+
+/** `system:authenticated` is added where all credentials come together. */
+function accountUser(namespace: string, { name, uid }: NamedObject): UserInfo {
+  return {
+    username: `system:serviceaccount:${namespace}:${name}`,
+    uid,
+    groups: [serviceAccountsGroup, `${serviceAccountsGroup}:${namespace}`],
+  };
+}
+
+function rejected(reason: string): TokenAuthentication {
+  return { kind: "rejected", reason };
+}

@@ -1,0 +1,107 @@
+import { addOnGroup, clusterGroup, registerGroup } from "../../apis/managed-cluster.ts";
+import { acceptedAgentRules, sharedAgentRoles } from "../../apis/agent-rules.ts";
+import type { PolicyRule } from "../../apis/policy-rule.ts";
+import type { RbacObject } from "../rbac-types.ts";
+import {
+  clusterEventsRule,
+  clusterRole,
+  clusterRoleBinding,
+  eventsRule,
+  group,
+  rule,
+  systemServiceAccount,
+} from "./policy-object.ts";
+
+const clientSigner = "kubernetes.io/kube-apiserver-client";
+
+/** What each controller of managed clusters may do, by the name of its ServiceAccount. */
+const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
+  // It hands out roles, and therefore holds whatever they hold; nothing more could be handed out.
+  "managed-cluster-controller": () => [
+    rule("delete get list patch watch", clusterGroup, "managedclusters"),
+    rule("update", clusterGroup, "managedclusters"),
+    rule("patch update", clusterGroup, "managedclusters/status managedclusters/finalizers"),
+    rule("create get list update watch", clusterGroup, "managedclustersets"),
+    rule("get list watch", clusterGroup, "managedclustersetbindings"),
+    rule("patch update", clusterGroup, "managedclustersets/status managedclustersetbindings/status"),
+    rule("delete get list patch watch", addOnGroup, "managedclusteraddons"),
+    rule("delete get list patch watch", "work.open-cluster-management.io", "manifestworks"),
+    rule("create delete get list patch watch", "core", "namespaces"),
+    rule("create delete get list watch", "coordination.k8s.io", "leases"),
+    rule(
+      "create delete get list update watch",
+      "rbac.authorization.k8s.io",
+      "clusterroles clusterrolebindings rolebindings",
+    ),
+    rule("create", "access.pratique.dev", "credentialrevocations"),
+    eventsRule(),
+    ...acceptedAgentRules("").map(({ resourceNames: _any, ...unlimited }) => unlimited),
+    ...sharedAgentRoles.registration,
+    ...sharedAgentRoles.work,
+  ],
+  "managed-cluster-approving-controller": () => [
+    rule("delete get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+    rule("update", "certificates.k8s.io", "certificatesigningrequests/approval"),
+    rule("approve", "certificates.k8s.io", "signers", [clientSigner]),
+    rule("create", "authorization.k8s.io", "subjectaccessreviews"),
+    rule("get list patch watch", clusterGroup, "managedclusters"),
+    rule("update", registerGroup, "managedclusters/accept"),
+    rule("get list watch", addOnGroup, "managedclusteraddons"),
+    clusterEventsRule(),
+  ],
+};
+
+/** Whoever joins clusters belongs to it. */
+export const clusterBootstrapGroup = "system:bootstrappers:managedcluster";
+
+/** The account whose tokens clusters join with; the other way is a bootstrap token of the group. */
+export const clusterBootstrapAccount: { readonly namespace: string; readonly name: string } = {
+  namespace: "open-cluster-management",
+  name: "agent-registration-bootstrap",
+};
+
+const bootstrapRole = "open-cluster-management:bootstrap";
+
+/** The roles and bindings of hub and spoke registration on a hub, roles before the bindings that refer to them. */
+export function registrationPolicy(): readonly RbacObject[] {
+  const controllerBindings = Object.keys(controllers).map((name) => {
+    const full = `system:controller:${name}`;
+    return clusterRoleBinding(full, full, [systemServiceAccount(name)]);
+  });
+  return [...controllerRoles(), ...registrationRoles(), ...controllerBindings];
+}
+
+/** The roles and the binding of people and of those who join clusters, the same on every cluster. */
+export function registrationRoles(): readonly RbacObject[] {
+  return [
+    clusterRole(bootstrapRole, [
+      rule("create get list watch", clusterGroup, "managedclusters"),
+      rule("create get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+      rule("create", clusterGroup, "managedclustersets/join", ["default"]),
+    ]),
+    // For people: the two halves of letting a cluster in, so that they can be given to different ones.
+    clusterRole("open-cluster-management:approver", [
+      rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+      rule("update", "certificates.k8s.io", "certificatesigningrequests/approval"),
+      rule("approve", "certificates.k8s.io", "signers", [clientSigner]),
+      rule("get list watch", clusterGroup, "managedclusters"),
+    ]),
+    clusterRole("open-cluster-management:accepter", [
+      rule("get list patch update watch", clusterGroup, "managedclusters"),
+      rule("update", registerGroup, "managedclusters/accept"),
+    ]),
+    clusterRoleBinding(bootstrapRole, bootstrapRole, [
+      group(clusterBootstrapGroup),
+      { kind: "ServiceAccount", ...clusterBootstrapAccount },
+    ]),
+  ];
+}
+
+function controllerRoles(): readonly ReturnType<typeof clusterRole>[] {
+  return Object.entries(controllers).map(([name, rules]) => clusterRole(`system:controller:${name}`, rules()));
+}
+
+/** Everything that the controllers may do together, for the one account that runs them on a cluster of others. */
+export function registrationControllerRules(): readonly PolicyRule[] {
+  return Object.values(controllers).flatMap((rules) => rules());
+}

@@ -1,0 +1,89 @@
+import {
+  authenticatedGroup,
+  mastersGroup,
+  serviceAccountsGroup,
+  unauthenticatedGroup,
+} from "../../apimachinery/user.ts";
+import { accessGroup } from "../../apis/access-request.ts";
+import type { ClusterRoleBinding } from "../../apis/cluster-role-binding.ts";
+import type { ClusterRole } from "../../apis/cluster-role.ts";
+import { clusterRole, clusterRoleBinding, group, pathRule, rule } from "./policy-object.ts";
+import { caCheckPath, deprecatedCaCheckPath } from "../../trust/ca-check.ts";
+import { signedTimePath } from "../../trust/signed-time.ts";
+
+const csr = "system:certificates.k8s.io:certificatesigningrequests";
+const signers = ["kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving", "legacy-unknown"];
+
+/** ClusterRoles for people and for everybody: administration, discovery, health, monitoring, certificates, delegation. */
+export function systemRoles(): readonly ClusterRole[] {
+  return [
+    clusterRole("cluster-admin", [rule("*", "*", "*"), pathRule("*", "*")]),
+    clusterRole("system:discovery", [
+      pathRule("get", "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"),
+    ]),
+    clusterRole("system:public-info-viewer", [pathRule("get", "/healthz /livez /readyz /version /version/")]),
+    // For machines that know nobody yet, and whose clock may be wrong.
+    clusterRole("pratique:time-reader", [pathRule("get", signedTimePath)]),
+    // Each authenticated user may show that it trusts the next CA; the answer says nothing of other users.
+    clusterRole("pratique:ca-check", [pathRule("get", `${caCheckPath} ${deprecatedCaCheckPath}`)]),
+    clusterRole("system:basic-user", [
+      rule("create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"),
+      rule("create", "authentication.k8s.io", "selfsubjectreviews"),
+    ]),
+    // Tells the caller of its own rights and of nobody else's.
+    clusterRole("pratique:self-explainer", [rule("create", accessGroup, "selfaccessexplanations")]),
+    // Tells of everybody's rights, and of roles and bindings that its holder may not read: bound to nobody.
+    clusterRole("pratique:access-explainer", [
+      rule("create", accessGroup, "accessexplanations"),
+      rule("create", "authorization.k8s.io", "subjectaccessreviews"),
+    ]),
+    clusterRole("system:monitoring", [
+      pathRule("get", "/healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/*"),
+    ]),
+    clusterRole("system:service-account-issuer-discovery", [
+      pathRule(
+        "get",
+        "/.well-known/openid-configuration /.well-known/openid-configuration/ /openid/v1/jwks /openid/v1/jwks/",
+      ),
+    ]),
+    clusterRole("system:auth-delegator", [
+      rule("create", "authentication.k8s.io", "tokenreviews"),
+      rule("create", "authorization.k8s.io", "subjectaccessreviews"),
+    ]),
+    clusterRole("system:node-bootstrapper", [
+      rule("create get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+    ]),
+    clusterRole(`${csr}:nodeclient`, [rule("create", "certificates.k8s.io", "certificatesigningrequests/nodeclient")]),
+    clusterRole(`${csr}:selfnodeclient`, [
+      rule("create", "certificates.k8s.io", "certificatesigningrequests/selfnodeclient"),
+    ]),
+    ...signers.map((signer) =>
+      clusterRole(`system:certificates.k8s.io:${signer}-approver`, [
+        rule("approve", "certificates.k8s.io", "signers", [`kubernetes.io/${signer}`]),
+      ]),
+    ),
+  ];
+}
+
+/** The bindings of `systemRoles` that exist from the start. Anonymous users get public information, no discovery. */
+export function systemRoleBindings(): readonly ClusterRoleBinding[] {
+  return [
+    clusterRoleBinding("cluster-admin", "cluster-admin", [group(mastersGroup)]),
+    clusterRoleBinding("system:discovery", "system:discovery", [group(authenticatedGroup)]),
+    clusterRoleBinding("system:basic-user", "system:basic-user", [group(authenticatedGroup)]),
+    clusterRoleBinding("pratique:self-explainer", "pratique:self-explainer", [group(authenticatedGroup)]),
+    clusterRoleBinding("system:public-info-viewer", "system:public-info-viewer", [
+      group(authenticatedGroup),
+      group(unauthenticatedGroup),
+    ]),
+    clusterRoleBinding("pratique:ca-check", "pratique:ca-check", [group(authenticatedGroup)]),
+    clusterRoleBinding("pratique:time-reader", "pratique:time-reader", [
+      group(authenticatedGroup),
+      group(unauthenticatedGroup),
+    ]),
+    clusterRoleBinding("system:monitoring", "system:monitoring", [group("system:monitoring")]),
+    clusterRoleBinding("system:service-account-issuer-discovery", "system:service-account-issuer-discovery", [
+      group(serviceAccountsGroup),
+    ]),
+  ];
+}

@@ -1,0 +1,57 @@
+import { ignoreReasons } from "../client/api-errors.ts";
+import { rbacIndex, type RbacIndex } from "./rbac-index.ts";
+import type { RbacKind } from "./rbac-types.ts";
+import type { Client, ResourceRef } from "../client/client.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { rbacGroup } from "../apis/binding.ts";
+
+/** The roles and bindings of a server, as far as the caller may read them. */
+export interface ReadPolicy {
+  readonly index: RbacIndex;
+  /** The resources that may not be listed, e.g. `clusterrolebindings`. */
+  readonly unseen: readonly string[];
+}
+
+const kinds: readonly (readonly [RbacKind, string, ResourceRef["scope"]])[] = [
+  ["ClusterRole", "clusterroles", "Cluster"],
+  ["ClusterRoleBinding", "clusterrolebindings", "Cluster"],
+  ["Role", "roles", "Namespaced"],
+  ["RoleBinding", "rolebindings", "Namespaced"],
+];
+
+/** Reads all roles and bindings into the index that RBAC decides with; of one namespace where the others may not be read. */
+export async function readPolicy(client: Client, namespace: string): Promise<ReadPolicy> {
+  const index = rbacIndex();
+  const unseen = await readRbac(client, namespace, (kind, object) => index.apply({ type: "put", kind, object }));
+  return { index, unseen };
+}
+
+/** Hands over all roles and bindings that may be read, as `readPolicy` reads them; resolves to those that may not be listed. */
+export async function readRbac(
+  client: Client,
+  namespace: string,
+  take: (kind: RbacKind, object: ApiObject) => void,
+): Promise<ReadPolicy["unseen"]> {
+  const unseen: string[] = [];
+  for (const [kind, plural, scope] of kinds) {
+    const resource = { group: rbacGroup, version: "v1", kind, plural, scope };
+    const put = (object: ApiObject): void => take(kind, object);
+    if (await readAll(client, resource, {}, put)) continue;
+    const readsOne =
+      scope === "Namespaced" && namespace !== "" && (await readAll(client, resource, { namespace }, put));
+    unseen.push(readsOne ? `${plural} of other namespaces` : plural);
+  }
+  return unseen;
+}
+
+/** Whether they may be read. */
+async function readAll(
+  client: Client,
+  resource: ResourceRef,
+  where: { readonly namespace?: string },
+  put: (object: ApiObject) => void,
+): Promise<boolean> {
+  const list = await ignoreReasons(client.list(resource, where), "Forbidden", "NotFound");
+  for (const item of list?.items ?? []) put(item);
+  return list !== undefined;
+}

@@ -1,0 +1,214 @@
+import { createHash } from "node:crypto";
+import { isFields, valueAt } from "../apis/json-fields.ts";
+import { accessReviewSpec, type AskedSpec } from "./access-review-spec.ts";
+import type { Attributes, Authorizer, Decision, NamedAuthorizer } from "./authorizer.ts";
+import type { MatchConditions } from "./match-conditions.ts";
+
+/** What a service said of a request. */
+interface Answer {
+  readonly allowed: boolean;
+  readonly denied: boolean;
+  readonly reason: string;
+}
+
+export interface WebhookAuthorizerOptions {
+  /** Which form of the review the service speaks. */
+  readonly version: "v1" | "v1beta1";
+  /** Sends a review and resolves to the answer; retries and time-outs are its own. Rejects where the service gives none. */
+  readonly post: (review: object) => Promise<unknown>;
+  /** The verdict where the service cannot be asked. */
+  readonly onError: "noOpinion" | "deny";
+  /** How long a permission is believed, in milliseconds; 0 asks each time. */
+  readonly authorizedMs: number;
+  /** How long everything else is believed, in milliseconds; 0 asks each time. */
+  readonly unauthorizedMs: number;
+  /** Which requests the service is asked about; absent: all. */
+  readonly match?: MatchConditions;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** How many answers are kept; default 8192. */
+  readonly capacity?: number;
+  /** Told of each request that was let past without an answer. */
+  readonly failedOpen?: () => void;
+  /** Told of each request that the conditions kept from the service. */
+  readonly excluded?: () => void;
+}
+
+/** From this many characters that a client chooses, answers are not kept. Source: apiserver maxControlledAttrCacheSize. */
+const maxCachedCharacters = 10_000;
+const defaultCapacity = 8192;
+/** A service that hangs is asked so many questions and no more; further requests fail at once, as they would in the end. */
+const maxInFlight = 512;
+const bothText = "webhook subject access review returned both allow and deny response";
+
+/**
+ * Asks a service of the operator's. Answers are kept for a short time, errors never; a question that is being asked is not asked a
+ * second time meanwhile. An answer that is no SubjectAccessReview of the version asked counts as none.
+ * Source: apiserver plugin/pkg/authorizer/webhook.
+ */
+export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
+  return explainedWebhook(options).authorize;
+}
+
+/** `webhookAuthorizer` as a member of a chain that can say whether its service was asked at all. */
+export function explainedWebhook(
+  options: WebhookAuthorizerOptions,
+): Required<Pick<NamedAuthorizer, "authorize" | "explain">> {
+  const answers = answerCache(options);
+  const asking = new Map<string, Promise<Answer>>();
+  const notes = new WeakMap<Decision, string>();
+  const noted = (decision: Decision, note: string): Decision => {
+    notes.set(decision, note);
+    return decision;
+  };
+
+  function answered(spec: AskedSpec, attributes: Attributes): Promise<Answer> | Answer {
+    const key = createHash("sha256").update(JSON.stringify(spec), "utf8").digest("base64");
+    const known = answers.get(key);
+    if (known !== undefined) return known;
+    const underWay = asking.get(key);
+    if (underWay !== undefined) return underWay;
+    if (asking.size >= maxInFlight) {
+      throw new WebhookAnswerError("crowded", "too many questions to the authorization webhook are under way");
+    }
+    const question = ask(spec, options)
+      .then((answer) => {
+        if (isSmall(attributes, answer)) answers.add(key, answer);
+        return answer;
+      })
+      .finally(() => asking.delete(key));
+    asking.set(key, question);
+    return question;
+  }
+
+  async function webhook(attributes: Attributes): Promise<Decision> {
+    const spec = accessReviewSpec(attributes);
+    const match = options.match?.(spec);
+    if (match !== undefined && "error" in match) {
+      return noted({ verdict: options.onError, reason: "", error: match.error }, "its service was not asked");
+    }
+    if (match?.matches === false) {
+      options.excluded?.();
+      return noted({ verdict: "noOpinion", reason: "" }, "its matchConditions leave this request out");
+    }
+    try {
+      const answer = answered(spec, attributes);
+      return answer instanceof Promise
+        ? decisionOf(await answer)
+        : noted(decisionOf(answer), "an answer that was kept");
+    } catch (error) {
+      if (options.onError === "noOpinion") options.failedOpen?.();
+      const why = error instanceof Error ? error.message : "the authorization webhook failed";
+      const counts = options.onError === "deny" ? "a denial" : "no opinion";
+      return noted({ verdict: options.onError, reason: "", error: why }, `no answer counts as ${counts} here`);
+    }
+  }
+
+  return {
+    authorize: webhook,
+    explain: (decision) => {
+      const note = notes.get(decision);
+      return note === undefined ? {} : { note };
+    },
+  };
+}
+
+function decisionOf({ allowed, denied, reason }: Answer): Decision {
+  if (denied) return allowed ? { verdict: "deny", reason, error: bothText } : { verdict: "deny", reason };
+  return { verdict: allowed ? "allow" : "noOpinion", reason };
+}
+
+interface AnswerCache {
+  get(key: string): Answer | undefined;
+  add(key: string, answer: Answer): void;
+}
+
+/** The answers used least recently go first. */
+function answerCache(options: WebhookAuthorizerOptions): AnswerCache {
+  const { now, authorizedMs, unauthorizedMs, capacity = defaultCapacity } = options;
+  const kept = new Map<string, { readonly from: number; readonly until: number; readonly answer: Answer }>();
+  return {
+    get: (key) => {
+      const found = kept.get(key);
+      if (found === undefined) return undefined;
+      kept.delete(key);
+      // A clock that went back before the answer says nothing about how long ago it was.
+      if (now() < found.from || now() >= found.until) return undefined;
+      kept.set(key, found);
+      return found.answer;
+    },
+    add: (key, answer) => {
+      const ttl = answer.allowed ? authorizedMs : unauthorizedMs;
+      if (ttl <= 0) return;
+      const from = now();
+      kept.set(key, { from, until: from + ttl, answer });
+      for (const oldest of kept.keys()) {
+        if (kept.size <= capacity) return;
+        kept.delete(oldest);
+      }
+    },
+  };
+}
+
+/** Large questions may be an attempt to fill the memory; a large reason would have the same effect. */
+function isSmall(attributes: Attributes, { reason }: Answer): boolean {
+  const { namespace, verb, group, version, resource, subresource, name, path = "" } = attributes;
+  const texts = [namespace, verb, group, version, resource, subresource, name, path];
+  return reason.length < maxCachedCharacters && texts.reduce((sum, text) => sum + text.length, 0) < maxCachedCharacters;
+}
+
+async function ask(spec: AskedSpec, { version, post }: WebhookAuthorizerOptions): Promise<Answer> {
+  const apiVersion = `authorization.k8s.io/${version}`;
+  const sent = version === "v1" ? spec : inOldForm(spec);
+  const reply = await post({
+    kind: "SubjectAccessReview",
+    apiVersion,
+    metadata: {},
+    spec: sent,
+    status: { allowed: false },
+  });
+  return webhookAnswer(reply, version);
+}
+
+/** What v1 calls `groups` is `group` in v1beta1. */
+function inOldForm({ groups, ...spec }: AskedSpec): object {
+  return groups === undefined ? spec : { ...spec, group: groups };
+}
+
+/** A question without an answer, or with one that means nothing; the message never holds the words of the service. */
+export class WebhookAnswerError extends Error {
+  override readonly name = "WebhookAnswerError";
+  readonly code: "answer" | "crowded";
+  constructor(code: WebhookAnswerError["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/**
+ * Reads a reply to a review of that version. As in Kubernetes, it may leave out what it is and what it does not say, or say null there;
+ * what it says must be of the right type. @throws WebhookAnswerError
+ */
+export function webhookAnswer(reply: unknown, version: WebhookAuthorizerOptions["version"]): Answer {
+  const apiVersion = `authorization.k8s.io/${version}`;
+  const isReview =
+    isFields(reply) &&
+    ["", "SubjectAccessReview"].includes((reply["kind"] ?? "") as string) &&
+    ["", apiVersion].includes((reply["apiVersion"] ?? "") as string);
+  if (!isReview) {
+    throw new WebhookAnswerError(
+      "answer",
+      `the authorization webhook answered with something else than a SubjectAccessReview of ${apiVersion}`,
+    );
+  }
+  const status = valueAt(reply, "status") ?? {};
+  const detail = isFields(status) ? status : { allowed: status };
+  const [allowed, denied, reason] = [detail["allowed"] ?? false, detail["denied"] ?? false, detail["reason"] ?? ""];
+  if (typeof allowed !== "boolean" || typeof denied !== "boolean" || typeof reason !== "string") {
+    throw new WebhookAnswerError(
+      "answer",
+      "the authorization webhook answered with a status that cannot be understood",
+    );
+  }
+  return { allowed, denied, reason };
+}

@@ -1,0 +1,46 @@
+import type { Clock } from "../apimachinery/clock.ts";
+import { pinsOf, readAuthorities, readState, type Authorities } from "./ca-folder.ts";
+import { errorText } from "../apimachinery/error-text.ts";
+import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+
+/** How often the folder is looked at, in milliseconds. */
+const pollMs = 2_000;
+
+/**
+ * Looks at the state of the CAs in `dir` until `signal` aborts, and hands each other one to `changed`. A state that cannot be read or
+ * taken up is logged once, and the CAs stay as they are.
+ */
+export async function followAuthorities(options: {
+  readonly dir: string;
+  readonly current: Authorities;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly changed: (authorities: Authorities) => Promise<void>;
+  readonly log: (entry: LogEntry) => void;
+}): Promise<void> {
+  const { dir, clock, signal, log } = options;
+  let taken = JSON.stringify(options.current.state);
+  let complaint = "";
+  for (;;) {
+    await clock.sleep(pollMs, signal);
+    if (signal.aborted) return;
+    try {
+      const { state } = await readState(dir);
+      const found = JSON.stringify(state);
+      if (found !== taken) {
+        const next = await readAuthorities(dir, state, clock.now());
+        await options.changed(next);
+        taken = found;
+        log(logEntry("Reloaded", "the hub reloaded its CAs", { signer: next.signer.pin, pins: pinsOf(next) }));
+      }
+      complaint = "";
+    } catch (error) {
+      const text = errorText(error);
+      if (text !== complaint)
+        log(
+          logEntry("ReloadFailed", "the hub cannot use the changed CAs; it keeps the previous ones", { error: text }),
+        );
+      complaint = text;
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import { rfc3339, type Clock, type RandomBytes } from "../apimachinery/clock.ts";
+import type { Server, ServerOptions } from "../apiserver/server.ts";
+import { validityProblem, type Validity } from "../pki/validity.ts";
+import { caCheckServerName } from "../trust/ca-check.ts";
+import type { Authorities } from "./ca-folder.ts";
+import {
+  certificateTimes,
+  isDue,
+  issueOwn,
+  servingCertificate,
+  type KeyPair,
+  type OwnCertificate,
+} from "./hub-certificates.ts";
+import { newestOf } from "./ca-check.ts";
+import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+import { nameOnlyCertificate } from "./name-only-certificate.ts";
+import { renewalLoop } from "../host/renewal-loop.ts";
+
+/** What a server shows: the chain of its certificate, and the names of the CAs whose certificates it takes. */
+type Shown = Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">;
+
+/** The certificates of the port, made from the CAs as they are. */
+export interface PortCertificates {
+  /** To open the port with. */
+  readonly first: Shown;
+  /** Why a client whose clock says `now` would refuse what the port shows; undefined while it would not. */
+  problem(now: number): string | undefined;
+  /** Renews what an open port shows, in time and whenever `renew` is called, which is when the CAs have changed. */
+  keep(server: Pick<Server, "renew" | "alias">): {
+    readonly renew: () => Promise<void>;
+    readonly stopped: Promise<void>;
+  };
+}
+
+interface PortOptions {
+  readonly authorities: () => Authorities;
+  readonly names: Pick<OwnCertificate, "dnsNames" | "ipAddresses">;
+  readonly dir: string;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly signal: AbortSignal;
+  readonly log: (entry: LogEntry) => void;
+}
+
+/** Reads the serving certificate, or makes it where it is due. While the CA is changed, one of the newest CA is shown beside it. */
+export async function portCertificates(options: PortOptions): Promise<PortCertificates> {
+  const { authorities, names, dir, clock, random, signal, log } = options;
+  const at = (): { readonly dir: string; readonly now: number; readonly random: RandomBytes } => ({
+    dir,
+    now: clock.now(),
+    random,
+  });
+  let held = await servingCertificate(authorities().signer, names, at());
+  let nextCaTimes: Validity | undefined;
+  const shown = ({ certPem, keyPem }: KeyPair, chainPem: string): Shown => {
+    const clientCaPem = authorities()
+      .trusted.map((ca) => nameOnlyCertificate(ca, at()))
+      .join("");
+    return { certPem: `${certPem}${chainPem}`, keyPem, clientCaPem };
+  };
+  const serveNextCa = (server: Pick<Server, "alias">): void => {
+    const newest = newestOf(authorities());
+    nextCaTimes = undefined;
+    if (newest === undefined) return;
+    const dnsNames = [caCheckServerName, ...names.dnsNames];
+    const wanted = { ...names, dnsNames, commonName: "kube-apiserver", organizations: [] };
+    const pair = issueOwn(newest, { ...wanted, usage: "server auth" }, at());
+    server.alias(caCheckServerName, shown(pair, ""));
+    nextCaTimes = certificateTimes(pair.certPem);
+  };
+  const renew = async (server: Pick<Server, "renew" | "alias">): Promise<void> => {
+    held = await servingCertificate(authorities().signer, names, at());
+    server.renew(shown(held, authorities().chainPem));
+    serveNextCa(server);
+  };
+  return {
+    first: shown(held, authorities().chainPem),
+    problem: (now) => {
+      const { signer } = authorities();
+      const ca = validityProblem(signer.certificate, now);
+      if (ca !== undefined) return `the CA certificate ${ca}`;
+      const own = validityProblem(certificateTimes(held.certPem), now);
+      return own === undefined ? undefined : `the serving certificate ${own}`;
+    },
+    keep: (server) => {
+      serveNextCa(server);
+      // One at a time, so that none shows what an earlier one has made after a later one.
+      const inTurn = serialized();
+      const renewIfDue = async (): Promise<void> => {
+        const times = certificateTimes(held.certPem);
+        const isOver = (each: Validity): boolean => isDue(each, clock.now(), authorities().signer.notAfter);
+        if (!isOver(times) && (nextCaTimes === undefined || !isOver(nextCaTimes))) return;
+        await renew(server);
+        const notAfter = rfc3339(certificateTimes(held.certPem).notAfter);
+        log(logEntry("CertificateRenewed", "the hub renewed its serving certificate", { notAfter }));
+      };
+      return {
+        renew: () => inTurn(() => renew(server)),
+        stopped: renewalLoop({
+          clock,
+          signal,
+          renewIfDue: () => inTurn(renewIfDue),
+          failed: (error) =>
+            log(logEntry("CertificateRenewalFailed", "the hub cannot renew its serving certificate", { error })),
+        }),
+      };
+    },
+  };
+}
+
+/** Runs what it is given one after the other; one that fails keeps no other from running. */
+function serialized(): (work: () => Promise<void>) => Promise<void> {
+  let last: Promise<void> = Promise.resolve();
+  return (work) => {
+    const next = last.then(work);
+    last = next.catch(() => undefined);
+    return next;
+  };
+}

@@ -1,0 +1,84 @@
+import type { AgentEvent, CredentialName } from "../../credentials/credential-event.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+
+/** How all that an agent keeps stands, as its events tell. */
+export interface CredentialsStatus {
+  note(event: AgentEvent): void;
+  /** The hub has answered that it accepts the credential. */
+  confirm(name: CredentialName): void;
+  /** Whether `isGood` holds, and the hub has confirmed each credential with which the machine comes in. */
+  isConfirmed(now: number): boolean;
+  /** Whether there is something and all of it is good. `now` in milliseconds since the epoch. */
+  isGood(now: number): boolean;
+  /** One line for a service manager. */
+  sentence(now: number): string;
+}
+
+interface One {
+  readonly expiresAt: number;
+  readonly nextAt: number;
+  readonly lost: boolean;
+  readonly refused: boolean;
+  readonly confirmed: boolean;
+}
+
+const unknown: One = { expiresAt: 0, nextAt: 0, lost: false, refused: false, confirmed: false };
+/** The machine comes in by none of these, and the hub is not asked about them. */
+const isServing = (key: string): boolean => key.startsWith("serving-certificate ");
+
+/** Knows of nothing yet. */
+export function credentialsStatus(): CredentialsStatus {
+  const known = new Map<string, One>();
+  const isGoodOne = (one: One, now: number): boolean => !one.lost && !one.refused && now < one.expiresAt;
+
+  function after({ reason, expiresAt, at }: AgentEvent, one: One): One {
+    const next = { ...one, expiresAt: expiresAt ?? one.expiresAt, nextAt: at ?? one.nextAt };
+    switch (reason) {
+      case "RenewalScheduled":
+        // Told of one that was there before as well, after it was told that it is refused.
+        return { ...next, lost: false };
+      case "CredentialRenewed":
+        return { ...next, lost: false, refused: false };
+      case "CredentialRejected":
+        return { ...next, refused: true };
+      case "CredentialAccepted":
+        return { ...next, refused: false };
+      case "RenewalFailed":
+        return { ...next, expiresAt: expiresAt ?? 0 };
+      case "CredentialLost":
+        return { ...next, lost: true };
+      case "RenewalRecovered":
+        return { ...next, lost: false };
+      default:
+        return next;
+    }
+  }
+
+  const isGood = (now: number): boolean => known.size > 0 && [...known.values()].every((one) => isGoodOne(one, now));
+
+  return {
+    confirm: ({ kind, path }) => {
+      const key = `${kind} ${path}`;
+      known.set(key, { ...(known.get(key) ?? unknown), confirmed: true });
+    },
+    isConfirmed: (now) => {
+      const comesInBy = [...known].filter(([key]) => !isServing(key));
+      return isGood(now) && comesInBy.length > 0 && comesInBy.every(([, { confirmed }]) => confirmed);
+    },
+    note: (event) => {
+      // A CA that cannot be asked for is told of in the log; the credentials are good all the same.
+      if (event.kind === "ca") return;
+      const key = `${event.kind} ${event.path}`;
+      known.set(key, after(event, known.get(key) ?? unknown));
+    },
+    isGood,
+    sentence: (now) => {
+      const all = [...known.values()];
+      const good = all.filter((one) => isGoodOne(one, now)).length;
+      const next = Math.min(...all.flatMap(({ nextAt }) => (nextAt > now ? [nextAt] : [])));
+      const refused = all.filter((one) => one.refused).length;
+      const reported = refused === 0 ? "" : `, ${refused} refused by the hub`;
+      return `${good} of ${all.length} credentials good${reported}${Number.isFinite(next) ? `, next at ${rfc3339(next)}` : ""}`;
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import type { SecureServing } from "../operator/serving/secure-serving.ts";
+import { CliError } from "./cli-error.ts";
+import type { Args } from "./command.ts";
+import { tlsSans } from "./tls-sans.ts";
+
+/** What the serving options of a command say. @throws CliError usage, naming option and value */
+export function secureServing(args: Args): SecureServing {
+  return {
+    bindAddress: args.text("bind-address") ?? "",
+    port: servingPort(args),
+    certDir: args.text("cert-dir") ?? "",
+    tlsSans: tlsSans(args),
+    certFile: args.text("tls-cert-file"),
+    keyFile: args.text("tls-private-key-file"),
+    caFile: args.text("tls-ca-file"),
+    clientCaFile: args.text("client-ca-file"),
+  };
+}
+
+function servingPort(args: Args): number {
+  const port = args.number("secure-port") ?? 0;
+  if (port > 65_535) throw new CliError("usage", `--secure-port ${port}: must be 0 to 65535`);
+  return port;
+}

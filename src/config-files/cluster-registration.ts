@@ -1,0 +1,72 @@
+import { readFile } from "node:fs/promises";
+import type { AutoApproval } from "../controllers/clusters/cluster-approving-policy.ts";
+import { nodePatternProblem } from "../controllers/certificates/node-pattern.ts";
+import { fieldsSchema, listSchema, readConfigurationFile } from "../apimachinery/configuration-file.ts";
+import { invalid, required, type FieldError } from "../apimachinery/field-error.ts";
+import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";
+import { HubError } from "../apimachinery/hub-error.ts";
+import { systemErrorText } from "../apimachinery/system-error.ts";
+
+const maxCharacters = 1 << 20;
+
+const kind = {
+  kind: "ClusterRegistration",
+  apiVersions: ["pratique.dev/v1alpha1"],
+  schema: fieldsSchema({
+    apiVersion: { type: "string" },
+    kind: { type: "string" },
+    autoApproval: listSchema(
+      fieldsSchema({
+        user: { type: "string" },
+        clusters: listSchema({ type: "string" }),
+        rejoin: { type: "boolean" },
+      }),
+    ),
+  }),
+};
+
+interface Written {
+  readonly autoApproval?: readonly Partial<AutoApproval>[];
+}
+
+/** Who joins which clusters without a person, as the file says. @throws HubError options, with the field */
+export async function readClusterRegistration(file: string): Promise<readonly AutoApproval[]> {
+  const { rules, errors } = parseClusterRegistration(await valueIn(file));
+  if (errors.length === 0) return rules;
+  const why = errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
+  throw new HubError("options", `--registration-config ${file}: ${why}`);
+}
+
+/** The rules of a file, and everything that is wrong with it. */
+export function parseClusterRegistration(value: unknown): {
+  readonly rules: readonly AutoApproval[];
+  readonly errors: readonly FieldError[];
+} {
+  const { object, errors } = readConfigurationFile(value, kind);
+  const { autoApproval = [] } = object as Written;
+  const rules = autoApproval.map(({ user = "", clusters = [], rejoin = false }) => ({ user, clusters, rejoin }));
+  return { rules, errors: [...errors, ...rules.flatMap(ruleErrors)] };
+}
+
+function ruleErrors({ user, clusters }: AutoApproval, index: number): readonly FieldError[] {
+  const path = `autoApproval[${index}]`;
+  return [
+    ...(user === "" ? [required(`${path}.user`, "the exact name of a user")] : []),
+    ...(clusters.length === 0
+      ? [required(`${path}.clusters`, "the names that this user may join clusters under")]
+      : []),
+    ...clusters.flatMap((pattern, at) => {
+      const problem = nodePatternProblem(pattern);
+      return problem === undefined ? [] : [invalid(`${path}.clusters[${at}]`, pattern, problem)];
+    }),
+  ];
+}
+
+async function valueIn(file: string): Promise<unknown> {
+  try {
+    return loadYaml(await readFile(file, "utf8"), { maxCharacters, numbers: "number" });
+  } catch (error) {
+    const why = error instanceof YamlError ? error.message : systemErrorText(error, { operation: "read", at: file });
+    throw new HubError("options", `--registration-config ${file}: ${why}`, { cause: error });
+  }
+}

@@ -1,0 +1,106 @@
+import type { Client } from "../../client/client.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import { notApprovedCondition } from "../../apis/csr-waiting.ts";
+import type { Outcome } from "../controller.ts";
+import { certificateSigningRequests } from "../kinds.ts";
+import { referenceTo, type Report } from "../report.ts";
+import { csrView, withConditions } from "./csr-view.ts";
+
+/** Why a request is not approved automatically, and whether a change of it or of time alone may end that. */
+export interface Abstention extends Pick<Report, "reason" | "message"> {
+  readonly again: "woken" | "paused" | number;
+}
+
+/** How often a request is looked at again that no change of it concerns: certificates end and are revoked, revocations are deleted. */
+export const lookAgainMs = 30_000;
+
+export const revokedRequester: Abstention = {
+  reason: "RequesterRevoked",
+  message: "the credential of its requester is revoked; deny the request, or take back the revocation",
+  again: "paused",
+};
+
+/** Reason of a request for a certificate of a user that is revoked by name. */
+export const userRevokedReason = "UserRevoked";
+
+/** The user that it asks for is revoked, by any requester: the certificate would be refused for as long as the revocation lasts. */
+export function revokedUser(user: string): Abstention {
+  return {
+    reason: userRevokedReason,
+    message: `the user ${JSON.stringify(user)} for which it requests a certificate is revoked; delete that CredentialRevocation (pratique revocations list), or deny the request`,
+    again: lookAgainMs,
+  };
+}
+
+export const clonedRequester: Abstention = {
+  reason: "RequesterCloned",
+  message:
+    "two machines hold the credential of its requester; deny the request, and let the right machine join again with a new key",
+  again: "woken",
+};
+
+/** Asked about again: a grant may follow. */
+export function notAllowed(requester: string, right: string): Abstention {
+  return {
+    reason: "ApprovalNotAllowed",
+    message: `an approver decides, since automatic approval requires the right to ${right}, which its requester ${JSON.stringify(requester)} does not have`,
+    again: "paused",
+  };
+}
+
+/** With what a request is marked. */
+export interface Marking {
+  readonly client: Client;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/**
+ * Leaves a request to an approver: writes the condition `NotApprovedAutomatically` first, where the requester and approvers read it, and
+ * reports it then. `marking` is undefined where a condition would do harm. @throws StatusError
+ */
+export async function manualApproval(
+  marking: Marking | undefined,
+  object: ApiObject,
+  { reason, message, again }: Abstention,
+): Promise<Outcome> {
+  const text = `not approved automatically: ${message}`;
+  const csr = csrView(object);
+  if (marking !== undefined) {
+    const { client, clock } = marking;
+    const condition: Condition = {
+      type: notApprovedCondition,
+      status: "True",
+      reason,
+      message: text.slice(0, maxText),
+    };
+    const conditions = setCondition(csr.conditions, condition, rfc3339(clock.now()));
+    if (conditions !== csr.conditions) {
+      // Through the approval, as its status is the signer's to write.
+      await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "approval" });
+    }
+  }
+  const about = referenceTo(certificateSigningRequests, object);
+  return {
+    kind: "blocked",
+    because: { reason, about, message: text, details: { requester: csr.requester.username } },
+    again,
+  };
+}
+
+const maxText = 1024;
+
+/** Removes the condition of a request that is left to an approver for no reason but that nothing else is configured. @throws StatusError */
+export async function noLongerLeft(marking: Marking | undefined, object: ApiObject): Promise<void> {
+  const { conditions } = csrView(object);
+  const kept = withoutAbstention(conditions);
+  if (marking === undefined || kept.length === conditions.length) return;
+  const { client } = marking;
+  await client.update(certificateSigningRequests, withConditions(object, kept), { subresource: "approval" });
+}
+
+/** The conditions of a request that is approved automatically after all. */
+export function withoutAbstention(conditions: readonly Condition[]): readonly Condition[] {
+  return conditions.filter(({ type }) => type !== notApprovedCondition);
+}

@@ -1,0 +1,74 @@
+/** Why a machine did not get in. */
+export type JoinErrorCode =
+  | "bad-endpoint"
+  | "bad-token-format"
+  | "bad-pin-format"
+  | "missing-pin"
+  | "bad-node-name"
+  | "bad-key"
+  | "bad-discovery-file"
+  | "unreachable"
+  | "not-a-hub"
+  | "no-cluster-info"
+  | "bad-cluster-info"
+  | "token-unknown"
+  | "bad-signature"
+  | "pin-mismatch"
+  | "tls-mismatch"
+  | "changed-between-reads"
+  | "clock-skew"
+  | "unauthorized"
+  | "forbidden"
+  | "refused"
+  | "csr-conflict"
+  | "denied"
+  | "failed"
+  | "deleted"
+  | "timeout-waiting"
+  | "bad-certificate"
+  | "write-failed"
+  | "already-joined"
+  | "no-access"
+  | "aborted";
+
+/** A join that ended without a credential. The message is complete: what went wrong and what to do; it holds no secret and no control character. */
+export class JoinError extends Error {
+  readonly code: JoinErrorCode;
+  /** The code of the operating system, of TLS or of the API beneath, e.g. ECONNREFUSED, CERT_HAS_EXPIRED, Forbidden. */
+  readonly causeCode: string | undefined;
+
+  constructor(
+    code: JoinErrorCode,
+    message: string,
+    options: { readonly cause?: unknown; readonly causeCode?: string | undefined } = {},
+  ) {
+    super(plainText(message, 4000), options.cause === undefined ? {} : { cause: options.cause });
+    this.name = "JoinError";
+    this.code = code;
+    this.causeCode = options.causeCode;
+  }
+}
+
+/** What a step gives, or undefined where it fails with a JoinError: its file is of use, and nothing depends on it. */
+export async function unlessUnusable<T>(step: Promise<T>): Promise<T | undefined> {
+  try {
+    return await step;
+  } catch (error) {
+    if (error instanceof JoinError) return undefined;
+    throw error;
+  }
+}
+
+/** Ends a join that is no longer wanted. @throws JoinError aborted */
+export function stopIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) {
+    throw new JoinError("aborted", "interrupted; run the same command again to resume");
+  }
+}
+
+/** `text` as it may be shown on a terminal: without control characters, at most `length` characters. Servers choose some of it. */
+export function plainText(text: string, length = 500): string {
+  // oxlint-disable-next-line no-control-regex -- finding them is the purpose
+  const plain = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
+  return plain.length > length ? `${plain.slice(0, length)}…` : plain;
+}

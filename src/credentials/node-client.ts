@@ -1,0 +1,147 @@
+import { KubeconfigError, parseKubeconfig, wayTo } from "../client/kubeconfig.ts";
+import type { RemoteClient } from "../client/remote.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import { JoinError } from "./join-error.ts";
+import { readStoredCertificate, type StoredCertificate } from "./storage/stored-certificate.ts";
+import type { ServingNames } from "./request/certificate-request.ts";
+import { nodeUser } from "./request/node-identity.ts";
+import { hubClient } from "../host/hub-client.ts";
+
+/** What a node needs to speak with its hub. */
+export interface NodeHubOptions {
+  readonly kubeconfig: string;
+  /** The file with the node's client certificate and key. */
+  readonly current: string;
+  readonly text: (path: string) => Promise<string | undefined>;
+  readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly fraction: () => number;
+  readonly userAgent: string;
+}
+
+/** The hub of a node. All that keep a certificate of the node share it. */
+export interface NodeHub {
+  /** Reads who the hub is, and who the node is, as the files say it now. @throws JoinError no-access */
+  open(): Promise<NodeSession>;
+  /** Closes all connections; calls under way fail and are made again, with the certificate that is there now. */
+  moved(): void;
+}
+
+/** One conversation with the hub. Whoever opened it closes it. */
+export interface NodeSession {
+  readonly server: string;
+  readonly caPem: string;
+  readonly nodeName: string;
+  readonly identity: StoredCertificate;
+  /** Speaks as the node, always with the certificate that is in use at the time. */
+  readonly client: RemoteClient;
+  /** Speaks with a certificate that is not in use yet. */
+  clientWith(credential: { readonly clientCertPem: string; readonly clientKeyPem: string }): RemoteClient;
+  close(): void;
+}
+
+/** A certificate of a node as it is in use now, with the conversation in which the next one is requested. */
+export interface HeldCertificate {
+  readonly session: NodeSession;
+  /** Undefined while there is none yet. */
+  readonly current: StoredCertificate | undefined;
+  /** For which names it must be good; absent: a client certificate. */
+  readonly serving: ServingNames | undefined;
+}
+
+const timeoutMs = 30_000;
+const userPrefix = nodeUser("");
+
+/** The hub that a kubeconfig names. Nothing is read yet. */
+export function nodeHub(options: NodeHubOptions): NodeHub {
+  const sessions = new Set<RemoteClient>();
+  return {
+    open: async () => {
+      const address = await nodeHubAddress(options);
+      const identity = await identityIn(options);
+      const common = {
+        ...address,
+        userAgent: options.userAgent,
+        timeoutMs,
+        clock: options.clock,
+        random: options.fraction,
+        // Pauses are made where they are told of and remembered.
+        retryBudgetMs: 0,
+      };
+      const client = hubClient({
+        ...common,
+        credentials: async () => {
+          const now = await identityIn(options).catch(() => identity);
+          return { clientCertPem: now.certificatesPem, clientKeyPem: now.keyPem };
+        },
+      });
+      sessions.add(client);
+      return {
+        server: address.server,
+        caPem: address.caPem,
+        identity,
+        nodeName: identity.commonName.slice(userPrefix.length),
+        client,
+        clientWith: (credential) => hubClient({ ...common, ...credential }),
+        close: () => {
+          sessions.delete(client);
+          client.close();
+        },
+      };
+    },
+    moved: () => {
+      for (const client of sessions) client.close();
+    },
+  };
+}
+
+async function identityIn(options: NodeHubOptions): Promise<StoredCertificate> {
+  const identity = await nodeCertificate(options);
+  if (identity.commonName.startsWith(userPrefix)) return identity;
+  throw new JoinError("no-access", `${options.current} is not the certificate of a node`);
+}
+
+/** The certificate that a file holds, with its key. @throws JoinError no-access */
+export async function nodeCertificate({
+  current,
+  text,
+}: Pick<NodeHubOptions, "current" | "text">): Promise<StoredCertificate> {
+  const kept = readStoredCertificate((await text(current)) ?? "");
+  if (kept !== undefined) return kept;
+  throw new JoinError("no-access", `${current} holds no certificate with its key: join again with pratique join`);
+}
+
+/** Where a hub is, and how it is known. */
+export interface NodeHubAddress {
+  /** An `https://` URL. */
+  readonly server: string;
+  readonly caPem: string;
+  /** The way there; it may hold a password. */
+  readonly proxyUrl?: string;
+  readonly tlsServerName?: string;
+}
+
+/** Address and CA of the hub that a kubeconfig names. @throws JoinError no-access */
+export async function nodeHubAddress({
+  kubeconfig,
+  text,
+}: Pick<NodeHubOptions, "kubeconfig" | "text">): Promise<NodeHubAddress> {
+  const content = await text(kubeconfig);
+  const fail = (why: string): JoinError =>
+    new JoinError("no-access", `${kubeconfig} ${why}: join again with pratique join`);
+  if (content === undefined) throw fail("is not there");
+  try {
+    const config = parseKubeconfig(content, kubeconfig);
+    const context = config.contexts.get(config.currentContext);
+    const cluster = config.clusters.get(context?.texts.get("cluster") ?? "");
+    const server = cluster?.texts.get("server");
+    const data = cluster?.texts.get("certificate-authority-data");
+    const file = cluster?.texts.get("certificate-authority");
+    const caPem = data === undefined ? file && (await text(file)) : Buffer.from(data, "base64").toString("utf8");
+    if (server === undefined || caPem === undefined || caPem === "") throw fail("does not name a hub and its CA");
+    return { server, caPem, ...(cluster === undefined ? {} : wayTo(cluster)) };
+  } catch (error) {
+    if (!(error instanceof KubeconfigError)) throw error;
+    throw fail(`cannot be used (${error.message})`);
+  }
+}

@@ -1,0 +1,117 @@
+import { KubeconfigError, parseKubeconfig, wayTo } from "../../client/kubeconfig.ts";
+import { sameBytes } from "../../pki/der.ts";
+import { loadPrivateKey, spkiOf } from "../../pki/keys.ts";
+import { subjectOf } from "../../pki/names.ts";
+import { oids } from "../../pki/oids.ts";
+import { parseCertificate } from "../../pki/parse-certificate.ts";
+import { decodePem, encodePem } from "../../pki/pem.ts";
+import {
+  agentOf,
+  agentUser,
+  clusterGroupOf,
+  managedClustersGroup,
+  type AgentIdentity,
+} from "../../apis/managed-cluster.ts";
+import { JoinError } from "../join-error.ts";
+import { readable } from "../storage/stored-certificate.ts";
+import type { HubAddress } from "../storage/hub-kubeconfig.ts";
+import { isComplete, type CredentialFiles } from "../storage/klusterlet-store.ts";
+
+/** The certificate of an agent, with its key, which is secret. Times in milliseconds since the epoch. */
+export interface AgentCertificate {
+  readonly identity: AgentIdentity;
+  /** Leaf first. */
+  readonly certificatePem: string;
+  readonly keyPem: string;
+  /** The latest beginning and the earliest end of the chain. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+/** A hub, and the certificate for it. */
+export interface ClusterCredential extends AgentCertificate {
+  readonly hub: HubAddress;
+}
+
+/** The credential that files hold, valid at any time, or undefined where they hold none, or where its parts do not belong together. */
+export function readClusterCredential(files: Partial<CredentialFiles>): ClusterCredential | undefined {
+  if (!isComplete(files)) return undefined;
+  const hub = hubIn(files.kubeconfig);
+  const certificate = certificateIn(files["tls.crt"], files["tls.key"]);
+  if (hub === undefined || certificate === undefined) return undefined;
+  const { cluster, agent } = certificate.identity;
+  const isNamed = files["cluster-name"] === cluster && files["agent-name"] === agent;
+  return isNamed ? { ...certificate, hub } : undefined;
+}
+
+/**
+ * Proves that the PEM is the certificate that was asked for with this key. Who signed it is the hub's affair: it need not be the CA that
+ * the hub serves with. @throws JoinError bad-certificate, or clock-skew where it has ended by this machine's clock
+ */
+export function ownClusterCertificate(
+  pem: string,
+  wanted: { readonly keyPem: string; readonly identity: AgentIdentity; readonly now: number },
+): AgentCertificate {
+  const found = certificateIn(pem, wanted.keyPem);
+  if (found === undefined) throw bad("it cannot be read, is for another key, or not for an agent of a cluster");
+  if (agentUser(found.identity) !== agentUser(wanted.identity)) {
+    throw bad(`it is for ${agentUser(found.identity)} and not for ${agentUser(wanted.identity)}`);
+  }
+  if (found.notAfter <= wanted.now) {
+    throw new JoinError(
+      "clock-skew",
+      "the hub issued a certificate that has ended already by this machine's clock: set the clock, for example with NTP",
+    );
+  }
+  return found;
+}
+
+function bad(why: string): JoinError {
+  return new JoinError("bad-certificate", `the hub issued a certificate that this agent does not accept: ${why}`);
+}
+
+function hubIn(text: string): HubAddress | undefined {
+  try {
+    const config = parseKubeconfig(text, "kubeconfig");
+    const entry = config.contexts.get(config.currentContext)?.texts.get("cluster") ?? "";
+    const cluster = config.clusters.get(entry);
+    const server = cluster?.texts.get("server");
+    if (server === undefined || !/^https:\/\//i.test(server) || !URL.canParse(server)) return undefined;
+    const data = cluster?.texts.get("certificate-authority-data");
+    return {
+      server,
+      entry,
+      caPem: data === undefined ? undefined : Buffer.from(data, "base64").toString("utf8"),
+      ...(cluster === undefined ? {} : wayTo(cluster)),
+    };
+  } catch (error) {
+    if (error instanceof KubeconfigError) return undefined;
+    throw error;
+  }
+}
+
+function certificateIn(pem: string, keyPem: string): AgentCertificate | undefined {
+  return readable(() => {
+    const key = loadPrivateKey(keyPem);
+    const blocks = decodePem(pem, { surroundingText: "ignore" });
+    const [leaf, ...others] = blocks.map(({ bytes }) => parseCertificate(bytes));
+    if (leaf === undefined || blocks.some(({ label }) => label !== "CERTIFICATE")) return undefined;
+    if (!sameBytes(leaf.publicKey.spki, spkiOf(key))) return undefined;
+    if (leaf.extendedKeyUsage?.includes(oids.clientAuth) === false) return undefined;
+    const { commonName, organizations } = subjectOf(leaf.subject, "certificate: the subject");
+    const identity = agentOf(commonName);
+    if (identity === undefined || !areGroupsOf(identity.cluster, organizations)) return undefined;
+    return {
+      identity,
+      certificatePem: blocks.map(({ bytes }) => encodePem("CERTIFICATE", bytes)).join(""),
+      keyPem,
+      notBefore: Math.max(leaf.notBefore, ...others.map(({ notBefore }) => notBefore)),
+      notAfter: Math.min(leaf.notAfter, ...others.map(({ notAfter }) => notAfter)),
+    };
+  });
+}
+
+function areGroupsOf(cluster: string, organizations: readonly string[]): boolean {
+  const own = clusterGroupOf(cluster);
+  return organizations.includes(own) && organizations.every((one) => one === own || one === managedClustersGroup);
+}

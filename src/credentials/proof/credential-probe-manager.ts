@@ -1,0 +1,168 @@
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { nouns as credentialNouns, type AgentReport, type CredentialName } from "../credential-event.ts";
+import { probeCredential, credentialDigest } from "./credential-probe.ts";
+import { JoinError } from "../join-error.ts";
+import type { Trust } from "../trust/trust-bundle-manager.ts";
+import type { Manager, Turn } from "../run-managers.ts";
+import { isRefused, readRefusals, writeRefusals, type RefusalFile, type Refusals } from "../storage/refusal-state.ts";
+
+/** A credential as it is now. The credentials are secret. */
+export interface Presented extends Trust {
+  /** Until when it is good, by this machine's clock, in milliseconds since the epoch. From when on is for the hub to say. */
+  readonly notAfter: number;
+}
+
+/** Where it is read, and where it is written down that the hub refuses it. */
+export interface PresentedStore {
+  readonly name: CredentialName & { readonly kind: "token" | "client-certificate" };
+  /** @throws JoinError no-access */
+  readonly read: () => Promise<Presented>;
+  readonly refusals: RefusalFile;
+}
+
+/** How it is found out whether the hub takes a credential. */
+export interface CredentialProbeManagerOptions {
+  readonly store: PresentedStore;
+  /** There is no later look, so all is asked in this run, and a refusal is the end, as is a hub that cannot be reached. */
+  readonly once: boolean;
+  readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly fraction: () => number;
+  readonly userAgent: string;
+  readonly report: AgentReport;
+  /** Is called with each answer of the hub that it accepts the credential; must not throw. */
+  readonly confirmed?: (() => void) | undefined;
+  /** Is told the digest of a credential that counts as refused, and undefined when none does. */
+  readonly refused?: ((digest: string | undefined) => void) | undefined;
+}
+
+const everyMs = 600_000;
+const startMs = 60_000;
+const againMs = 60_000;
+const onceAgainMs = 5000;
+
+/** What to do where the hub takes a credential no more. */
+export const remedies: Readonly<Record<PresentedStore["name"]["kind"], string>> = {
+  token:
+    "see why on the hub (pratique credentials, pratique revocations list); then request access with pratique request under another --name, which an approver must approve",
+  "client-certificate":
+    "see why on the hub (pratique credentials, pratique revocations list); where only this certificate was revoked, join again with pratique join --force; where the node was (user system:node:NAME), that revocation must be deleted there first, and this certificate is accepted again",
+};
+
+const nouns: Readonly<Record<PresentedStore["name"]["kind"], string>> = {
+  token: "the token: the access was revoked, or the account deleted",
+  "client-certificate":
+    "the client certificate: it was revoked, its CA is no longer trusted, or it is not valid yet by the hub's clock",
+};
+
+/**
+ * Finds out whether the hub takes a credential that has not ended: asks about every ten minutes, after a refusal again within a minute, and
+ * believes the third in a row; one answer that it is taken ends that. A hub that cannot be reached, or says neither, counts for nothing,
+ * but with `once` it is an error.
+ */
+export function credentialProbeManager(options: CredentialProbeManagerOptions): Manager {
+  const { clock, once } = options;
+  const { name, read } = options.store;
+  let memory: Memory | undefined;
+  return {
+    name: { kind: "check", path: name.path },
+    act: async (signal): Promise<Turn> => {
+      const presented = await read();
+      const now = clock.now();
+      memory = await remembered(memory, credentialDigest(presented.credentials), options);
+      // What has ended is refused for that, and its keeper tells it.
+      if (now >= presented.notAfter) return { kind: "wait", until: now + startMs };
+      // A clock that was set back would else wait for as long as it was set back.
+      if (memory.lastAt <= now && now < memory.until) return { kind: "wait", until: memory.until };
+      const acceptance = await probeCredential(presented, { ...options, signal });
+      if (signal.aborted) return { kind: "wait", until: now };
+      const refusals = acceptance.kind === "unknown" ? memory.refusals : counted(memory, acceptance, clock.now());
+      await noted(memory.refusals, refusals, options);
+      if (acceptance.kind === "accepted") options.confirmed?.();
+      memory = { ...memory, refusals, lastAt: clock.now(), until: nextAsk(refusals, acceptance.kind, options) };
+      if (!once) return { kind: "wait", until: memory.until };
+      if (isRefused(refusals)) return { kind: "lost", error: new JoinError("unauthorized", sentence(name, refusals)) };
+      if (acceptance.kind === "unknown") {
+        return { kind: "lost", error: new JoinError("unreachable", acceptance.message) };
+      }
+      if (acceptance.kind === "accepted") return { kind: "wait", until: memory.until };
+      await clock.sleep(memory.until - clock.now(), signal);
+      return signal.aborted ? { kind: "wait", until: now } : { kind: "again" };
+    },
+  };
+}
+
+interface Memory {
+  /** The digest of the credential that it is about. */
+  readonly credential: string;
+  readonly refusals: Refusals | undefined;
+  readonly lastAt: number;
+  readonly until: number;
+}
+
+/** Whoever put another credential there began a new life; an agent that is started anew goes on with what was written down. */
+async function remembered(
+  memory: Memory | undefined,
+  credential: string,
+  options: CredentialProbeManagerOptions,
+): Promise<Memory> {
+  if (memory?.credential === credential) return memory;
+  const { clock, once, fraction, store } = options;
+  const now = clock.now();
+  const stored = memory === undefined ? await readRefusals(store.refusals) : memory.refusals;
+  const refusals = stored?.credential === credential ? stored : undefined;
+  if (memory === undefined && isRefused(refusals)) notify(refusals, options);
+  else await noted(stored, refusals, options);
+  // Machines that were started together do not come together.
+  return { credential, refusals, lastAt: now, until: once ? now : now + Math.floor(startMs * fraction()) };
+}
+
+function counted(
+  { credential, refusals }: Memory,
+  acceptance: { readonly kind: "accepted" } | { readonly kind: "refused"; readonly message: string },
+  now: number,
+): Refusals | undefined {
+  if (acceptance.kind === "accepted") return undefined;
+  const { message } = acceptance;
+  return { credential, count: (refusals?.count ?? 0) + 1, since: refusals?.since ?? now, message };
+}
+
+function nextAsk(
+  refusals: Refusals | undefined,
+  kind: "accepted" | "refused" | "unknown",
+  { clock, fraction, once }: CredentialProbeManagerOptions,
+): number {
+  const isOpen = kind === "refused" && !isRefused(refusals);
+  if (isOpen) return clock.now() + (once ? onceAgainMs : Math.round(againMs * (0.5 + 0.5 * fraction())));
+  return clock.now() + Math.round(everyMs * (0.8 + 0.4 * fraction()));
+}
+
+/** Writes down and tells what has changed. */
+async function noted(
+  before: Refusals | undefined,
+  after: Refusals | undefined,
+  options: CredentialProbeManagerOptions,
+): Promise<void> {
+  const was = isRefused(before);
+  // How often it was refused beyond that is of no use to anybody, and would be written for ever.
+  if (before !== after && !(was && isRefused(after))) await writeRefusals(options.store.refusals, after);
+  if (isRefused(after)) {
+    if (!was) notify(after, options);
+  } else if (was) {
+    options.refused?.(undefined);
+    const { name } = options.store;
+    const message = `the hub accepts ${credentialNouns[name.kind]} again`;
+    options.report({ ...name, reason: "CredentialAccepted", message });
+  }
+}
+
+function notify(refusals: Refusals, { store: { name }, report, refused }: CredentialProbeManagerOptions): void {
+  const { credential, since } = refusals;
+  refused?.(credential);
+  const details = { since: rfc3339(since) };
+  report({ ...name, reason: "CredentialRejected", message: sentence(name, refusals), details });
+}
+
+function sentence({ kind }: PresentedStore["name"], { message }: Refusals): string {
+  return `the hub does not accept ${nouns[kind]} (${message}); ${remedies[kind]}`;
+}

@@ -1,0 +1,57 @@
+import { dnsLabelProblems, pathSegmentProblems } from "../../apimachinery/names.ts";
+
+/** What a ServiceAccount token says of itself, unverified: enough to plan by, nothing to trust. Times in milliseconds since the epoch. */
+export interface TokenClaims {
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  readonly audiences: readonly string[];
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+}
+
+const maxTokenCharacters = 65_536;
+const subjectPrefix = "system:serviceaccount:";
+
+/** Reads the claims of a token in the compact form of a JWT, or undefined where it is none of a ServiceAccount. @see RFC 7519 */
+export function tokenClaims(token: string): TokenClaims | undefined {
+  if (token.length > maxTokenCharacters) return undefined;
+  const payload = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(token)?.[1];
+  const claims = payload === undefined ? undefined : parsed(payload);
+  if (claims === undefined) return undefined;
+  const { sub, aud, iat, exp } = claims;
+  const subject = typeof sub === "string" ? subjectOf(sub) : undefined;
+  const issuedAt = timeOf(iat);
+  const expiresAt = timeOf(exp);
+  if (subject === undefined || issuedAt === undefined || expiresAt === undefined || expiresAt <= issuedAt) {
+    return undefined;
+  }
+  const audiences = (Array.isArray(aud) ? aud : [aud]).filter((one) => typeof one === "string");
+  return { ...subject, audiences, issuedAt, expiresAt };
+}
+
+type Payload = Partial<Record<"sub" | "aud" | "iat" | "exp", unknown>>;
+
+function parsed(payload: string): Payload | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(payload, "base64url").toString("utf8"));
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Both parts become segments of a path. */
+function subjectOf(sub: string): Pick<TokenClaims, "namespace" | "serviceAccount"> | undefined {
+  if (!sub.startsWith(subjectPrefix)) return undefined;
+  const [namespace = "", serviceAccount = "", ...more] = sub.slice(subjectPrefix.length).split(":");
+  if (more.length > 0 || dnsLabelProblems(namespace).length > 0) return undefined;
+  if (serviceAccount === "" || !/^[a-z0-9.-]+$/.test(serviceAccount)) return undefined;
+  return pathSegmentProblems(serviceAccount).length > 0 ? undefined : { namespace, serviceAccount };
+}
+
+const latestSeconds = 253_402_300_799;
+
+function timeOf(value: unknown): number | undefined {
+  const isTime = typeof value === "number" && Number.isFinite(value) && value >= 0 && value <= latestSeconds;
+  return isTime ? Math.floor(value) * 1000 : undefined;
+}

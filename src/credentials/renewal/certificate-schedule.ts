@@ -1,0 +1,245 @@
+import type { Clock } from "../../apimachinery/clock.ts";
+import { humanDuration } from "../../apimachinery/duration.ts";
+import { decodePem } from "../../pki/pem.ts";
+import { nouns, type AgentReport, type CredentialName, type KeptName } from "../credential-event.ts";
+import type { RenewalSchedule } from "../credential-manager.ts";
+import { JoinError } from "../join-error.ts";
+import type { HeldCertificate } from "../node-client.ts";
+import type { ServingNames } from "../request/certificate-request.ts";
+import { coversNames, rotationFailure, type RotationFailure } from "../request/node-certificate.ts";
+import type { CertificateFolder } from "../storage/certificate-folder.ts";
+import { readCertificateState, writeCertificateState, type CertificateState } from "../storage/certificate-state.ts";
+import type { StoredCertificate } from "../storage/stored-certificate.ts";
+import { earlyRotation } from "./early-rotation.ts";
+import { issuerInBundle } from "./issuer-in-bundle.ts";
+import { overdueDelay, renewalDeadline, rotationPause } from "./rotation-plan.ts";
+
+/** When one certificate of a node is renewed. */
+export interface CertificateScheduleOptions {
+  readonly kind: "client-certificate" | "serving-certificate";
+  readonly folder: CertificateFolder;
+  /** For which names it must be good now; undefined while there are none, and nothing is requested then. Absent: a client certificate. */
+  readonly servingNames?: (() => ServingNames | undefined) | undefined;
+  /** The certificate (DER) by which the hub was known last, where that is known: its issuer is the CA that signs now. */
+  readonly shown?: (() => Promise<Uint8Array | undefined>) | undefined;
+  /** There is no later try in this run: a failure is the end. */
+  readonly once: boolean;
+  readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly fraction: () => number;
+  readonly report: AgentReport;
+  /** Is called once a new certificate is there, once more if the agent was killed meanwhile; must not throw. */
+  readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
+}
+
+/** The schedule of a certificate, with the state file in which it is remembered. */
+export interface CertificateSchedule extends RenewalSchedule<HeldCertificate, unknown> {
+  /** Writes down which request is under way, and what the hub says that it waits for. */
+  readonly requested: (request: string, waitsFor?: string) => Promise<void>;
+}
+
+/** Renews by the rules of a kubelet, and early where another CA signs. @see client-go util/certificate certificate_manager */
+export function certificateSchedule(options: CertificateScheduleOptions, name: KeptName): CertificateSchedule {
+  const { kind, folder, clock } = options;
+  const keeping: Keeping = { options, name };
+  let memory: Memory | undefined;
+  let underWay: UnderWay = {};
+  let writing = Promise.resolve();
+
+  return {
+    requested: (request, waitsFor) => {
+      underWay = { request, waitsFor };
+      const { state } = memory ?? {};
+      const next = state && { ...state, ...underWay };
+      if (next !== undefined) writing = writing.then(() => writeCertificateState(folder, next));
+      return writing;
+    },
+    next: async ({ session, current, serving }) => {
+      memory = await remembered(memory, current, keeping);
+      memory = await announced(memory, current, keeping);
+      memory = await hastened(memory, { current, session }, keeping);
+      underWay = {};
+      const until = nextLook({ memory, current, serving, session }, options);
+      if (until > clock.now()) return { kind: "wait", until };
+      const { notAfter: expiresAt } = session.identity;
+      if (expiresAt <= clock.now() && memory.state.failures === 0) {
+        const ago = humanDuration(clock.now() - expiresAt);
+        const message = `${nouns[kind]} expired ${ago} ago; the agent requests another one with its key`;
+        options.report({ ...name, reason: "RecoveryRequested", message, expiresAt });
+      }
+      return { kind: "renew" };
+    },
+    renewed: async () => {
+      await writing;
+      if (memory !== undefined) memory = { ...memory, rotatedAt: clock.now() };
+    },
+    failed: async (error, held, signal) => {
+      await writing;
+      const failure = rotationFailure(error, held.session, held.session.identity.notAfter <= clock.now());
+      if (signal.aborted || memory === undefined) return { kind: "wait", until: clock.now() };
+      const state = { ...memory.state, ...(failure.spent ? noRequest : underWay) };
+      memory = await afterFailure({ ...held, memory: { ...memory, state } }, failure, keeping);
+      return options.once ? { kind: "lost", error: new JoinError(failure.code, failure.message) } : { kind: "again" };
+    },
+  };
+}
+
+type UnderWay = Pick<CertificateState, "request" | "waitsFor">;
+
+const noRequest = { request: undefined, waitsFor: undefined } as const;
+
+interface Keeping {
+  readonly options: CertificateScheduleOptions;
+  readonly name: KeptName;
+}
+
+interface Memory {
+  readonly state: CertificateState;
+  /** When this agent rotated it, while the new certificate has not been looked at. */
+  readonly rotatedAt?: number;
+}
+
+type Looked = HeldCertificate & { readonly memory: Memory };
+
+/** What is known of the certificate that is there; whoever has put another one there began a new life. */
+async function remembered(
+  memory: Memory | undefined,
+  current: StoredCertificate | undefined,
+  { options, name }: Keeping,
+): Promise<Memory> {
+  const { folder, clock } = options;
+  if (memory?.state.serial === (current?.serial ?? "")) return memory;
+  const stored = memory?.state ?? (await readCertificateState(folder));
+  const state = plannedState({ memory, stored, current }, options);
+  await folder.tidy(clock.now());
+  await writeCertificateState(folder, state);
+  if (current !== undefined) {
+    const { commonName: node, notAfter: expiresAt } = current;
+    const noun = nouns[name.kind];
+    if (memory?.rotatedAt !== undefined) {
+      options.report({ ...name, reason: "CredentialRenewed", message: `renewed ${noun}`, expiresAt });
+    }
+    const message = `scheduled the renewal of ${noun}`;
+    options.report({ ...name, reason: "RenewalScheduled", message, details: { node }, expiresAt, at: state.nextAt });
+  }
+  return { state };
+}
+
+interface Known {
+  readonly memory: Memory | undefined;
+  readonly stored: CertificateState | undefined;
+  readonly current: StoredCertificate | undefined;
+}
+
+function plannedState({ memory, stored, current }: Known, options: CertificateScheduleOptions): CertificateState {
+  const serial = current?.serial ?? "";
+  const announced = stored?.announced ?? serial;
+  const last = stored?.hastened;
+  if (current === undefined) {
+    const now = options.clock.now();
+    return { serial, deadline: now, nextAt: now, announced, failures: 0, hastened: last };
+  }
+  const earlier = stored?.serial === serial ? stored : undefined;
+  const renewedAt = earlier?.renewedAt ?? memory?.rotatedAt;
+  const deadline = deadlineOf(current, { renewedAt, drawn: earlier?.deadline }, options);
+  const nextAt = memory === undefined ? startAt(deadline, current, options) : deadline;
+  return { serial, deadline, nextAt, renewedAt, announced, failures: 0, hastened: last };
+}
+
+/** Drawn once for each certificate, and the same after a restart. */
+function deadlineOf(
+  current: StoredCertificate,
+  { renewedAt, drawn }: { readonly renewedAt: number | undefined; readonly drawn: number | undefined },
+  { once, fraction }: CertificateScheduleOptions,
+): number {
+  if (drawn !== undefined && !once) return drawn;
+  // With `once` nobody comes back later in this life, so all of the time from the earliest moment on is used.
+  const planned = renewalDeadline(current, { spread: once ? 0 : fraction(), receivedAt: renewedAt });
+  // Drawn before that is what was hastened.
+  return Math.min(drawn ?? planned, planned);
+}
+
+function startAt(
+  deadline: number,
+  { notAfter }: StoredCertificate,
+  { once, clock, fraction }: CertificateScheduleOptions,
+): number {
+  const now = clock.now();
+  return once || deadline > now ? deadline : now + overdueDelay(notAfter - now, fraction());
+}
+
+/** Tells others of a certificate of which they were not told, even where this agent is not the one that fetched it. */
+async function announced(
+  memory: Memory,
+  current: StoredCertificate | undefined,
+  { options }: Keeping,
+): Promise<Memory> {
+  if (current === undefined || memory.state.announced === current.serial) return memory;
+  await options.renewed?.({ kind: options.kind, path: options.folder.current });
+  const state = { ...memory.state, announced: current.serial };
+  await writeCertificateState(options.folder, state);
+  return { ...memory, state };
+}
+
+/** Whoever holds a certificate of a CA that signs no more renews soon, lest everybody waits for the last to do so before the CA can go. */
+async function hastened(
+  memory: Memory,
+  { current, session }: Pick<Looked, "current" | "session">,
+  { options, name }: Keeping,
+): Promise<Memory> {
+  const { folder, clock, fraction, once, report, shown } = options;
+  const { deadline, failures } = memory.state;
+  const now = clock.now();
+  if (current === undefined || failures > 0 || deadline <= now) return memory;
+  const seen = await shown?.();
+  const leaf = decodePem(current.certificatesPem)[0]?.bytes;
+  const signer = seen === undefined ? undefined : issuerInBundle(seen, session.caPem);
+  const own = leaf === undefined || signer === undefined ? undefined : issuerInBundle(leaf, session.caPem);
+  if (signer === undefined || own === undefined) return memory;
+  const { hastened: last } = memory.state;
+  // With `once` nobody comes back at the moment that was drawn.
+  const plan = earlyRotation({ own, signer, deadline, last, now, random: once ? 0 : fraction() });
+  if (plan === undefined) return memory;
+  const { deadline: at, ...decided } = plan;
+  const state = { ...memory.state, deadline: at, nextAt: Math.min(memory.state.nextAt, at), hastened: decided };
+  await writeCertificateState(folder, state);
+  const message = `another CA of the hub signs now; the agent renews ${nouns[name.kind]} early`;
+  report({ ...name, reason: "EarlyRenewalScheduled", message, details: { pin: decided.signer }, at });
+  return { ...memory, state };
+}
+
+const namesAgainMs = 20_000;
+
+function nextLook(
+  { memory, current, serving, session }: Looked,
+  { servingNames, clock }: CertificateScheduleOptions,
+): number {
+  const { nextAt, failures } = memory.state;
+  const now = clock.now();
+  if (servingNames !== undefined && serving === undefined) return now + namesAgainMs;
+  // Only the client certificate can come back; whoever serves waits until it has.
+  if (serving !== undefined && session.identity.notAfter <= now) return Math.max(nextAt, now + namesAgainMs);
+  // One from the future, of a clock that was ahead, serves nobody with a right clock.
+  const fits =
+    current !== undefined &&
+    (serving === undefined || (coversNames(current.names, serving) && current.notBefore <= now));
+  return fits || failures > 0 ? nextAt : now;
+}
+
+async function afterFailure(
+  { memory, current }: Looked,
+  failure: RotationFailure,
+  { options, name }: Keeping,
+): Promise<Memory> {
+  const { folder, clock, fraction, report } = options;
+  const now = clock.now();
+  const { message, decided, retryAfterMs } = failure;
+  const count = memory.state.failures + 1;
+  const leftMs = Math.max(0, (current?.notAfter ?? now) - now);
+  const at = now + rotationPause({ count, decided, retryAfterMs, leftMs, random: fraction() });
+  if (failure.spent) await folder.remove(folder.nextKey);
+  const state: CertificateState = { ...memory.state, nextAt: at, failures: count, lastError: message };
+  await writeCertificateState(folder, state);
+  report({ ...name, reason: "RenewalFailed", message, at, expiresAt: current?.notAfter });
+  return { state };
+}

@@ -1,0 +1,48 @@
+import type { BundledIssuer } from "./issuer-in-bundle.ts";
+
+/** A rotation before its time, because another CA signs. */
+export interface EarlyRotation {
+  /** The pin of that CA. */
+  readonly signer: string;
+  /** When it was decided, in milliseconds since the epoch. */
+  readonly at: number;
+  /** How many were decided in a row for that CA. */
+  readonly tries: number;
+}
+
+/** Everything by which it is decided; times in milliseconds since the epoch. */
+export interface HasteView {
+  /** Who has signed the certificate in use. */
+  readonly own: BundledIssuer;
+  /** Who has signed the certificate that the hub shows. */
+  readonly signer: BundledIssuer;
+  /** When the certificate is rotated in any case. */
+  readonly deadline: number;
+  /** The last one that was decided, for this certificate or one before it. */
+  readonly last: EarlyRotation | undefined;
+  readonly now: number;
+  /** In [0, 1). */
+  readonly random: number;
+}
+
+const windowMs = 4 * 3_600_000;
+const pauseMs = 24 * 3_600_000;
+/** Of the pauses, which double: the longest is 256 days. */
+const doublings = 8;
+
+/**
+ * Decides whether a certificate is rotated before its time: when the hub shows one of a CA that is trusted and not older, at a random moment
+ * of the next four hours, never later than it would be anyway. A certificate that came of it from the CA before all the same brings the next
+ * only after a day, then after two, four and so on; another CA after a day. Nothing a hub shows can so cause more than one a day, and a
+ * CA that has ended its service cannot bring machines back to it.
+ */
+export function earlyRotation(view: HasteView): (EarlyRotation & { readonly deadline: number }) | undefined {
+  const { own, signer, deadline, last, now, random } = view;
+  if (own.pin === signer.pin || signer.notBefore < own.notBefore || deadline <= now) return undefined;
+  const tried = last?.signer === signer.pin ? last.tries : 0;
+  const leastMs = pauseMs * 2 ** Math.min(Math.max(tried - 1, 0), doublings);
+  // The distance counts in both directions, so that a clock that was set back for good brings no more than one that goes on.
+  if (last !== undefined && Math.abs(now - last.at) < leastMs) return undefined;
+  const at = now + Math.floor(Math.min(windowMs, deadline - now) * random);
+  return { signer: signer.pin, at: now, tries: tried + 1, deadline: at };
+}

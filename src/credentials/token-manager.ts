@@ -1,0 +1,291 @@
+import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
+import { accessFolder, type AccessFolder } from "./storage/access-folder.ts";
+import type { AgentEvent, AgentReport, CredentialName } from "./credential-event.ts";
+import { readAgentState, writeAgentState, type AgentState } from "./storage/token-state.ts";
+import { JoinError, unlessUnusable, type JoinErrorCode } from "./join-error.ts";
+import type { Manager } from "./run-managers.ts";
+import { storedAccess, type StoredAccess } from "./storage/stored-access.ts";
+import { privateFiles, type FileAccess, type PrivateFiles } from "../host/private-files.ts";
+import type { Renewal, renewToken } from "./request/renew-token.ts";
+import { pauseAfter, rotationPause } from "./renewal/rotation-plan.ts";
+import { dueAt, renewalStep, type RenewalFailures, type RenewalStep } from "./renewal/token-renewal-policy.ts";
+import { randomFraction } from "../host/random-fraction.ts";
+
+/** How the token of a folder is kept. */
+export interface TokenManagerOptions {
+  readonly dir: string;
+  readonly keyFile?: string | undefined;
+  /** Nobody comes back later: a failure is the end. */
+  readonly once: boolean;
+  /** Asks for access anew by itself also where the token is refused that has not expired: one that was taken back. */
+  readonly askAgain: boolean;
+  /** Whether the hub is known to refuse a token; with `askAgain` it is then not kept until it would be renewed. */
+  readonly isRefused?: ((token: string) => boolean) | undefined;
+  readonly hostname: string;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly userAgent: string;
+  readonly report: AgentReport;
+  /** Is told how asking anew goes. */
+  readonly files?: PrivateFiles;
+  /** Who may read the token; default its owner only. */
+  readonly access?: FileAccess | undefined;
+  /** Is called once a new token is there; must not throw. */
+  readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
+  /** How the hub is asked. */
+  readonly calls: { readonly renew: typeof renewToken; readonly askAgain: AskAgain };
+}
+
+/** An access that the hub no longer accepts, and how long to wait for another one, in milliseconds; default a week. */
+export interface RefusedAccess {
+  readonly folder: AccessFolder;
+  readonly refused: StoredAccess;
+  readonly signal: AbortSignal;
+  readonly waitMs?: number;
+}
+
+/** Requests access again and returns once another token is in the folder. @throws JoinError */
+export type AskAgain = (
+  access: RefusedAccess,
+  report: (reported: Pick<AgentEvent, "reason" | "message" | "details">) => void,
+) => Promise<void>;
+
+/**
+ * Keeps the token of a folder that `pratique request` has left. The file is replaced as a whole and only by a token that was read and is
+ * of the same account; being killed at any moment loses nothing but one unused token. Its keeper throws JoinError no-access,
+ * write-failed, and what asking anew throws.
+ */
+export function tokenManager(options: TokenManagerOptions): Manager {
+  const { clock } = options;
+  const folder = accessFolder(options.dir, options.keyFile, options.files ?? privateFiles);
+  const keeping = { folder, options };
+  let memory: Memory | undefined;
+  let given: { readonly token: string; readonly error: JoinError } | undefined;
+  return {
+    name: { kind: "token", path: folder.token },
+    act: async (signal) => {
+      if (memory === undefined) await tidy(folder, options);
+      const access = await storedAccess(folder);
+      if (given?.token === access.token) return { kind: "lost", error: given.error };
+      memory = await forToken(memory ?? (await remembered(folder, options)), access, keeping);
+      const step = nextStep(memory, access, options);
+      if (step.kind === "wait") return { kind: "wait", until: step.until };
+      if (step.kind === "refused") {
+        memory = { ...memory, failures: undefined };
+        const error = await refused(access, { ...keeping, signal, expired: step.expired });
+        if (error !== undefined) given = { token: access.token, error };
+        return error === undefined ? { kind: "again" } : { kind: "lost", error };
+      }
+      const renewal = await options.calls.renew({ ...access, clock, userAgent: options.userAgent, signal });
+      if (signal.aborted && renewal.kind === "failed") return { kind: "again" };
+      memory = await after(renewal, memory, { ...keeping, access });
+      if (!options.once || memory.failures === undefined) return { kind: "again" };
+      return { kind: "lost", error: await endOnce(renewal, access, { ...keeping, signal }) };
+    },
+  };
+}
+
+/** Whoever asks anew by itself does so once it is known that the token is refused, by trying to renew it; the others keep it to its end. */
+function nextStep(memory: Memory, { token, claims }: StoredAccess, options: TokenManagerOptions): RenewalStep {
+  const { askAgain, isRefused, clock } = options;
+  const hurries = askAgain && memory.failures === undefined && isRefused?.(token) === true;
+  return hurries ? { kind: "renew" } : renewalStep({ ...memory, token: claims, now: clock.now() });
+}
+
+/** The state is for people to look at; where it cannot be written, renewing goes on. */
+async function noted({ folder, options }: Keeping, state: AgentState): Promise<void> {
+  await unlessUnusable(writeAgentState(folder, state, options.access));
+}
+
+interface Memory {
+  /** The token that it is about. */
+  readonly token: string;
+  readonly spread: number;
+  readonly aheadMs: number | undefined;
+  readonly renewedAt: number | undefined;
+  readonly failures: RenewalFailures | undefined;
+}
+
+interface Keeping {
+  readonly folder: AccessFolder;
+  readonly options: TokenManagerOptions;
+}
+
+async function remembered(folder: AccessFolder, options: TokenManagerOptions): Promise<Memory> {
+  const { aheadMs, renewedAt } = (await readAgentState(folder)) ?? {};
+  return { token: "", spread: randomFraction(options.random), aheadMs, renewedAt, failures: undefined };
+}
+
+/** Secrets of a writer that was killed do not lie about. A minute is more than any writer takes. */
+async function tidy(folder: AccessFolder, { files = privateFiles, clock }: TokenManagerOptions): Promise<void> {
+  try {
+    await files.removeUnfinished(folder.dir, clock.now() - 60_000);
+  } catch {
+    // A folder that is not there, or not ours, is told about when the token is read.
+  }
+}
+
+interface Refusing extends Keeping {
+  readonly signal: AbortSignal;
+}
+
+/** With `once` nobody tries again, so the first failure is the end. */
+async function endOnce(renewal: Renewal, access: StoredAccess, refusing: Refusing): Promise<JoinError> {
+  if (renewal.kind === "renewed") return new JoinError("write-failed", `cannot write ${refusing.folder.token}`);
+  const failure = new JoinError(renewal.code === "unauthorized" ? "unauthorized" : renewal.code, renewal.message);
+  if (renewal.code !== "unauthorized") return failure;
+  const expired = refusing.options.clock.now() >= access.claims.expiresAt;
+  return (await refused(access, { ...refusing, expired })) ?? failure;
+}
+
+/** Whoever wrote another token into the folder began a new life. */
+async function forToken(memory: Memory, access: StoredAccess, { folder, options }: Keeping): Promise<Memory> {
+  if (memory.token === access.token) return memory;
+  // With `once` nobody comes back later in this token's life, so all of the time from the earliest moment on is used.
+  const next = {
+    ...memory,
+    token: access.token,
+    spread: options.once ? 0 : randomFraction(options.random),
+    failures: undefined,
+  };
+  const { claims } = access;
+  const at = dueAt({ ...next, token: claims });
+  await noted({ folder, options }, stateOf(next, access, { nextAt: at }));
+  const account = `${claims.namespace}/${claims.serviceAccount}`;
+  const message = "scheduled the renewal of the token";
+  const { expiresAt } = claims;
+  options.report({ ...nameOf(folder), reason: "RenewalScheduled", message, details: { account }, expiresAt, at });
+  return next;
+}
+
+function stateOf(
+  { aheadMs, renewedAt, failures }: Memory,
+  { claims }: StoredAccess,
+  more: Pick<AgentState, "nextAt"> & Partial<AgentState>,
+): AgentState {
+  return { expiresAt: claims.expiresAt, renewedAt, aheadMs, failures: failures?.count ?? 0, refused: false, ...more };
+}
+
+async function after(
+  renewal: Renewal,
+  memory: Memory,
+  { access, folder, options }: Keeping & { readonly access: StoredAccess },
+): Promise<Memory> {
+  const now = options.clock.now();
+  const outcome = renewal.kind === "renewed" ? await written(renewal, { folder, options }) : renewal;
+  if (outcome.kind === "renewed") {
+    const { claims } = outcome;
+    const { expiresAt } = claims;
+    options.report({ ...nameOf(folder), reason: "CredentialRenewed", message: "renewed the token", expiresAt });
+    await options.renewed?.(nameOf(folder));
+    return { ...memory, renewedAt: now, aheadMs: now - claims.issuedAt, failures: undefined };
+  }
+  const { count, refusals } = memory.failures ?? { count: 0, refusals: 0 };
+  const leftMs = access.claims.expiresAt + (memory.aheadMs ?? 0) - now;
+  const { retryAfterMs, message } = outcome;
+  const pauseMs = pauseAfter({ count: count + 1, retryAfterMs, leftMs, random: randomFraction(options.random) });
+  const failures = {
+    count: count + 1,
+    refusals: outcome.code === "unauthorized" ? refusals + 1 : 0,
+    lastAt: now,
+    pauseMs,
+  };
+  const next = { ...memory, failures };
+  await noted({ folder, options }, stateOf(next, access, { nextAt: now + pauseMs, lastError: message }));
+  options.report({
+    ...nameOf(folder),
+    reason: "RenewalFailed",
+    message,
+    at: now + pauseMs,
+    expiresAt: access.claims.expiresAt,
+  });
+  return next;
+}
+
+/** A disk that is full may have room a minute later, and the old token is still there. */
+async function written(renewal: Extract<Renewal, { kind: "renewed" }>, { folder, options }: Keeping): Promise<Renewal> {
+  try {
+    await folder.write(folder.token, renewal.token, options.access);
+    return renewal;
+  } catch (error) {
+    if (!(error instanceof JoinError)) throw error;
+    return { kind: "failed", code: "refused", message: error.message, retryAfterMs: undefined };
+  }
+}
+
+/** Nobody is there to answer at once, and the next run goes on with the same request. */
+const onceWaitMs = 30_000;
+
+/** Problems on the way to the hub, which may pass. */
+const passing: ReadonlySet<JoinErrorCode> = new Set([
+  "unreachable",
+  "not-a-hub",
+  "no-cluster-info",
+  "bad-cluster-info",
+  "timeout-waiting",
+]);
+
+/** The reason why the token is given up; undefined where a new one was granted, or the agent is to end. */
+async function refused(
+  access: StoredAccess,
+  { folder, options, signal, expired }: Refusing & { readonly expired: boolean },
+): Promise<JoinError | undefined> {
+  const { clock, report } = options;
+  const why = expired
+    ? "the token has expired"
+    : "the hub does not accept the token (401): the access was revoked, or its request deleted";
+  const state: AgentState = {
+    expiresAt: access.claims.expiresAt,
+    nextAt: clock.now(),
+    failures: 0,
+    refused: true,
+    lastError: why,
+  };
+  await noted({ folder, options }, state);
+  // A token that has run out was taken from nobody: asking anew is what its owner would do.
+  if (!options.askAgain && !expired) {
+    return new JoinError(
+      "unauthorized",
+      `${why}; request access again: pratique request ${access.server} --dir ${folder.dir} --name NAME, with a name that was not used before`,
+    );
+  }
+  const message = `${why}; the agent requests access again`;
+  report({ ...nameOf(folder), reason: "AccessRequestedAgain", message });
+  for (let count = 1; ; count += 1) {
+    try {
+      await options.calls.askAgain(
+        { signal, folder, refused: access, ...(options.once ? { waitMs: onceWaitMs } : {}) },
+        (reported) => report({ ...nameOf(folder), ...reported }),
+      );
+      return undefined;
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      const pauseMs = pauseAfterAsking(error, count, options);
+      if (!(error instanceof JoinError) || pauseMs === undefined) throw error;
+      const { expiresAt } = access.claims;
+      report({
+        ...nameOf(folder),
+        reason: "RenewalFailed",
+        message: error.message,
+        at: clock.now() + pauseMs,
+        expiresAt,
+      });
+      await clock.sleep(pauseMs, signal);
+      if (signal.aborted) return undefined;
+    }
+  }
+}
+
+/** How long to wait before asking once more; undefined where it is of no use, or nobody comes back. */
+function pauseAfterAsking(error: unknown, count: number, options: TokenManagerOptions): number | undefined {
+  if (!(error instanceof JoinError) || options.once) return undefined;
+  // Of a request that ran out, or was approved for nothing, people may take care; a denial is their answer.
+  const decided = error.code === "failed";
+  const passes = decided || passing.has(error.code) || error.causeCode === "TooManyRequests";
+  if (!passes) return undefined;
+  return rotationPause({ count, decided, retryAfterMs: undefined, leftMs: 0, random: randomFraction(options.random) });
+}
+
+function nameOf(folder: AccessFolder): CredentialName {
+  return { kind: "token", path: folder.token };
+}

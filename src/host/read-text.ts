@@ -1,0 +1,23 @@
+import { OptionError } from "../apimachinery/option-error.ts";
+import { systemErrorText } from "../apimachinery/system-error.ts";
+
+/** How a program reads the files that its options name. */
+export interface NamedFiles {
+  /** The folder to which relative paths belong. */
+  readonly cwd: string;
+  /** A file by its path, relative to `cwd`. Rejects as node:fs does. */
+  readonly readFile: (path: string) => Promise<Uint8Array>;
+}
+
+/** The text of a file that an option names. @throws OptionError usage, with option, file and what to do */
+export async function readText(
+  option: string,
+  file: string,
+  { readFile }: Pick<NamedFiles, "readFile">,
+): Promise<string> {
+  try {
+    return Buffer.from(await readFile(file)).toString("utf8");
+  } catch (error) {
+    throw new OptionError("usage", `--${option}: ${systemErrorText(error, { operation: "read", at: file })}`);
+  }
+}

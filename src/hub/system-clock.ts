@@ -1,5 +1,0 @@
-import { idleClock } from "../agent/wall-clock.ts";
-import type { Clock } from "../core/clock.ts";
-
-/** The wall clock. A pending sleep does not keep the process alive. */
-export const systemClock: Clock = idleClock;

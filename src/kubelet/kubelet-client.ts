@@ -1,0 +1,207 @@
+import { lookup } from "node:dns";
+import { readFile } from "node:fs/promises";
+import { request as send, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import { isIP, type LookupFunction } from "node:net";
+import type { Duplex } from "node:stream";
+import { connect, type ConnectionOptions, type PeerCertificate, type TLSSocket } from "node:tls";
+import type { Clock } from "../apimachinery/clock.ts";
+import { internalError, type StatusError } from "../apimachinery/status.ts";
+import { systemErrorText } from "../apimachinery/system-error.ts";
+import type { AskKubelet, KubeletAnswer, KubeletRequest } from "../apiserver/kubelet/kubelet.ts";
+import type { KeyPair } from "../ca/hub-certificates.ts";
+import { addressProblem, kubeletAddress, targetProblem, type KubeletAddress } from "./kubelet-address.ts";
+
+export interface KubeletClientOptions {
+  readonly addressTypes: readonly string[];
+  /** PEM of the CAs of serving certificates, read at each connection; without one, these are not verified, as in kube-apiserver. */
+  readonly certificateAuthorityFile: string | undefined;
+  /** Where the hub itself listens. */
+  readonly bindAddress: string;
+  readonly credential: () => KeyPair;
+  readonly clock: Clock;
+}
+
+/** Milliseconds for TCP and TLS. Source: apiserver's dialer of 30 seconds. */
+const connectMs = 30_000;
+/** How often a silent connection must show that its kubelet is still there, in milliseconds. */
+const aliveMs = 30_000;
+
+/** Asks kubelets over TLS 1.2 or later and HTTP/1.1, on a connection for each request; follows no redirect. */
+export function kubeletClient(options: KubeletClientOptions): AskKubelet {
+  return async (request) => {
+    const address = kubeletAddress(request.node, options.addressTypes);
+    const kubelet = `the kubelet of node ${request.node.metadata.name ?? ""}`;
+    const problem = targetProblem(address, options.bindAddress);
+    if (problem !== undefined) throw dialError(`${kubelet} is not asked: ${problem}`);
+    const shown = `${kubelet} at ${hostPort(address)}`;
+    const secure = await secureOptions(options, request, address);
+    const { clock } = options;
+    const socket = await dial({ secure, shown, clock, request });
+    try {
+      return await exchange({ request, socket, host: hostPort(address), shown, clock });
+    } catch (error) {
+      // Node throws for a header that it does not send, before it takes the connection.
+      socket.destroy();
+      throw error;
+    }
+  };
+}
+
+function dialError(why: string): StatusError {
+  return internalError(`error dialing backend: ${why}`);
+}
+
+function hostPort({ host, port }: KubeletAddress): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+async function secureOptions(
+  { certificateAuthorityFile: file, bindAddress, credential }: KubeletClientOptions,
+  { skipsVerification }: KubeletRequest,
+  address: KubeletAddress,
+): Promise<ConnectionOptions> {
+  const { certPem, keyPem } = credential();
+  const isVerified = file !== undefined && !skipsVerification;
+  return {
+    ...address,
+    ...(isIP(address.host) === 0 ? { servername: address.host } : {}),
+    lookup: guardedLookup(bindAddress),
+    cert: certPem,
+    key: keyPem,
+    minVersion: "TLSv1.2",
+    ALPNProtocols: ["http/1.1"],
+    ...(isVerified ? { ca: await caOf(file) } : {}),
+    rejectUnauthorized: isVerified,
+  };
+}
+
+async function caOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw dialError(`--kubelet-certificate-authority: ${systemErrorText(error, { operation: "read", at: file })}`);
+  }
+}
+
+/** The certificate of a Node by another name, although its address fits: a Node that borrows the address of another must not lead there. */
+function otherNode(name: string, { subject }: Partial<PeerCertificate>): string | undefined {
+  const commonName: unknown = subject?.CN;
+  if (typeof commonName !== "string" || !commonName.startsWith("system:node:")) return undefined;
+  return commonName === `system:node:${name}` ? undefined : `its certificate is that of another node, ${commonName}`;
+}
+
+/** Resolves names, and refuses what no literal address may be either; what was checked is what is connected to. */
+function guardedLookup(bindAddress: string): LookupFunction {
+  return (host, options, callback) => {
+    lookup(host, { ...options, all: true }, (error, found) => {
+      if (error !== null) return callback(error, []);
+      const allowed = found.filter(({ address }) => addressProblem(address, bindAddress) === undefined);
+      const [first] = allowed;
+      if (first === undefined) {
+        const refused = new RangeError(addressProblem(found[0]?.address ?? "", bindAddress));
+        return callback(Object.assign(refused, { code: refusedAddressCode }), []);
+      }
+      if (options.all === true) callback(null, allowed);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+const refusedAddressCode = "KUBELET_ADDRESS_REFUSED";
+
+interface Dial {
+  readonly secure: ConnectionOptions;
+  readonly shown: string;
+  readonly clock: Clock;
+  readonly request: KubeletRequest;
+}
+
+/** A TLS connection to the kubelet of that very Node; nothing is sent before it is known to be. */
+function dial({ secure, shown, clock, request: { node, signal } }: Dial): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const over = new AbortController();
+    const socket = connect(secure);
+    const fail = (why: string): void => {
+      over.abort();
+      socket.destroy();
+      reject(dialError(why));
+    };
+    const onAbort = (): void => fail(endedText);
+    over.signal.addEventListener("abort", () => signal.removeEventListener("abort", onAbort));
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    socket.on("error", (error) => fail(reasonOf(error, shown)));
+    socket.once("close", () => fail(`${shown} closed the connection`));
+    socket.once("secureConnect", () => {
+      const other = otherNode(node.metadata.name ?? "", socket.getPeerCertificate());
+      if (other !== undefined) return fail(`${shown} is not asked: ${other}`);
+      over.abort();
+      resolve(socket.setNoDelay(true).setKeepAlive(true, aliveMs));
+    });
+    void deadline({ clock, ms: connectMs, until: over.signal }, () =>
+      fail(`${shown} did not complete the TLS handshake within ${connectMs / 1000} s`),
+    );
+  });
+}
+
+interface Exchange {
+  readonly request: KubeletRequest;
+  readonly socket: TLSSocket;
+  readonly host: string;
+  readonly shown: string;
+  readonly clock: Clock;
+}
+
+/** Sends the request, and waits for the head of the answer. */
+function exchange({ request, socket, host, shown, clock }: Exchange): Promise<KubeletAnswer> {
+  return new Promise((resolve, reject) => {
+    const over = new AbortController();
+    const { method, path, body, signal, answerMs } = request;
+    const length = body === undefined ? {} : { "content-length": body.length };
+    const headers = { host, "user-agent": "pratique-hub", ...request.headers, ...length };
+    const sent = send({
+      method,
+      path,
+      headers: headers as OutgoingHttpHeaders,
+      signal,
+      createConnection: () => socket,
+    });
+    const answer = (found: KubeletAnswer): void => {
+      over.abort();
+      resolve(found);
+    };
+    const fail = (why: string): void => {
+      over.abort();
+      sent.destroy();
+      reject(dialError(why));
+    };
+    sent.on("response", (response: IncomingMessage) =>
+      answer({ kind: "response", status: response.statusCode ?? 0, headers: response.headers, body: response }),
+    );
+    sent.on("upgrade", (response: IncomingMessage, upgraded: Duplex, head: Buffer) =>
+      answer({ kind: "upgraded", headers: response.headers, socket: upgraded, head }),
+    );
+    sent.on("error", (error) => fail(signal.aborted ? endedText : reasonOf(error, shown)));
+    void deadline({ clock, ms: answerMs, until: over.signal }, () =>
+      fail(`${shown} did not answer within ${Math.round(answerMs / 1000)} s`),
+    );
+    sent.end(body);
+  });
+}
+
+const endedText = "the connection was ended, since the client is gone, its credential is over, or the hub stops";
+
+async function deadline(
+  { clock, ms, until }: { readonly clock: Clock; readonly ms: number; readonly until: AbortSignal },
+  late: () => void,
+): Promise<void> {
+  if (!Number.isFinite(ms)) return;
+  await clock.sleep(ms, until);
+  if (!until.aborted) late();
+}
+
+function reasonOf(error: Error, shown: string): string {
+  const { code } = error as { readonly code?: string };
+  if (code === refusedAddressCode) return `${shown} is not asked: ${error.message}`;
+  return systemErrorText(error, { operation: "connect", at: shown });
+}

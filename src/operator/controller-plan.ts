@@ -1,0 +1,55 @@
+import type { AutoApproval } from "../controllers/clusters/cluster-approving-policy.ts";
+import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
+import { asOptionError } from "../apimachinery/option-error.ts";
+import { readClusterRegistration } from "../config-files/cluster-registration.ts";
+import { readServingApproval } from "../config-files/serving-approval.ts";
+import type { NamedFiles } from "../host/read-text.ts";
+import { apiNames } from "./api-names.ts";
+import { trustBundleOf, type ClusterAccess, type TrustBundle } from "./trust-bundle.ts";
+
+/** Which controllers run, and the files that say more about them. */
+export interface ControllerOptions {
+  /** Any of `access-request`, `serving-approving` and `registration`. */
+  readonly names: readonly string[];
+  readonly caFile: string | undefined;
+  readonly servingApproval: { readonly providers: readonly string[]; readonly configFile: string | undefined };
+  readonly registrationFile: string | undefined;
+}
+
+/** What the controllers that run need to know; absent for those that do not. */
+export interface ControllerPlan {
+  readonly ca: TrustBundle | undefined;
+  readonly serving: ServingApproval | undefined;
+  readonly clusters: readonly AutoApproval[] | undefined;
+}
+
+/** Reads what the options name. @throws OptionError usage; PinError; what the API rejects with */
+export async function controllerPlan(
+  { names, caFile, servingApproval, registrationFile }: ControllerOptions,
+  cluster: ClusterAccess,
+  files: NamedFiles,
+): Promise<ControllerPlan> {
+  try {
+    return {
+      ca: names.includes("access-request") ? await trustBundleOf(caFile, cluster, files) : undefined,
+      serving: names.includes("serving-approving") ? await servingPlan(servingApproval, cluster) : undefined,
+      clusters: names.includes("registration") ? await registrationRules(registrationFile) : undefined,
+    };
+  } catch (error) {
+    throw asOptionError(error);
+  }
+}
+
+/** Which clusters join without a person; none without a file. */
+async function registrationRules(file: string | undefined): Promise<readonly AutoApproval[]> {
+  return file === undefined ? [] : readClusterRegistration(file);
+}
+
+async function servingPlan(
+  flags: ControllerOptions["servingApproval"],
+  { client, config }: ClusterAccess,
+): Promise<ServingApproval> {
+  // A mistake in the flags is reported before the server is called.
+  await readServingApproval(flags, []);
+  return readServingApproval(flags, await apiNames(client, config.server));
+}

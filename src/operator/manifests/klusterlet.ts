@@ -1,0 +1,110 @@
+import { rbacApiVersion, rule } from "../../authorization/bootstrap-policy/policy-object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { rbacGroup } from "../../apis/binding.ts";
+import { clusterGroup } from "../../apis/managed-cluster.ts";
+import type { PolicyRule } from "../../apis/policy-rule.ts";
+import { hubSecretName, stateSecretName } from "../../credentials/storage/secret-store.ts";
+import { deployment, healthPort, mountedKubeconfig, ownKubeconfig } from "./deployment.ts";
+
+/** How the agent of a cluster runs in it. */
+export interface KlusterletWorkload {
+  readonly namespace: string;
+  readonly image: string;
+  readonly clusterName: string | undefined;
+  readonly externalServers: readonly string[];
+  /** The text of the kubeconfig with which it asks the hub; undefined where its Secret is made by other means. */
+  readonly bootstrap: string | undefined;
+  /** Whether it makes and labels the namespaces that sets of clusters want. */
+  readonly managedNamespaces: boolean;
+  /** Whether it runs elsewhere: then there are only its account and rights. */
+  readonly outside: boolean;
+}
+
+/** The account of the agent, and the name of what belongs to it. */
+const account = "pratique-klusterlet";
+const role = "pratique:klusterlet";
+/** As the original calls it. */
+const bootstrapSecretName = "bootstrap-hub-kubeconfig";
+const bootstrapFolder = "/var/run/pratique/bootstrap";
+
+/** Namespace, account, rights, Secrets and Deployment of a cluster's agent, in the order in which they are to be made. */
+export function klusterletObjects(options: KlusterletWorkload): readonly ApiObject[] {
+  const { namespace, bootstrap, outside, managedNamespaces } = options;
+  const subjects = [{ kind: "ServiceAccount", name: account, namespace }];
+  const ref = (kind: string, name: string): object => ({ apiGroup: rbacGroup, kind, name });
+  const secret = (name: string, fields: object = {}): ApiObject => ({
+    apiVersion: "v1",
+    kind: "Secret",
+    type: "Opaque",
+    metadata: { name, namespace },
+    ...fields,
+  });
+  return [
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace } },
+    { apiVersion: rbacApiVersion, kind: "ClusterRole", metadata: { name: role }, rules: spokeRules(managedNamespaces) },
+    {
+      apiVersion: rbacApiVersion,
+      kind: "ClusterRoleBinding",
+      metadata: { name: role },
+      roleRef: ref("ClusterRole", role),
+      subjects,
+    },
+    { apiVersion: rbacApiVersion, kind: "Role", metadata: { name: role, namespace }, rules: secretRules() },
+    {
+      apiVersion: rbacApiVersion,
+      kind: "RoleBinding",
+      metadata: { name: role, namespace },
+      roleRef: ref("Role", role),
+      subjects,
+    },
+    // Whoever may create Secrets may have tokens of other accounts put into them: so they are there before the agent is.
+    ...[hubSecretName, stateSecretName].map((name) => secret(name)),
+    ...(bootstrap === undefined ? [] : [secret(bootstrapSecretName, { stringData: { kubeconfig: bootstrap } })]),
+    ...(outside ? [] : [ownKubeconfig(namespace), klusterletDeployment(options)]),
+  ];
+}
+
+function spokeRules(managedNamespaces: boolean): readonly PolicyRule[] {
+  return [
+    { nonResourceURLs: ["/livez", "/version"], verbs: ["get"] },
+    rule("list", "core", "nodes"),
+    rule("list", clusterGroup, "clusterclaims"),
+    rule(managedNamespaces ? "create get list patch" : "list", "core", "namespaces"),
+  ];
+}
+
+function secretRules(): readonly PolicyRule[] {
+  return [rule("get update", "core", "secrets", [hubSecretName, stateSecretName])];
+}
+
+/** One at a time, as two on the same Secret are not kept from each other. */
+function klusterletDeployment(options: KlusterletWorkload): ApiObject {
+  const { namespace, clusterName, externalServers } = options;
+  return deployment(options, {
+    name: account,
+    replicas: 1,
+    args: [
+      "klusterlet",
+      `--bootstrap-kubeconfig=${bootstrapFolder}/kubeconfig`,
+      ...(clusterName === undefined ? [] : [`--cluster-name=${clusterName}`]),
+      `--spoke-kubeconfig=${mountedKubeconfig}`,
+      `--namespace=${namespace}`,
+      ...externalServers.map((url) => `--external-server=${url}`),
+      `--health-address=0.0.0.0:${healthPort}`,
+      "--log-format=json",
+    ],
+    port: { name: "health", containerPort: healthPort },
+    scheme: "HTTP",
+    strategy: { type: "Recreate" },
+    mounts: [
+      {
+        name: "bootstrap",
+        mountPath: bootstrapFolder,
+        readOnly: true,
+        // It can be deleted once the cluster has joined.
+        source: { secret: { secretName: bootstrapSecretName, optional: true, defaultMode: 0o440 } },
+      },
+    ],
+  });
+}

@@ -1,0 +1,177 @@
+import { peerCertificates } from "../../apiserver/connections/peer.ts";
+import { readBody } from "../../apiserver/body/body.ts";
+import type { Incoming, Outgoing } from "../../apiserver/http-types.ts";
+import { endWith, writeHead } from "../../apiserver/respond.ts";
+import { listen, type Server } from "../../apiserver/server.ts";
+import { x509 } from "../../authentication/x509.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { jsonProblem } from "../../apimachinery/json-value.ts";
+import { badRequest, StatusError } from "../../apimachinery/status.ts";
+import type { KeyPair } from "../../ca/hub-certificates.ts";
+import { loadTrustRoots } from "../../pki/verify-chain.ts";
+import { OptionError } from "../../apimachinery/option-error.ts";
+import { systemErrorText } from "../../apimachinery/system-error.ts";
+
+/** Answers one question, JSON as it was parsed, with another. What it rejects with as a StatusError the asker is told. */
+export type JsonAnswer = (asked: unknown) => Promise<unknown>;
+
+export interface JsonServerOptions {
+  readonly certPem: string;
+  readonly keyPem: string;
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  /** Who must vouch for clients; undefined answers everybody. */
+  readonly clientCaPem: string | undefined;
+  /** The CA whose name clients are told when none must vouch for them. */
+  readonly caPem: string;
+  /** Who answers what is sent to a path; undefined for nobody. */
+  readonly answerTo: (path: string) => JsonAnswer | undefined;
+  /** Whether questions of a path are passed on whatever keys and depth they have: those that hold what others stored. Default: never. */
+  readonly takesAnyJson?: (path: string) => boolean;
+  /** Whether questions can be answered; until then they are turned away. */
+  readonly isReady: () => boolean;
+  /** Why clients would refuse the serving certificate now; undefined while they would not. Absent: never. */
+  readonly certificateProblem?: () => string | undefined;
+  /** Answers questions before it is ready too: for what says no rather than nothing. */
+  readonly answersEarly?: boolean;
+  /** Prometheus text for GET /metrics, to those who may ask; absent: there is none. */
+  readonly metrics?: () => Promise<string>;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown) => void;
+  /** Called when a connection could not be accepted; the server goes on. */
+  readonly acceptFailed?: (error: Error) => void;
+}
+
+const maxInFlight = 256;
+const bodyTimeoutMs = 10_000;
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** A server whose certificate can be replaced. */
+export interface JsonServer extends Omit<Server, "renew"> {
+  /** Replaces the serving certificate for new connections. */
+  readonly renew: (pair: KeyPair) => void;
+}
+
+/** Answers questions sent with POST, and GET /livez, /healthz and /readyz, over HTTPS. Bodies, waits and what is under way are bounded. @throws OptionError */
+export async function serveJson(options: JsonServerOptions): Promise<JsonServer> {
+  const isTrusted = clientCheck(options);
+  let underWay = 0;
+
+  async function checkClient(request: Incoming): Promise<void> {
+    if (await isTrusted(request)) return;
+    throw new StatusError("Unauthorized", "a client certificate of the CA in --client-ca-file is needed");
+  }
+
+  async function review(request: Incoming, path: string, answerer: JsonAnswer): Promise<Answer> {
+    if (request.method !== "POST") throw new StatusError("MethodNotAllowed", "reviews are sent with POST");
+    await checkClient(request);
+    if (options.answersEarly !== true && !options.isReady())
+      throw new StatusError("ServiceUnavailable", "still starting");
+    if (underWay >= maxInFlight) throw new StatusError("TooManyRequests", "too many reviews at once");
+    underWay += 1;
+    try {
+      const asked = parsed(await readBody(request, { timeoutMs: bodyTimeoutMs }));
+      const problem = options.takesAnyJson?.(path) === true ? undefined : jsonProblem(asked);
+      if (problem !== undefined) throw badRequest(problem);
+      return { status: 200, type: "application/json", body: JSON.stringify(await answerer(asked)) };
+    } finally {
+      underWay -= 1;
+    }
+  }
+
+  async function answer(request: Incoming): Promise<Answer> {
+    const [path = ""] = (request.url ?? "").split("?", 1);
+    const answerer = options.answerTo(path);
+    if (answerer !== undefined) return review(request, path, answerer);
+    if (path === "/livez" || path === "/healthz") return text(200, "ok");
+    if (path === "/readyz") {
+      const problem = options.isReady() ? options.certificateProblem?.() : "still starting";
+      return problem === undefined ? text(200, "ok") : text(503, problem);
+    }
+    if (path !== "/metrics" || options.metrics === undefined) return text(404, "not found");
+    await checkClient(request);
+    return { status: 200, type: "text/plain; version=0.0.4; charset=utf-8", body: await options.metrics() };
+  }
+
+  async function handle(request: Incoming, response: Outgoing): Promise<void> {
+    const { status, type, body } = await answer(request).catch((error: unknown) => {
+      if (!(error instanceof StatusError)) options.onFault(error);
+      const code = error instanceof StatusError ? error.code : 500;
+      return text(code, error instanceof StatusError ? error.message : "internal error");
+    });
+    writeHead(response, status, { "content-type": type, "content-length": Buffer.byteLength(body) });
+    endWith(response, body);
+  }
+
+  const { certPem, keyPem, host, port, clientCaPem, caPem } = options;
+  const shownCa = { clientCaPem: clientCaPem ?? caPem };
+  const listening = listen({
+    certPem,
+    keyPem,
+    host,
+    port,
+    ...shownCa,
+    monotonic: () => performance.now(),
+    acceptFailed: options.acceptFailed,
+    handle: (request, response) => {
+      request.on("error", () => undefined);
+      handle(request, response).catch(options.onFault);
+    },
+  });
+  const server = await listening.catch((error: unknown) => {
+    throw startError(error, host, port);
+  });
+  return { ...server, renew: (pair) => server.renew({ ...pair, ...shownCa }) };
+}
+
+/** Why nothing is served, in the words of the options. */
+function startError(error: unknown, host: string, port: number): unknown {
+  const place = `${host}:${port}`;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "EADDRINUSE")
+    return new OptionError("failed", `${place} is in use; choose another --secure-port, or 0 for a free one`);
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN" || code === "EINVAL")
+    return new OptionError("usage", `--bind-address ${host}: must be an address of this machine`);
+  if (code === "EACCES" || code === "EADDRNOTAVAIL")
+    return new OptionError("failed", systemErrorText(error, { operation: "listen", at: place }));
+  if (!/^ERR_(OSSL|SSL|TLS)/.test(code)) return error;
+  const files = "--tls-cert-file and --tls-private-key-file";
+  return new OptionError("usage", `${files} hold no certificate and key in PEM that belong together`);
+}
+
+function text(status: number, body: string): Answer {
+  return { status, type: "text/plain; charset=utf-8", body };
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    throw badRequest("the body is not JSON");
+  }
+}
+
+function rootsOf(pem: string): ReturnType<typeof loadTrustRoots> {
+  try {
+    return loadTrustRoots(pem);
+  } catch (error) {
+    throw new OptionError("usage", `--client-ca-file: ${error instanceof Error ? error.message : "cannot be read"}`);
+  }
+}
+
+function clientCheck({ clientCaPem, clock }: JsonServerOptions): (request: Incoming) => Promise<boolean> {
+  if (clientCaPem === undefined) return async () => true;
+  const roots = rootsOf(clientCaPem);
+  const authenticate = x509({ roots: () => roots, now: () => clock.now() });
+  const presented = peerCertificates();
+  return async (request) => {
+    const verdict = await authenticate({ authorization: undefined, peerCertificates: presented(request) });
+    return verdict.kind === "authenticated";
+  };
+}

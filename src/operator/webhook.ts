@@ -1,0 +1,194 @@
+import { getOrUndefined } from "../client/api-errors.ts";
+import { failureMessage } from "../client/failure-message.ts";
+import { accessAccountAdmission } from "../admission/access-accounts.ts";
+import { accessProfileAdmission } from "../admission/access-profiles.ts";
+import { accessRequestAdmission } from "../admission/access-requests.ts";
+import type { AccessCheck } from "../admission/access-check.ts";
+import { accessTokenAdmission } from "../admission/access-tokens.ts";
+import { accessReviews, type AccessReviews } from "../admission/access-reviews.ts";
+import { addressLimit } from "../admission/address-limit.ts";
+import { clusterAddOnAdmission } from "../admission/cluster-add-ons.ts";
+import { clusterReviews, type ClusterReviews } from "../admission/cluster-reviews.ts";
+import { managedClusterAdmission } from "../admission/managed-clusters.ts";
+import { nodeInventoryAdmission } from "../admission/node-inventory.ts";
+import type { Client } from "../client/client.ts";
+import { informer } from "../client/informer.ts";
+import { subjectAccessReviews } from "../controllers/kinds.ts";
+import { profileFor } from "../controllers/access/access-request-policy.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { logEntry } from "../apimachinery/log-entry.ts";
+import { accessProfiles, type AccessProfile } from "../apis/access-profile.ts";
+import { accessRequests, stateOf, type AccessRequest } from "../apis/access-request.ts";
+import { answeredConversion } from "../apis/add-on-conversion.ts";
+import { namespaces } from "../apis/namespace.ts";
+import type { Resource } from "../apis/resource.ts";
+import { accountsOf, namespaceWarning } from "./machine-namespaces.ts";
+import { addOnConversion, clusterWebhookName } from "./manifests/cluster-webhooks.ts";
+import { webhookConfigurationName, type WebhookPlace } from "./manifests/webhook-configurations.ts";
+import type { SecureServing } from "./serving/secure-serving.ts";
+import { serveReviews } from "./serving/serve-reviews.ts";
+import type { ServingPair } from "./serving/serving-pair.ts";
+import { registerWebhook } from "./webhook-registration.ts";
+import { webhookAnswers } from "./webhook-server.ts";
+import type { World } from "./world.ts";
+
+export interface WebhookOptions {
+  readonly serving: SecureServing;
+  /** Where kube-apiserver finds the webhook. */
+  readonly place: WebhookPlace;
+  /** Whether it guards managed clusters too. */
+  readonly managedClusters: boolean;
+  /** Whether it converts add-ons of the older version. */
+  readonly olderAddOns: boolean;
+  /** Whether it puts its CA into its configurations. */
+  readonly register: boolean;
+  /** New access requests, from everywhere. */
+  readonly requestsPerMinute: number;
+  readonly maxPending: number;
+}
+
+/** The webhook and what it works with. */
+export interface Webhook {
+  readonly options: WebhookOptions;
+  readonly world: World;
+  readonly client: Client;
+  readonly pair: ServingPair;
+  /** Of the CA that machines are given. */
+  readonly pins: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** Serves admission for access requests on any Kubernetes until `signal` aborts. @throws OptionError */
+export async function serveWebhook(webhook: Webhook): Promise<void> {
+  const { options, world, client, pair, pins, signal } = webhook;
+  const { clock, log } = world;
+  // Where nothing can be served, nothing is watched any longer either.
+  const failed = new AbortController();
+  log(logEntry("TrustBundleSelected", "proofs must name this CA", { pins }));
+  try {
+    const { reviews, ready, stopped } = accessGuard(webhook, AbortSignal.any([signal, failed.signal]));
+    let isReady = false;
+    await serveReviews({
+      program: "the webhook",
+      serving: options.serving,
+      pair,
+      world,
+      signal,
+      ...webhookAnswers({
+        reviews,
+        clusters: options.managedClusters ? clusterGuard(client, () => clock.now()) : undefined,
+        conversion: options.olderAddOns ? answeredConversion : undefined,
+      }),
+      isReady: () => isReady,
+      whileServing: async () => {
+        void ready.then((synced) => {
+          isReady = synced;
+          if (synced) log(logEntry("Ready", "the webhook answers reviews"));
+        });
+        await Promise.all([registered(webhook), stopped]);
+      },
+    });
+  } finally {
+    failed.abort();
+  }
+}
+
+async function registered({ options, world, client, pair, signal }: Webhook): Promise<void> {
+  if (!options.register) return;
+  const names = [webhookConfigurationName, ...(options.managedClusters ? [clusterWebhookName] : [])];
+  const conversions = options.olderAddOns ? [addOnConversion(options.place)] : [];
+  const { clock, log } = world;
+  await registerWebhook({ client, clock, caPem: pair.caPem, names, conversions, log, signal });
+}
+
+/** What guards managed clusters. */
+function clusterGuard(client: Client, now: () => number): ClusterReviews {
+  const may = subjectAccess(client);
+  return clusterReviews([
+    managedClusterAdmission({
+      may,
+      namespaceOf: (name) => getOrUndefined(client, namespaces, { name }),
+      now,
+    }),
+    clusterAddOnAdmission(may),
+  ]);
+}
+
+interface Guard {
+  readonly reviews: AccessReviews;
+  /** Whether all requests and profiles have been seen. */
+  readonly ready: Promise<boolean>;
+  readonly stopped: Promise<unknown>;
+}
+
+/** The plugins of a hub, over what informers see of the cluster. */
+function accessGuard({ options, world, client, pins }: Webhook, signal: AbortSignal): Guard {
+  const { clock, log } = world;
+  log(logEntry("TrustBundleSelected", "proofs must name this CA", { pins }));
+  const follow = (resource: Resource): ReturnType<typeof informer> =>
+    informer({
+      client,
+      resource,
+      clock,
+      random: Math.random,
+      backoff: { initialMs: 200, maxMs: 10_000 },
+      onError: (error) =>
+        log(
+          logEntry("WatchFailed", "a watch failed; the webhook starts it again", {
+            resource: resource.plural,
+            error: failureMessage(error),
+          }),
+        ),
+    });
+  const [requests, profiles] = [follow(accessRequests), follow(accessProfiles)];
+  const now = (): number => clock.now();
+  const inAll = options.requestsPerMinute;
+  const may = subjectAccess(client);
+  const profileOf = (name: string | undefined): AccessProfile | undefined =>
+    profileFor(profiles.list() as readonly AccessProfile[], name);
+  const requestOf = (name: string): AccessRequest | undefined => requests.get({ name }) as AccessRequest | undefined;
+  const owners = { accountOf: accountsOf(client), requestOf };
+  const reviews = accessReviews([
+    accessRequestAdmission({
+      lookups: {
+        profileOf,
+        requestOf,
+        pending: () => requests.list().filter((request) => stateOf(request) === "Pending").length,
+        caPins: () => pins,
+      },
+      may,
+      // Where a request comes from is not known here: the limit on all is the only one.
+      take: addressLimit({ perAddress: inAll, inAll, now }),
+      maxPending: options.maxPending,
+      now,
+    }),
+    accessProfileAdmission(may),
+    accessAccountAdmission({ lookups: owners, may }),
+    accessTokenAdmission({ profileOf, ...owners }, may),
+    nodeInventoryAdmission(may),
+    namespaceWarning(client),
+  ]);
+  const ready = Promise.all([requests.synced, profiles.synced]).then((synced) => synced.every(Boolean));
+  return { reviews, ready, stopped: Promise.all([requests.run(signal), profiles.run(signal)]) };
+}
+
+interface Reviewed extends ApiObject {
+  readonly status?: { readonly allowed?: boolean; readonly reason?: string };
+}
+
+/** Asks the cluster what somebody may do. */
+function subjectAccess(client: Client): AccessCheck {
+  return async ({ user, ...resourceAttributes }) => {
+    const { username, uid, groups, extra } = user;
+    const spec = {
+      user: username,
+      groups,
+      ...(uid === undefined || uid === "" ? {} : { uid }),
+      ...(extra === undefined ? {} : { extra }),
+      resourceAttributes,
+    };
+    const asked = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", metadata: {}, spec };
+    const { status } = await client.create<Reviewed>(subjectAccessReviews, asked);
+    return { allowed: status?.allowed === true, reason: status?.reason ?? "" };
+  };
+}

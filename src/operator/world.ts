@@ -1,0 +1,11 @@
+import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
+import type { LogEntry } from "../apimachinery/log-entry.ts";
+import type { NamedFiles } from "../host/read-text.ts";
+
+/** What a program beside any Kubernetes gets of the machine that it runs on. */
+export interface World extends NamedFiles {
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+  readonly hostname: string;
+  readonly log: (entry: LogEntry) => void;
+}

@@ -1,0 +1,133 @@
+import { Worker } from "node:worker_threads";
+import type { Clock } from "../apimachinery/clock.ts";
+import { BundleError } from "./bundle-file.ts";
+import { bundleProgram, type BundleWord, type BundleWork } from "./bundle-worker.ts";
+import type { CompiledPolicy, Judgement } from "./deciding-policy.ts";
+
+export interface BundleRunnerOptions {
+  readonly work: BundleWork;
+  readonly clock: Clock;
+  /** For one evaluation, in milliseconds. */
+  readonly timeMs: number;
+  /** For a question from when it is asked to when it is begun, in milliseconds. */
+  readonly waitMs: number;
+  /** How many questions may wait. */
+  readonly maxWaiting: number;
+}
+
+const startMs = 10_000;
+/** What JavaScript in a worker may use besides the memory of the module. */
+const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
+
+interface Waiting {
+  readonly input: string;
+  readonly until: number;
+  readonly answer: (judgement: Judgement) => void;
+}
+
+/** A worker that has loaded the module. */
+interface Ready {
+  /** Undefined when the worker has ended, or was ended for being late. */
+  readonly evaluate: (input: string) => Promise<BundleWord | undefined>;
+  readonly end: () => void;
+}
+
+/**
+ * Evaluates a bundle in a thread of its own, one question after the other. A module cannot be interrupted from within: an evaluation that
+ * takes too long, or uses more memory than it may, costs the thread, and the next question gets a new one.
+ * @throws BundleError for a module that cannot be used
+ */
+export async function bundleRunner(options: BundleRunnerOptions): Promise<CompiledPolicy> {
+  const { clock, waitMs, maxWaiting } = options;
+  const queue: Waiting[] = [];
+  let worker: Ready | undefined = await startWorker(options);
+  let state: "open" | "retired" | "closed" = "open";
+  let isBusy = false;
+
+  async function judged(input: string): Promise<Judgement> {
+    try {
+      worker ??= await startWorker(options);
+      const word = await worker.evaluate(input);
+      if (word?.kind === "value") return { json: word.json };
+      if (word?.kind === "failed") return { error: word.why };
+      worker.end();
+      worker = undefined;
+      return { error: "the policy takes longer, or more memory, than it may" };
+    } catch (error) {
+      return { error: error instanceof BundleError ? error.message : "the policy could not be started" };
+    }
+  }
+
+  async function work(): Promise<void> {
+    if (isBusy) return;
+    isBusy = true;
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const { input, until, answer } = next;
+      if (state === "closed") answer({ error: "the policy was closed" });
+      else if (clock.now() > until) answer({ error: "too many questions at once" });
+      else answer(await judged(input));
+    }
+    isBusy = false;
+    if (state !== "open") worker?.end();
+  }
+
+  return {
+    ask: async (input) => {
+      if (queue.length >= maxWaiting) return { error: "too many questions at once" };
+      return new Promise((answer) => {
+        queue.push({ input: JSON.stringify(input ?? null), until: clock.now() + waitMs, answer });
+        void work();
+      });
+    },
+    retire: () => {
+      state = "retired";
+      void work();
+    },
+    close: () => {
+      state = "closed";
+      worker?.end();
+    },
+  };
+}
+
+async function startWorker({ work, clock, timeMs }: BundleRunnerOptions): Promise<Ready> {
+  const worker = new Worker(bundleProgram(), {
+    eval: true,
+    workerData: work,
+    resourceLimits,
+    env: {},
+    execArgv: [],
+    // What a policy prints is nobody's business.
+    stdout: true,
+    stderr: true,
+  });
+  for (const stream of [worker.stdout, worker.stderr]) stream.resume();
+  worker.unref();
+  let take: (word: BundleWord | undefined) => void = () => undefined;
+  worker.on("message", (word: BundleWord) => take(word));
+  worker.on("error", () => take(undefined));
+  worker.on("exit", () => take(undefined));
+  const word = async (ms: number): Promise<BundleWord | undefined> => {
+    const done = new AbortController();
+    const reply = new Promise<BundleWord | undefined>((resolve) => (take = resolve));
+    void clock.sleep(ms, done.signal).then(() => {
+      if (!done.signal.aborted) take(undefined);
+    });
+    const text = await reply;
+    done.abort();
+    return text;
+  };
+  const end = (): void => void worker.terminate();
+  const first = await word(startMs);
+  if (first?.kind !== "ready") {
+    end();
+    throw new BundleError(first?.kind === "refused" ? first.why : "the module does not start");
+  }
+  return {
+    end,
+    evaluate: async (input) => {
+      worker.postMessage(input, []);
+      return word(timeMs);
+    },
+  };
+}

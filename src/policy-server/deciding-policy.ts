@@ -1,0 +1,125 @@
+import type { Clock } from "../apimachinery/clock.ts";
+import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+
+/** What a policy came to for one input: its value as JSON text, undefined for no value, or why it could not be evaluated. */
+export type Judgement = ({ readonly json: string | undefined } | JudgementFailure) & {
+  /** By which an OPA server knows the decision. */
+  readonly decisionId?: string;
+};
+
+/** Why there is no value; and whether whoever evaluates could not be reached at all, or not in time. */
+interface JudgementFailure {
+  readonly error: string;
+  readonly away?: "unreachable" | "timedOut";
+}
+
+/** Asks a policy, whatever evaluates it; the input is JSON as it was parsed. Never rejects. */
+export type Judge = (input: unknown) => Promise<Judgement>;
+
+/** A policy that can be asked, and that follows its files. */
+export interface DecidingPolicy {
+  readonly ask: Judge;
+  /** Looks at the files again. Where they cannot be used, the policy stays what it was, and the log says why, once. Never rejects. */
+  readonly look: () => Promise<void>;
+  /** Lets go of what it holds; questions under way fail. */
+  readonly close: () => void;
+}
+
+/** A policy as one state of its files gives it. */
+export interface CompiledPolicy {
+  readonly ask: Judge;
+  /** Takes no more questions, and ends when those under way are answered. */
+  readonly retire?: () => void;
+  /** Ends at once. */
+  readonly close?: () => void;
+}
+
+/** One state of the files: `key` is the same for the same content. */
+export interface PolicyFiles {
+  readonly key: string;
+  readonly compile: () => Promise<CompiledPolicy> | CompiledPolicy;
+}
+
+export interface ReloadingOptions {
+  readonly read: () => Promise<PolicyFiles>;
+  readonly log: (entry: LogEntry) => void;
+  /** Told of each change of the files. */
+  readonly reloaded?: (status: "success" | "failure") => void;
+  /** By which changed files must stay as they are for half a second before they count; absent: they count at once. */
+  readonly clock?: Pick<Clock, "sleep">;
+}
+
+/** For how long whoever writes a file may pause in the middle of it. */
+const settleMs = 500;
+
+/** How often files that could not be used, and have not changed since, are passed over before they are tried again. */
+const looksBetweenTries = 30;
+
+/**
+ * Compiles a policy, and again when its files have changed and stay so: files that change while they are looked at or read are somebody's
+ * unfinished work, and left to the next look. What is asked meanwhile is answered by the one before.
+ * @throws what `read` and `compile` reject with: at first only
+ */
+export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingOptions): Promise<DecidingPolicy> {
+  const first = await read();
+  let { key } = first;
+  let current = await first.compile();
+  let problem = "";
+  // What does not compile now will not in two seconds; a bundle that never starts would keep a core busy.
+  let failed: { readonly key: string; readonly looks: number } | undefined;
+
+  /** Whether the files are what they were. @throws what `read` rejects with, after `compiled` was closed */
+  async function isStill(files: PolicyFiles, compiled?: CompiledPolicy): Promise<boolean> {
+    try {
+      return (await read()).key === files.key;
+    } catch (error) {
+      compiled?.close?.();
+      throw error;
+    }
+  }
+  return {
+    ask: async (input) => {
+      try {
+        return await current.ask(input);
+      } catch (error) {
+        return { error: error instanceof Error ? error.message : "the policy failed" };
+      }
+    },
+    close: () => current.close?.(),
+    look: async () => {
+      try {
+        const now = await read();
+        if (failed?.key === now.key && failed.looks < looksBetweenTries) {
+          failed = { key: now.key, looks: failed.looks + 1 };
+          return;
+        }
+        failed = undefined;
+        if (now.key !== key) {
+          await clock?.sleep(settleMs);
+          if (!(await isStill(now))) return;
+          failed = { key: now.key, looks: 0 };
+          const next = await now.compile();
+          failed = undefined;
+          if (!(await isStill(now, next))) return next.close?.();
+          const before = current;
+          current = next;
+          key = now.key;
+          before.retire?.();
+          reloaded?.("success");
+          log(logEntry("Reloaded", "the authorizer reloaded the policy"));
+        }
+        problem = "";
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        if (message === problem) return;
+        problem = message;
+        reloaded?.("failure");
+        log(
+          logEntry("ReloadFailed", "reload of the policy failed; the authorizer keeps the previous one", {
+            error: message,
+          }),
+        );
+      }
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import { ConnectionError } from "../client/client.ts";
+import type { AuthorizerChain } from "../authorization/chain.ts";
+import type { ConfiguredAuthorizer } from "../authorization/configuration.ts";
+import type { NodeGraph } from "../authorization/node-graph.ts";
+import type { RbacIndex } from "../authorization/rbac-index.ts";
+import { readAuthorizationFile } from "../config-files/authorization-file.ts";
+import { buildChain } from "../config-files/authorization-members.ts";
+import { authorizationMetrics } from "../authorization/metrics.ts";
+import { authorizersOfModes } from "../config-files/authorization-modes.ts";
+import { askedReview, statusOf } from "./authorizer-review.ts";
+import { asOptionError, OptionError } from "../apimachinery/option-error.ts";
+import type { DecidingPolicy } from "./deciding-policy.ts";
+import { openPolicy, type PolicySource, type PolicyWorld } from "./policy-source.ts";
+
+/** Answers a review of the API as a webhook would. */
+type Answer = (review: object) => Promise<unknown>;
+
+/** A chain that is not in force, made of the parts that a hub makes its own of. */
+export interface ProposedChain {
+  readonly chain: AuthorizerChain;
+  /** The names of its webhooks. */
+  readonly webhooks: readonly string[];
+  /** The same chain at a time at which no webhook can be reached. */
+  readonly duringOutage: () => Promise<AuthorizerChain>;
+  readonly close: () => void;
+}
+
+export interface ProposedOptions {
+  /** The policy that stands in for the webhook of the chain, where one is named. */
+  readonly policy: PolicySource;
+  /** An AuthorizationConfiguration, in place of modes. */
+  readonly configFile: string | undefined;
+  /** Empty: Node and RBAC, and Webhook after them where one is named or a policy given. */
+  readonly modes: readonly string[];
+  /** The policies of mode ABAC. */
+  readonly policyFile: string | undefined;
+  readonly webhookConfigFile: string | undefined;
+  readonly webhookVersion: "v1" | "v1beta1";
+  readonly world: Omit<PolicyWorld, "log" | "reloaded">;
+  /** The version of this program, for webhooks. */
+  readonly release: string;
+  readonly index: RbacIndex;
+  readonly graph: NodeGraph;
+  /** How long answers of webhooks are believed, in milliseconds; absent: as is configured. */
+  readonly cacheMs?: number;
+}
+
+/** Builds the chain that the options describe. @throws OptionError usage for options and files that cannot be used */
+export async function proposedChain(options: ProposedOptions): Promise<ProposedChain> {
+  try {
+    return await build(options);
+  } catch (error) {
+    throw asOptionError(error);
+  }
+}
+
+async function build(options: ProposedOptions): Promise<ProposedChain> {
+  const { index, graph, world, configFile, cacheMs } = options;
+  const configured = (await authorizersOf(options)).map((one) => believing(one, cacheMs));
+  const webhooks = configured.filter(({ type }) => type === "Webhook").map(({ name }) => name);
+  const policy = await policyOf(options, webhooks);
+  const parts = {
+    index,
+    graph: () => graph,
+    policyFile: options.policyFile,
+    flag: configFile === undefined ? "--authorization-webhook-config-file" : `--authorization-config ${configFile}`,
+    clock: world.clock,
+    release: options.release,
+    metrics: authorizationMetrics(),
+  };
+  const built = await buildChain(configured, {
+    ...parts,
+    ...(policy === undefined ? {} : { answer: answerOf(policy) }),
+  });
+  const close = (): void => {
+    built.close();
+    policy?.close();
+  };
+  const duringOutage = async (): Promise<AuthorizerChain> =>
+    (await buildChain(configured, { ...parts, answer: unreachable })).chain;
+  return { chain: built.chain, webhooks, duringOutage, close };
+}
+
+async function authorizersOf(options: ProposedOptions): Promise<readonly ConfiguredAuthorizer[]> {
+  const { configFile, modes, webhookConfigFile } = options;
+  if (configFile !== undefined) {
+    if (modes.length > 0 || webhookConfigFile !== undefined) {
+      throw new OptionError("usage", "--authorization-config and --authorization-mode exclude each other");
+    }
+    return (await readAuthorizationFile(configFile)).authorizers;
+  }
+  const hasPolicy = Object.keys(options.policy.sources).length > 0;
+  const usual = ["Node", "RBAC", ...(hasPolicy || webhookConfigFile !== undefined ? ["Webhook"] : [])];
+  const authorizationModes = modes.length === 0 ? usual : modes;
+  const replacesWebhook = hasPolicy && authorizationModes.includes("Webhook");
+  return authorizersOfModes({
+    authorizationModes,
+    authorizationPolicyFile: options.policyFile,
+    authorizationWebhook:
+      webhookConfigFile === undefined && !replacesWebhook
+        ? undefined
+        : {
+            configFile: webhookConfigFile ?? "",
+            version: options.webhookVersion,
+            authorizedMs: 300_000,
+            unauthorizedMs: 30_000,
+          },
+  });
+}
+
+function believing(one: ConfiguredAuthorizer, ms: number | undefined): ConfiguredAuthorizer {
+  if (one.webhook === undefined || ms === undefined) return one;
+  return { ...one, webhook: { ...one.webhook, authorizedMs: ms, unauthorizedMs: ms } };
+}
+
+/** The policy that stands in for the webhook of the chain. */
+async function policyOf(
+  { policy, world }: ProposedOptions,
+  webhooks: readonly string[],
+): Promise<DecidingPolicy | undefined> {
+  const [name] = Object.keys(policy.sources);
+  if (name === undefined) return undefined;
+  if (webhooks.length !== 1) {
+    const found = webhooks.length === 0 ? "none" : webhooks.join(", ");
+    throw new OptionError("usage", `--${name} stands in for the one webhook of the chain, which has ${found}`);
+  }
+  return openPolicy({ ...policy, world: { ...world, log: () => undefined } });
+}
+
+/** As `pratique authorizer` answers, but for the reason, which says what went wrong: nobody else hears it here. */
+function answerOf(policy: DecidingPolicy): Answer {
+  return async (review) => {
+    const { apiVersion, spec, input } = askedReview(review);
+    const { status, problem } = statusOf(await policy.ask(input));
+    const reason = problem === undefined ? status.reason : `${status.reason ?? ""}: ${problem}`;
+    return { apiVersion, kind: "SubjectAccessReview", spec, status: { ...status, reason: reason ?? "" } };
+  };
+}
+
+async function unreachable(): Promise<never> {
+  throw new ConnectionError("ECONNREFUSED", "the webhook cannot be reached");
+}

@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto";
+import { revocationListAudience, revocationListType } from "../authentication/signed-revocations.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
+import type { Reply } from "../apiserver/http-types.ts";
+import type { CertificateAuthority } from "../pki/ca.ts";
+import { encodePem } from "../pki/pem.ts";
+import { revocationList } from "../pki/revocation-list.ts";
+import { objectOf } from "../registry/entry.ts";
+import { credentialRevocations, revocationTargets, type CredentialRevocation } from "../apis/credential-revocation.ts";
+import { storagePrefix } from "../apis/resource.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+import type { Authorities } from "../ca/ca-folder.ts";
+import type { Revocations } from "./revocations.ts";
+import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
+
+export interface RevocationDocumentsOptions {
+  readonly cache: WatchCache;
+  readonly revocations: Pick<Revocations, "certificateOf">;
+  readonly authorities: () => Authorities;
+  readonly issuer: Pick<ServiceAccountIssuer, "issuers" | "sign">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** How long a list counts; whoever checks fetches it far more often. */
+const validMs = 86_400_000;
+
+/**
+ * The signed lists for those who check credentials elsewhere, by the path below `/revocations`: all revocations as a JWS of the key of
+ * ServiceAccount tokens, and under `crl` the certificates whose serial number is known as revocation lists of X.509, one for each CA that
+ * is believed, that which signs first.
+ * @see RFC 7515; RFC 5280 section 5
+ */
+export function revocationDocuments(options: RevocationDocumentsOptions): (rest: string) => Promise<Reply | undefined> {
+  const inForce = (now: number): readonly CredentialRevocation[] =>
+    [...options.cache.list(storagePrefix(credentialRevocations))]
+      .map((entry) => objectOf(entry) as CredentialRevocation)
+      .filter(({ spec }) => !(Date.parse(spec.expiresAt ?? "") <= now));
+  return async (rest) => {
+    const now = options.clock.now();
+    if (rest === "") return jws(options, inForce(now), now);
+    return rest === "crl" ? crl(options, inForce(now), now) : undefined;
+  };
+}
+
+async function jws(
+  { issuer }: RevocationDocumentsOptions,
+  all: readonly CredentialRevocation[],
+  now: number,
+): Promise<Reply> {
+  const claims = {
+    iss: issuer.issuers[0],
+    aud: [revocationListAudience],
+    iat: Math.floor(now / 1000),
+    exp: Math.floor((now + validMs) / 1000),
+    // Without the reasons: they are for those who may read the objects.
+    revocations: all.map(({ metadata, spec }) => ({
+      name: metadata.name,
+      revokedAt: metadata.creationTimestamp,
+      ...Object.fromEntries(
+        [...revocationTargets, "expiresAt" as const].flatMap((field) =>
+          spec[field] === undefined ? [] : [[field, spec[field]]],
+        ),
+      ),
+    })),
+  };
+  const body = await issuer.sign(claims, revocationListType);
+  return { status: 200, contentType: "application/jose", body: `${body}\n`, headers: notStored };
+}
+
+const notStored = { "cache-control": "no-store" };
+
+function crl(
+  { authorities, revocations, cache }: RevocationDocumentsOptions,
+  all: readonly CredentialRevocation[],
+  now: number,
+): Reply {
+  const lists = authorities().trusted.map((issuer) =>
+    listOf(issuer, { all, revocations, now, number: cache.revision() }),
+  );
+  return { status: 200, contentType: "application/x-pem-file", body: lists.join(""), headers: notStored };
+}
+
+function listOf(
+  issuer: CertificateAuthority,
+  {
+    all,
+    revocations,
+    now,
+    number,
+  }: {
+    readonly all: readonly CredentialRevocation[];
+    readonly revocations: RevocationDocumentsOptions["revocations"];
+    readonly now: number;
+    readonly number: number;
+  },
+): string {
+  const signer = createHash("sha256").update(issuer.rawSubject).digest("hex");
+  const revoked = new Map<string, { readonly serialNumber: string; readonly at: number }>();
+  for (const { metadata, spec } of all) {
+    const { serialNumber, issuer: by = signer } = spec.certificate ?? revocations.certificateOf(spec) ?? {};
+    const at = Date.parse(metadata.creationTimestamp ?? rfc3339(now));
+    if (serialNumber !== undefined && by === signer) revoked.set(serialNumber, { serialNumber, at });
+  }
+  const list = revocationList({
+    issuer,
+    thisUpdate: now,
+    nextUpdate: now + validMs,
+    number,
+    revoked: [...revoked.values()],
+  });
+  return encodePem("X509 CRL", list);
+}

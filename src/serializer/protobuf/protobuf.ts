@@ -1,0 +1,205 @@
+import protobuf from "protobufjs/minimal.js";
+
+import type { ObjectSchema } from "../../apimachinery/schema.ts";
+import { ProtobufError } from "./protobuf-error.ts";
+import { messageCodec } from "./protobuf-message.ts";
+import type { Reader } from "./protobuf-scalars.ts";
+import { expectWireType, nested, readFields, readNested, readText } from "./protobuf-scalars.ts";
+import { publishedMeta } from "../../apis/schemas/published.ts";
+
+/** The media type of this encoding. */
+export const protobufMediaType = "application/vnd.kubernetes.protobuf";
+
+/** Which schema stands behind a kind; `undefined` for kinds that have no protobuf. Both names are empty where the envelope has none. */
+export type SchemaLookup = (apiVersion: string, kind: string) => ObjectSchema | undefined;
+
+/** What a protobuf body held. `object` is in JSON shape and begins with `apiVersion` and `kind`, where the envelope names them. */
+export interface DecodedProtobuf {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly object: Readonly<Record<string, unknown>>;
+}
+
+/** Bounds of one decoding. */
+export interface ProtobufLimits {
+  /** In bytes, default 3145728 (3 MiB, the limit of a request body). */
+  readonly maxBytes: number;
+  /** How many nested messages, map entries and list items, default 300000. */
+  readonly maxValues: number;
+}
+
+const defaultLimits: ProtobufLimits = { maxBytes: 3 * 1024 * 1024, maxValues: 300_000 };
+
+const magic: readonly number[] = [0x6b, 0x38, 0x73, 0x00];
+
+/**
+ * Decodes an enveloped object into its JSON shape: what Go would print as JSON, without nulls. Unknown fields are skipped, zero
+ * values of fields that are neither required nor pointers are left out. Nothing is validated beyond its type.
+ * @throws ProtobufError for bytes that are not such an object, whatever they are.
+ * @see k8s.io/apimachinery pkg/runtime/serializer/protobuf
+ */
+export function decodeProtobuf(
+  bytes: Uint8Array,
+  schemaOf: SchemaLookup,
+  limits: ProtobufLimits = defaultLimits,
+): DecodedProtobuf {
+  if (bytes.length > limits.maxBytes) throw new ProtobufError("too-large", `more than ${limits.maxBytes} bytes`);
+  if (magic.some((byte, index) => bytes[index] !== byte)) {
+    throw new ProtobufError("magic", "the body does not begin with the Kubernetes protobuf prefix");
+  }
+  return guarded(() => {
+    const budget = { values: limits.maxValues };
+    const envelope = readUnknown(readerOf(bytes.subarray(magic.length)), budget);
+    const schema = schemaOf(envelope.apiVersion, envelope.kind);
+    if (schema === undefined) {
+      const named = `${JSON.stringify(envelope.kind.slice(0, 64))} in ${JSON.stringify(envelope.apiVersion.slice(0, 64))}`;
+      throw new ProtobufError("unknown-kind", `no protobuf kind ${named}`);
+    }
+    const object: Record<string, unknown> = {};
+    if (envelope.apiVersion !== "") object["apiVersion"] = envelope.apiVersion;
+    if (envelope.kind !== "") object["kind"] = envelope.kind;
+    messageCodec(schema).readInto(readerOf(envelope.raw), budget, object);
+    return { apiVersion: envelope.apiVersion, kind: envelope.kind, object };
+  });
+}
+
+/** Encodes an object with its envelope. @throws ProtobufError `value` for an object that does not fit its schema. */
+export function encodeProtobuf(object: Readonly<Record<string, unknown>>, schema: ObjectSchema): Uint8Array {
+  return envelope(typeOf(object), encodeMessage(object, schema));
+}
+
+function encodeMessage(object: Readonly<Record<string, unknown>>, schema: ObjectSchema): Uint8Array {
+  const writer = protobuf.Writer.create();
+  messageCodec(schema).writeFields(writer, object);
+  return writer.finish();
+}
+
+/** A list before it is encoded; `kind` ends in List. */
+export interface ProtobufList {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** Items as they stand in a list, one after the other; what `encodeProtobufList` puts together. @throws ProtobufError `value`. */
+export function encodeListItems(items: readonly Readonly<Record<string, unknown>>[], schema: ObjectSchema): Uint8Array {
+  return measureListItems(items, schema).encoded();
+}
+
+/** The same in two steps: how many bytes it takes, and the bytes, which are not allocated before they are asked for. */
+export function measureListItems(
+  items: readonly Readonly<Record<string, unknown>>[],
+  schema: ObjectSchema,
+): { readonly bytes: number; readonly encoded: () => Uint8Array } {
+  const writer = protobuf.Writer.create();
+  const codec = messageCodec(schema);
+  for (const item of items) {
+    writer.uint32(18);
+    nested(writer, () => codec.writeFields(writer, item));
+  }
+  return { bytes: writer.len, encoded: () => writer.finish() };
+}
+
+/** Encodes a list with its envelope from parts that `encodeListItems` made, each byte of which is copied once. */
+export function encodeProtobufList(list: ProtobufList, parts: readonly Uint8Array[]): Buffer {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const { head, end } = protobufListEnvelope(list, length);
+  return Buffer.concat([head, ...parts, end]);
+}
+
+/** What stands before and after the items of a list that have so many bytes together. */
+export function protobufListEnvelope(
+  list: ProtobufList,
+  itemBytes: number,
+): { readonly head: Buffer; readonly end: Buffer } {
+  const metadata = protobuf.Writer.create().uint32(10);
+  nested(metadata, () => messageCodec(publishedMeta("ListMeta")).writeFields(metadata, list.metadata));
+  const first = metadata.finish();
+  const { head, end } = envelopeOf(list, first.length + itemBytes);
+  return { head: Buffer.concat([head, first]), end: Buffer.from(end) };
+}
+
+/** One event of a protobuf watch stream, length prefix included; `object` is enveloped. The stream itself has no magic. */
+export function encodeWatchFrame(type: string, object: Uint8Array): Uint8Array {
+  const writer = protobuf.Writer.create();
+  writer.uint32(10).string(type).uint32(18);
+  nested(writer, () => writer.uint32(10).bytes(object));
+  const event = writer.finish();
+  const frame = Buffer.alloc(4 + event.length);
+  frame.writeUInt32BE(event.length);
+  frame.set(event, 4);
+  return frame;
+}
+
+function envelope(type: { readonly apiVersion: string; readonly kind: string }, raw: Uint8Array): Uint8Array {
+  const { head, end } = envelopeOf(type, raw.length);
+  return Buffer.concat([head, raw, end]);
+}
+
+/** What stands before and after the bytes of an object of this length. */
+function envelopeOf(
+  type: { readonly apiVersion: string; readonly kind: string },
+  length: number,
+): { readonly head: Uint8Array; readonly end: Uint8Array } {
+  const writer = protobuf.Writer.create();
+  writer.uint32(10);
+  nested(writer, () => writer.uint32(10).string(type.apiVersion).uint32(18).string(type.kind));
+  const head = Buffer.concat([Uint8Array.from(magic), writer.uint32(18).uint32(length).finish()]);
+  // Go writes the two empty texts, encoding and content type, as well.
+  return { head, end: protobuf.Writer.create().uint32(26).string("").uint32(34).string("").finish() };
+}
+
+function typeOf(object: Readonly<Record<string, unknown>>): { readonly apiVersion: string; readonly kind: string } {
+  const { apiVersion, kind } = object;
+  if (typeof apiVersion !== "string" || typeof kind !== "string") {
+    throw new ProtobufError("value", "an object without apiVersion and kind has no envelope");
+  }
+  return { apiVersion, kind };
+}
+
+interface Unknown {
+  apiVersion: string;
+  kind: string;
+  raw: Uint8Array;
+}
+
+function readUnknown(reader: Reader, budget: { values: number }): Unknown {
+  const found: Unknown = { apiVersion: "", kind: "", raw: new Uint8Array() };
+  readFields(reader, (number, wireType) => {
+    if (number > 4) return false;
+    expectWireType(wireType, 2, "the envelope");
+    if (number === 1) readNested(reader, budget, () => readTypeMeta(reader, found));
+    else if (number === 2) found.raw = reader.bytes();
+    else checkPlain(number, readText(reader));
+    return true;
+  });
+  return found;
+}
+
+function readTypeMeta(reader: Reader, found: Unknown): void {
+  readFields(reader, (number, wireType) => {
+    if (number > 2) return false;
+    expectWireType(wireType, 2, "the type in the envelope");
+    found[number === 1 ? "apiVersion" : "kind"] = readText(reader);
+    return true;
+  });
+}
+
+function checkPlain(number: number, value: string): void {
+  if (value === "" || (number === 4 && value === protobufMediaType)) return;
+  throw new ProtobufError("unsupported", "the envelope holds something else than plain protobuf");
+}
+
+function readerOf(bytes: Uint8Array): Reader {
+  return protobuf.Reader.create(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+}
+
+/** The library throws plain errors for broken bytes; here they become ours. */
+function guarded<T>(decode: () => T): T {
+  try {
+    return decode();
+  } catch (cause) {
+    if (cause instanceof ProtobufError || cause instanceof TypeError) throw cause;
+    throw new ProtobufError("malformed", "the body is not a well-formed protobuf message", { cause });
+  }
+}

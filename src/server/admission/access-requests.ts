@@ -1,0 +1,99 @@
+import { accessAccountAdmission } from "../../admission/access-accounts.ts";
+import { accessProfileAdmission } from "../../admission/access-profiles.ts";
+import {
+  accessRequestAdmission,
+  tooManyAccessRequests,
+  type AccessRequestLookups,
+} from "../../admission/access-requests.ts";
+import { nodeInventoryAdmission } from "../../admission/node-inventory.ts";
+import { recoveryPolicyAdmission } from "../../admission/recovery-policies.ts";
+import { accessTokenAdmission } from "../../admission/access-tokens.ts";
+import type { AccessCheck } from "../../admission/access-check.ts";
+import type { AdmissionPlugin } from "../../admission/admission.ts";
+import { profileFor } from "../../controllers/access/access-request-policy.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { anonymousUser } from "../../apimachinery/user.ts";
+import type { PipelineOptions } from "../../apiserver/pipeline.ts";
+import { objectOf } from "../../registry/entry.ts";
+import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts";
+import { accessRequests, plainAddress, stateOf, type AccessRequest } from "../../apis/access-request.ts";
+import { storagePrefix } from "../../apis/resource.ts";
+import type { WatchCache } from "../../storage/watch-cache.ts";
+import { addressLimit, placeOf } from "../../admission/address-limit.ts";
+import { compiledObjects } from "../../storage/compiled-objects.ts";
+import { countedObjects } from "../../storage/counted-objects.ts";
+
+/** How wide the door for machines without a credential is. */
+export interface AccessRequestLimits {
+  /** New requests a minute from one address; an IPv6 network of 64 bits counts as one. */
+  readonly perAddress: number;
+  /** New requests a minute from everywhere. */
+  readonly inAll: number;
+  /** Requests that wait for an answer at once. */
+  readonly pending: number;
+}
+
+/** What a hub allows that is told nothing else. */
+export const defaultAccessRequestLimits: AccessRequestLimits = { perAddress: 30, inAll: 600, pending: 1000 };
+
+/** The plugins that guard access requests and profiles, over what the watch cache holds. */
+export function accessAdmission(options: {
+  readonly cache: WatchCache;
+  readonly clock: Clock;
+  readonly may: AccessCheck;
+  readonly caPins: () => readonly string[];
+  readonly limits: AccessRequestLimits;
+}): readonly AdmissionPlugin[] {
+  const { cache, clock, may, caPins, limits } = options;
+  const profiles = compiledObjects(cache, {
+    prefix: storagePrefix(accessProfiles),
+    compile: (entry) => objectOf(entry) as AccessProfile,
+  });
+  const profileOf = (name: string | undefined): AccessProfile | undefined => profileFor(profiles(), name);
+  const at = (prefix: string, name: string): ApiObject | undefined => {
+    const entry = cache.get(prefix + name);
+    return entry === undefined ? undefined : objectOf(entry);
+  };
+  const owners = {
+    accountOf: async (namespace: string, name: string) => at(accounts, `${namespace}/${name}`),
+    requestOf: (name: string) => at(storagePrefix(accessRequests), name) as AccessRequest | undefined,
+  };
+  const lookups: AccessRequestLookups = { profileOf, requestOf: owners.requestOf, ...pendingIn(cache), caPins };
+  const now = (): number => clock.now();
+  return [
+    accessRequestAdmission({ lookups, may, maxPending: limits.pending, now }),
+    accessProfileAdmission(may),
+    recoveryPolicyAdmission(may),
+    nodeInventoryAdmission(may),
+    accessAccountAdmission({ lookups: owners, may }),
+    accessTokenAdmission({ profileOf, ...owners }, may),
+  ];
+}
+
+/**
+ * Counts the requests of machines without a credential, before any of their bodies is read: those that are refused cost a turn as well.
+ * The function throws StatusError TooManyRequests.
+ */
+export function accessRequestRate(limits: AccessRequestLimits, clock: Clock): PipelineOptions["limitRate"] {
+  const take = addressLimit({ perAddress: limits.perAddress, inAll: limits.inAll, now: () => clock.now() });
+  return ({ info, user, address }) => {
+    if (user.username !== anonymousUser || info.verb !== "create") return;
+    if (info.group !== accessRequests.group || info.resource !== accessRequests.plural) return;
+    if (!take(plainAddress(address))) throw tooManyAccessRequests();
+  };
+}
+
+const accounts = storagePrefix({ group: "", plural: "serviceaccounts" });
+
+/** How many requests wait for an answer. */
+function pendingIn(cache: WatchCache): Required<Pick<AccessRequestLookups, "pending" | "pendingFrom">> {
+  const { all, of } = countedObjects(cache, {
+    prefix: storagePrefix(accessRequests),
+    under: (entry) => {
+      const request = objectOf(entry) as AccessRequest;
+      return stateOf(request) === "Pending" ? placeOf(request.status?.evidence?.sourceAddress ?? "") : undefined;
+    },
+  });
+  return { pending: all, pendingFrom: (address) => of(placeOf(address)) };
+}

@@ -1,0 +1,124 @@
+import { createOrGet } from "../../client/api-errors.ts";
+import type { AccessCheck } from "../../admission/access-check.ts";
+import type { AdmissionPlugin } from "../../admission/admission.ts";
+import { clusterAddOnAdmission } from "../../admission/cluster-add-ons.ts";
+import { clusterRequestAdmission } from "../../admission/cluster-requests.ts";
+import { managedClusterAdmission } from "../../admission/managed-clusters.ts";
+import {
+  clusterBootstrapAccount,
+  registrationPolicy,
+} from "../../authorization/bootstrap-policy/registration-roles.ts";
+import type { Client } from "../../client/client.ts";
+import type { Controller } from "../../controllers/controller.ts";
+import { namedStatus } from "../../controllers/custom-resources/crd-naming-policy.ts";
+import { registrationControllers } from "../../controllers/clusters/registration.ts";
+import type { SharedInformers } from "../../controllers/shared-informers.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { JsonObject } from "../../apimachinery/json-value.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
+import { parseCsr, readVerifiedCsr } from "../../pki/csr.ts";
+import { objectOf } from "../../registry/entry.ts";
+import type { Registry, Review } from "../../registry/registry.ts";
+import { addOnInVersion } from "../../apis/add-on-versions.ts";
+import { clusterDefinitions } from "../../apis/cluster-definitions.ts";
+import { customResourceDefinitions } from "../../apis/custom-resource-definition.ts";
+import type { CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
+import { isEstablished } from "../../apis/custom/crd-status.ts";
+import { events } from "../../apis/event.ts";
+import { namespaces } from "../../apis/namespace.ts";
+import { coreEventOf, reportedEvents } from "../../apis/reported-event.ts";
+import { addOnGroup } from "../../apis/managed-cluster.ts";
+import type { CustomStorage, Resource } from "../../apis/resource.ts";
+import { serviceAccounts } from "../../apis/service-account.ts";
+import { readClusterRegistration } from "../../config-files/cluster-registration.ts";
+import { createIfMissing, putPolicy } from "../../bootstrap/initial-objects.ts";
+
+/** What a hub is to which clusters join, beside everything that a hub is. */
+export interface ManagedClusters {
+  /** Built-in kinds that only such a hub serves. */
+  readonly resources: readonly Resource[];
+  /** How objects of a definition that no webhook converts become those of another version; undefined where only the apiVersion differs. */
+  readonly conversionOf: (definition: string) => CustomStorage["convert"];
+  /** What creates of those kinds are answered with, by `plural.group`. */
+  readonly answers: (create: Registry["create"]) => Readonly<Record<string, Review>>;
+  readonly admission: (parts: ClusterAdmissionParts) => readonly AdmissionPlugin[];
+  /** Puts the kinds, roles and accounts in place that joining needs. */
+  readonly bootstrap: (client: Client, clock: Clock) => Promise<void>;
+  readonly controllers: (parts: ClusterControlParts) => readonly Controller[];
+}
+
+export interface ClusterAdmissionParts {
+  readonly may: AccessCheck;
+  readonly namespaceOf: (name: string) => ApiObject | undefined;
+  readonly clock: Clock;
+}
+
+export interface ClusterControlParts {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+  readonly isRevoked: (user: UserInfo) => boolean;
+}
+
+/** The parts of a hub that is told `--managed-clusters`; loaded only then. @throws HubError options */
+export async function openManagedClusters(configFile: string | undefined): Promise<ManagedClusters> {
+  const rules = configFile === undefined ? [] : await readClusterRegistration(configFile);
+  return {
+    resources: [reportedEvents],
+    conversionOf: (definition) =>
+      definition === `managedclusteraddons.${addOnGroup}`
+        ? async (objects, apiVersion) => objects.map((object) => addOnInVersion(object, apiVersion))
+        : undefined,
+    answers: (create) => ({
+      "events.events.k8s.io": async (object, { namespace, context }) => {
+        const made = await create(events, { namespace, object: coreEventOf(object), context });
+        return { ...object, metadata: objectOf(made).metadata };
+      },
+    }),
+    admission: ({ may, namespaceOf, clock }) => [
+      managedClusterAdmission({ may, namespaceOf: async (name) => namespaceOf(name), now: () => clock.now() }),
+      clusterAddOnAdmission(may),
+      clusterRequestAdmission((pem) => parseCsr(pem).subject.commonName),
+    ],
+    bootstrap: async (client, clock) => {
+      await Promise.all([
+        ...clusterDefinitions("all").map((definition) => putDefinition(client, definition, clock.now())),
+        putPolicy(client, registrationPolicy()),
+        putBootstrapAccount(client),
+      ]);
+    },
+    controllers: (parts) =>
+      registrationControllers({ ...parts, parse: readVerifiedCsr, rules, revokes: true, marks: true }),
+  };
+}
+
+/** On definitions that are ours, and are brought up to date at each start; others, such as those of the original, are left alone. */
+const madeByLabel = "app.kubernetes.io/managed-by";
+const madeBy = "pratique";
+
+/** Established at once: controllers follow the kind before the one that names definitions has run. */
+async function putDefinition(client: Client, definition: JsonObject, now: number): Promise<void> {
+  const made = definition as JsonObject & CustomResourceDefinition;
+  const metadata = { ...made.metadata, labels: { [madeByLabel]: madeBy } };
+  const { spec } = made;
+  const wanted = { ...made, metadata };
+  const { object: there } = await createOrGet<CustomResourceDefinition>(client, customResourceDefinitions, wanted);
+  const isOurs = there.metadata.labels?.[madeByLabel] === madeBy;
+  const updated = isOurs
+    ? await client.update<CustomResourceDefinition>(customResourceDefinitions, { ...there, spec })
+    : there;
+  if (isEstablished(updated)) return;
+  const status = namedStatus(updated, { resources: new Set(), kinds: new Set() }, rfc3339(now));
+  if (status === undefined) return;
+  await client.update(customResourceDefinitions, { ...updated, status }, { subresource: "status" });
+}
+
+async function putBootstrapAccount(client: Client): Promise<void> {
+  const { namespace, name } = clusterBootstrapAccount;
+  await createIfMissing(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+  await createIfMissing(client, serviceAccounts, {
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: { namespace, name },
+  });
+}

@@ -1,0 +1,141 @@
+import { access, constants, readdir, readFile, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { Clock } from "../apimachinery/clock.ts";
+import { systemErrorText } from "../apimachinery/system-error.ts";
+import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
+import { admissionPluginFilter } from "./admission/plugins.ts";
+import { checkAuditFiles } from "../audit/audit-backends.ts";
+import { readTokenFile } from "./authentication.ts";
+import { openAuthorities, readAuthorities, readState } from "../ca/ca-folder.ts";
+import { checkAuthorization } from "./authorization.ts";
+import { bindAddressProblem } from "../host/bind-address.ts";
+import { HubError } from "../apimachinery/hub-error.ts";
+import type { HubOptions } from "./hub-options.ts";
+import { hubWorld } from "../host/kubeconfig-environment.ts";
+import { checkServiceAccountFlags, tokenKeysThere } from "../ca/service-account-issuer.ts";
+import { systemRandom } from "../host/system-random.ts";
+
+/**
+ * Reads everything that the options name, so that a wrong one is told before anything is made or changed: no data directory, no keys, no
+ * opened store. What is read here is read again where it is used. @throws HubError naming option, value and what is allowed
+ */
+export async function checkOptions(options: HubOptions, { clock }: { readonly clock: Clock }): Promise<void> {
+  const bind = await bindAddressProblem(options.bindAddress);
+  if (bind !== undefined) throw new HubError("options", bind);
+  await checkDataDir(options.dataDir);
+  admissionPluginFilter({
+    enable: options.enableAdmissionPlugins ?? [],
+    disable: options.disableAdmissionPlugins ?? [],
+  });
+  await checkAuthorization(options, clock);
+  await checkIdentity(options, clock);
+  await checkSigningCa(options, clock);
+  await checkAuditFiles(options, clock);
+  await checkAuditLogPath(options);
+  await checkRevocations(options, clock);
+  await checkKubeletCa(options);
+}
+
+/** It is read again at each connection to a kubelet. */
+async function checkKubeletCa({ kubeletCertificateAuthority: file }: HubOptions): Promise<void> {
+  if (file === undefined) return;
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    const why = systemErrorText(error, { operation: "read", at: file });
+    throw new HubError("options", `--kubelet-certificate-authority: ${why}`);
+  }
+  if (!holdsRoots(text)) {
+    throw new HubError("options", `--kubelet-certificate-authority: ${file} holds no certificate of a CA in PEM`);
+  }
+}
+
+function holdsRoots(pem: string): boolean {
+  try {
+    return loadTrustRoots(pem).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+async function checkDataDir(dataDir: string): Promise<void> {
+  for (let path = dataDir; ; path = dirname(path)) {
+    const found = await stat(path).catch(() => undefined);
+    // What may not be looked at is told when it is written to.
+    if (found?.isDirectory() === true || (found === undefined && dirname(path) === path)) return;
+    if (found !== undefined)
+      throw new HubError(
+        "options",
+        `the hub cannot make the data directory ${resolve(dataDir)}: ${resolve(path)} exists and is not a directory; give a path with --data-dir where this account may make a directory`,
+      );
+  }
+}
+
+async function checkIdentity(options: HubOptions, clock: Clock): Promise<void> {
+  if (options.tokenAuthFile !== undefined) await readTokenFile(options.tokenAuthFile);
+  const { issuers, audiences } = await checkServiceAccountFlags(options);
+  const { authenticationConfigFile, oidc, tokenWebhook } = options;
+  if (authenticationConfigFile === undefined && oidc === undefined && tokenWebhook === undefined) return;
+  const { outsideIdentity } = await import("./outside-identity.ts");
+  // What it warns of is logged when it is opened to be used.
+  const hub = { ...options, log: () => undefined };
+  const identity = await outsideIdentity({ hub, clock, audiences, issuers, env: hubWorld({ clock }).env });
+  identity.close();
+}
+
+async function checkSigningCa(
+  { clusterSigningCertFile: certFile, clusterSigningKeyFile: keyFile, dataDir }: HubOptions,
+  clock: Clock,
+): Promise<void> {
+  if (certFile === undefined && keyFile === undefined) return;
+  try {
+    await openAuthorities({ dir: join(dataDir, "pki"), certFile, keyFile, now: clock.now(), random: systemRandom });
+  } catch (error) {
+    const why =
+      error instanceof HubError
+        ? error.message
+        : systemErrorText(error, { operation: "read", at: `${certFile} or ${keyFile}` });
+    throw new HubError("options", `--cluster-signing-cert-file and --cluster-signing-key-file: ${why}`, {
+      cause: error,
+    });
+  }
+}
+
+/** The file is made when the log is opened; its folder is not, but for the data directory. */
+async function checkAuditLogPath({ auditLogPath: path, dataDir }: HubOptions): Promise<void> {
+  if (path === undefined || path === "" || path === "-" || path === "none") return;
+  const folder = dirname(resolve(path));
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory() === true)
+    throw new HubError("options", `--audit-log-path: ${path} is a folder, not a file: give the path of a file`);
+  try {
+    if (found !== undefined) return await access(path, constants.W_OK);
+    if (folder !== dataDir) await access(join(folder, "."), constants.W_OK);
+  } catch (error) {
+    throw new HubError("options", `--audit-log-path: ${systemErrorText(error, { operation: "write", at: path })}`, {
+      cause: error,
+    });
+  }
+}
+
+/** A list is of this hub if the keys vouch for it that are there before the start: a new hub has signed nothing yet. */
+async function checkRevocations(options: HubOptions, clock: Clock): Promise<void> {
+  const { revocationsFile: file, dataDir, clusterSigningCertFile: certFile, clusterSigningKeyFile: keyFile } = options;
+  if (file === undefined) return;
+  const dir = join(dataDir, "pki");
+  const { revocationsIn } = await import("../config-files/revocations-from-file.ts");
+  const roots = async (): Promise<readonly TrustRoot[]> => {
+    if (certFile === undefined && (await isEmpty(dir))) return [];
+    const { bundlePem } =
+      certFile === undefined
+        ? await readAuthorities(dir, (await readState(dir)).state, clock.now())
+        : await openAuthorities({ dir, certFile, keyFile, now: clock.now(), random: systemRandom });
+    return loadTrustRoots(bundlePem);
+  };
+  await revocationsIn(file, { keys: () => tokenKeysThere(options, dir), roots });
+}
+
+async function isEmpty(dir: string): Promise<boolean> {
+  return (await readdir(dir).catch(() => [])).length === 0;
+}

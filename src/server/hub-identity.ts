@@ -1,0 +1,274 @@
+import { X509Certificate } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { inWords } from "../host/clock-skew.ts";
+import { privateFolder, textIfThere } from "../host/private-files.ts";
+import { rfc3339, type Clock } from "../apimachinery/clock.ts";
+import { decodePem, PemError } from "../pki/pem.ts";
+import { dataFile, holdsStore } from "../storage/store-directory.ts";
+import type { Store } from "../storage/store.ts";
+import { HubError } from "../apimachinery/hub-error.ts";
+import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+import { isCopy, markOf, readHubRecord, wasUsed, writeHubRecord, type FileMark, type HubRecord } from "./hub-record.ts";
+
+/** Where the two halves of a hub lie. */
+export interface Halves {
+  readonly dataDir: string;
+  readonly pkiDir: string;
+  readonly storeDir: string;
+  /** The operator's own CA, where one is given. */
+  readonly caFile: string | undefined;
+}
+
+/** The keys of tokens, by their key IDs. */
+export interface TokenKeyIds {
+  /** That of `pki/sa.key`; undefined where there is no such file. */
+  readonly own: string | undefined;
+  /** The one that signs. */
+  readonly signing: string | undefined;
+  /** Whether the operator has named the file of the key that signs: another one than before is then what the operator wants. */
+  readonly isGiven: boolean;
+}
+
+/** A hub whose store and CA are known to belong together. */
+export interface HubIdentity {
+  /** Writes down which store belongs to the CA, and how far it has come, where it has moved since the last time. Never rejects. */
+  note(): Promise<void>;
+}
+
+/** Of a store: its UID is what identifies a cluster elsewhere too, and admission lets nobody delete this namespace. */
+const identityKey = "/registry/core/namespaces/kube-system";
+
+/**
+ * What is known of the hub before its store is opened; undefined before its first start is over. Changes nothing.
+ * @throws HubError data-dir where there are keys of a hub and no store
+ */
+export async function knownHub(halves: Halves): Promise<{ readonly record: HubRecord | undefined } | undefined> {
+  const record = await readHubRecord(halves.pkiDir);
+  const isKnown = record?.phase === "ready" || (record === undefined && (await wasUsed(halves.pkiDir)));
+  if (!isKnown) return undefined;
+  if (!(await holdsStore(halves.storeDir))) throw missing(halves, "store");
+  return { record };
+}
+
+/**
+ * Begins the record of a new hub, or goes on with a first start that was cut short. The store is open, so no other hub does the same.
+ * @throws HubError data-dir where the store is that of a hub whose keys are missing
+ */
+export async function beginHub(halves: Halves, store: Store, clock: Pick<Clock, "now">): Promise<HubRecord> {
+  const begun = await readHubRecord(halves.pkiDir);
+  if (begun !== undefined) return begun;
+  if ((await store.currentRevision()) > 0) throw missing(halves, "pki");
+  const record: HubRecord = { id: "", phase: "new", revision: 0, at: rfc3339(clock.now()) };
+  await privateFolder(halves.pkiDir);
+  await writeHubRecord(halves.pkiDir, record);
+  return record;
+}
+
+function missing({ dataDir, pkiDir, storeDir }: Halves, half: "pki" | "store"): HubError {
+  const [gone, kept] = half === "pki" ? [pkiDir, storeDir] : [storeDir, pkiDir];
+  const what = half === "pki" ? "holds no keys of a hub" : "holds no store";
+  return new HubError(
+    "data-dir",
+    `${gone} ${what}, but ${kept} belongs to a hub that has run: restore ${gone} from the same backup; for a new hub, use an empty directory in place of ${dataDir}`,
+  );
+}
+
+/**
+ * Makes sure that store and CA are of one hub, and warns where they were restored from an older copy. A hub from before there were
+ * records is given one, where the CA that its store names is one in `pki`.
+ * @throws HubError data-dir where they are of two hubs
+ */
+export async function identifyHub(
+  halves: Halves,
+  record: HubRecord | undefined,
+  open: {
+    readonly store: Store;
+    readonly clock: Pick<Clock, "now">;
+    readonly log: (entry: LogEntry) => void;
+    readonly tokenKeys: TokenKeyIds;
+    /** The list of revocations that this start adds, if any. */
+    readonly revocationsFile: string | undefined;
+  },
+): Promise<HubIdentity> {
+  const { store, log } = open;
+  const id = await idOf(store);
+  if (record?.phase === "ready") {
+    if (id === undefined) throw missing(halves, "store");
+    if (id !== record.id) throw twoHubs(halves);
+    if (isOtherKey(record, open.tokenKeys)) throw otherKey(halves);
+  }
+  if (!(await namesOwnCa(store, halves))) {
+    if (record?.phase !== "ready") throw twoHubs(halves);
+    if (halves.caFile === undefined) throw otherCa(halves);
+    log(
+      logEntry(
+        "UntrustedSigner",
+        `--cluster-signing-cert-file ${halves.caFile} is none of the CAs that clients of this hub trust; machines that joined before do not trust this hub until they are given the new CA`,
+      ),
+    );
+  }
+  const mark = await markOf(join(halves.storeDir, dataFile));
+  if (record?.phase === "ready") {
+    warnOfRestore(record, { ...open, mark, revision: await store.currentRevision() });
+    warnOfClock(record, open);
+  }
+  const { own, signing } = open.tokenKeys;
+  // A file that does not sign, since another was given, has not been judged.
+  const serviceAccountKey = own !== undefined && own === signing ? own : record?.serviceAccountKey;
+  const note = noteOf({ ...open, pkiDir: halves.pkiDir, mark, serviceAccountKey });
+  await note();
+  return { note };
+}
+
+async function idOf(store: Store): Promise<string | undefined> {
+  const { value } = await store.get(identityKey);
+  return value === undefined ? undefined : stored(value.value).metadata?.uid;
+}
+
+interface Stored {
+  readonly metadata?: { readonly uid?: string };
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+function stored(bytes: Uint8Array): Stored {
+  return JSON.parse(Buffer.from(bytes).toString("utf8")) as Stored;
+}
+
+function noteOf(of: {
+  readonly store: Store;
+  readonly clock: Pick<Clock, "now">;
+  readonly log: (entry: LogEntry) => void;
+  readonly pkiDir: string;
+  readonly mark: FileMark;
+  readonly serviceAccountKey: string | undefined;
+}): () => Promise<void> {
+  const { store, clock, log, pkiDir, mark, serviceAccountKey } = of;
+  let noted = -1;
+  let isFailing = false;
+  return async () => {
+    try {
+      // Of what is durable already: after a crash the store has it.
+      const revision = await store.currentRevision();
+      const id = revision === noted ? undefined : await idOf(store);
+      // None before the first start has made what every store has.
+      if (id === undefined) return;
+      await writeHubRecord(pkiDir, {
+        id,
+        phase: "ready",
+        revision,
+        at: rfc3339(clock.now()),
+        file: mark,
+        serviceAccountKey,
+      });
+      noted = revision;
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing)
+        log(logEntry("RecordWriteFailed", "the hub cannot record the revision of its store beside the CA", { error }));
+      isFailing = true;
+    }
+  };
+}
+
+function warnOfRestore(
+  record: HubRecord,
+  now: {
+    readonly mark: FileMark;
+    readonly revision: number;
+    readonly log: (entry: LogEntry) => void;
+    readonly revocationsFile: string | undefined;
+  },
+): void {
+  const { mark, revision, log, revocationsFile } = now;
+  const next =
+    revocationsFile === undefined
+      ? "take the revocations from a newer list: pratique hub --revocations-from FILE, or pratique revocations import FILE"
+      : `but for those that ${revocationsFile} lists, which are added before the port opens`;
+  const details = { revision, recordedRevision: record.revision, recordedAt: record.at };
+  if (revision < record.revision) {
+    const message = `the store is older than pki/, so credentials that were revoked after it was copied are accepted again, and accounts, bindings and tokens that were deleted are back; ${next}`;
+    log(logEntry("DataDirectoryRestored", message, { ...details }));
+  } else if (record.file !== undefined && isCopy(record.file, mark)) {
+    const message = `the data directory is a copy; if it is a backup, credentials that were revoked after it was made are accepted again, and accounts, bindings and tokens that were deleted are back; ${next}`;
+    log(logEntry("DataDirectoryRestored", message, { ...details }));
+  }
+}
+
+/** What NTP corrects after a start. In milliseconds. */
+const clockSlackMs = 60_000;
+
+/** A clock that is behind the last run makes what was issued then seem not valid yet, and what has ended seem good again. */
+function warnOfClock(
+  record: HubRecord,
+  { clock, log }: { readonly clock: Pick<Clock, "now">; readonly log: (entry: LogEntry) => void },
+): void {
+  const now = clock.now();
+  const behind = Date.parse(record.at) - now;
+  if (!(behind > clockSlackMs)) return;
+  const message = `the system clock is ${inWords(behind)} behind the time at which this hub last ran: correct the clock of this machine; until then certificates and tokens that have ended since are accepted`;
+  log(logEntry("ClockBehind", message, { now: rfc3339(now), recordedAt: record.at }));
+}
+
+function twoHubs({ pkiDir, storeDir }: Halves): HubError {
+  return new HubError("data-dir", `${pkiDir} and ${storeDir} belong to two hubs; restore both from the same backup`);
+}
+
+function otherCa({ pkiDir, storeDir }: Halves): HubError {
+  return new HubError(
+    "data-dir",
+    `${pkiDir} holds another CA than the one that clients of ${storeDir} trust: restore ca.crt and ca.key from the backup; to change the CA, use pratique ca prepare`,
+  );
+}
+
+function isOtherKey({ serviceAccountKey: known }: HubRecord, { own, isGiven }: TokenKeyIds): boolean {
+  return !isGiven && known !== undefined && own !== known;
+}
+
+function otherKey({ pkiDir, storeDir }: Halves): HubError {
+  const file = join(pkiDir, "sa.key");
+  return new HubError(
+    "data-dir",
+    `${file} is not the key that belongs to ${storeDir}, and its holder could sign tokens of any ServiceAccount: restore it from the backup; if the key was replaced on purpose, start once with --service-account-signing-key-file ${file}`,
+  );
+}
+
+/** Whether the CA that the store tells its clients to trust is one in `pki`. A store that names none was never in use. */
+async function namesOwnCa(store: Store, halves: Halves): Promise<boolean> {
+  const named = await namedCas(store);
+  if (named.length === 0) return true;
+  const own = new Set(await ownCas(halves));
+  return named.some((ca) => own.has(ca));
+}
+
+const rootCas = ["kube-system", "default", "kube-public"].map(
+  (namespace) => `/registry/core/configmaps/${namespace}/kube-root-ca.crt`,
+);
+
+/** The public keys of the CAs in the ConfigMaps `kube-root-ca.crt`. */
+async function namedCas(store: Store): Promise<readonly string[]> {
+  const found = await Promise.all(rootCas.map((key) => store.get(key)));
+  return found.flatMap(({ value }) => {
+    const pem = value === undefined ? undefined : stored(value.value).data?.["ca.crt"];
+    return typeof pem === "string" ? keysIn(pem) : [];
+  });
+}
+
+/** Also of CAs that were revoked while the hub was stopped: their certificates stay. */
+async function ownCas({ pkiDir, caFile }: Halves): Promise<readonly string[]> {
+  if (caFile !== undefined) return keysIn((await textIfThere(caFile)) ?? "");
+  const names = (await readdir(pkiDir)).filter((name) => /^ca(?:-\d+)?\.crt$/.test(name));
+  const texts = await Promise.all(names.map((name) => readFile(join(pkiDir, name), "utf8")));
+  return texts.flatMap(keysIn);
+}
+
+function keysIn(pem: string): readonly string[] {
+  try {
+    return decodePem(pem, { surroundingText: "ignore" }).map(({ bytes }) =>
+      new X509Certificate(bytes).publicKey.export({ type: "spki", format: "der" }).toString("base64"),
+    );
+  } catch (error) {
+    if (error instanceof PemError) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,91 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { replaceFile, textIfThere } from "../host/private-files.ts";
+import { HubError } from "../apimachinery/hub-error.ts";
+
+/** Which file on disk the store is: another one after a copy, the same one after any restart. */
+export interface FileMark {
+  readonly inode: string;
+  /** Nanoseconds since the epoch; "0" where the file system does not say. */
+  readonly born: string;
+}
+
+/** What `pki/hub.json` says: which hub this is, and how far its store was known to have come. It holds no secret. */
+export interface HubRecord {
+  /** The UID of namespace kube-system in its store; empty while `new`. */
+  readonly id: string;
+  /** `new` until the first start has made that namespace. */
+  readonly phase: "new" | "ready";
+  /** A revision that the store has had, durably. */
+  readonly revision: number;
+  /** When that was, RFC 3339. */
+  readonly at: string;
+  readonly file?: FileMark | undefined;
+  /** The key ID of `pki/sa.key`; undefined where it is not known yet. */
+  readonly serviceAccountKey?: string | undefined;
+}
+
+const file = "hub.json";
+
+/** Reads the record in `pkiDir`; undefined where there is none, as before the first start. @throws HubError for a damaged one */
+export async function readHubRecord(pkiDir: string): Promise<HubRecord | undefined> {
+  const path = join(pkiDir, file);
+  const text = await textIfThere(path);
+  if (text === undefined) return undefined;
+  const record = parsed(text);
+  if (record !== undefined) return record;
+  throw new HubError("data-dir", `${path} is damaged; restore the data directory from a backup`);
+}
+
+/** Writes the record at one stroke. */
+export async function writeHubRecord(pkiDir: string, record: HubRecord): Promise<void> {
+  await replaceFile(join(pkiDir, file), `${JSON.stringify(record, undefined, 2)}\n`);
+}
+
+/** Whether `pkiDir` holds what only a hub that has run leaves; the CA and the key of tokens may be put there before the first start. */
+export async function wasUsed(pkiDir: string): Promise<boolean> {
+  const names = await namesIn(pkiDir);
+  return names.some((name) => /^(?:apiserver\.(?:crt|key)|ca-.+)$/.test(name));
+}
+
+/** Which file the store is now. */
+export async function markOf(path: string): Promise<FileMark> {
+  const { ino, birthtimeNs } = await stat(path, { bigint: true });
+  return { inode: String(ino), born: String(birthtimeNs) };
+}
+
+/** Whether these are two files. File systems that number files anew, or know no time of birth, never say so. */
+export function isCopy(before: FileMark, now: FileMark): boolean {
+  if (before.born === "0" || now.born === "0") return false;
+  return before.inode !== now.inode && before.born !== now.born;
+}
+
+async function namesIn(dir: string): Promise<readonly string[]> {
+  try {
+    return await readdir(dir);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function parsed(text: string): HubRecord | undefined {
+  try {
+    const value = JSON.parse(text) as Partial<Record<keyof HubRecord, unknown>> | null;
+    if (typeof value !== "object" || value === null) return undefined;
+    const { id, phase, revision, at } = value;
+    if (typeof id !== "string" || (phase !== "new" && (phase !== "ready" || id === ""))) return undefined;
+    if (typeof revision !== "number" || !Number.isSafeInteger(revision) || typeof at !== "string") return undefined;
+    const { serviceAccountKey } = value;
+    if (serviceAccountKey !== undefined && typeof serviceAccountKey !== "string") return undefined;
+    return { id, phase, revision, at, file: markIn(value.file), serviceAccountKey };
+  } catch {
+    return undefined;
+  }
+}
+
+function markIn(value: unknown): FileMark | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const { inode, born } = value as Readonly<Record<string, unknown>>;
+  return typeof inode === "string" && typeof born === "string" ? { inode, born } : undefined;
+}

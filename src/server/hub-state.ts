@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import type { RandomBytes } from "../apimachinery/clock.ts";
+import { logEntry } from "../apimachinery/log-entry.ts";
+import { openLmdb } from "../storage/lmdb.ts";
+import type { Store } from "../storage/store.ts";
+import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
+import { openAuthorities, pinsOf, type Authorities } from "../ca/ca-folder.ts";
+import { credentialUseLog, type CredentialUseLog } from "../revocation/credential-use.ts";
+import { beginHub, identifyHub, knownHub, type HubIdentity } from "./hub-identity.ts";
+import type { HubOptions } from "./hub-options.ts";
+import { revocations, type Revocations } from "../revocation/revocations.ts";
+import { checkFolders, checkSecretPermissions } from "./secret-permissions.ts";
+import { openServiceAccountIssuer, ownKeyId, type ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
+import { defaultQuotaBytes, memoryLimits } from "../storage/store-quota.ts";
+import { systemClock } from "../host/system-clock.ts";
+
+/** What has been opened so far, to be closed in reverse order. */
+export type Closer = () => Promise<void>;
+
+/** What is kept on disk, and what is held of it in memory. */
+export interface HubState {
+  readonly store: Store;
+  readonly cache: WatchCache;
+  readonly authorities: () => Authorities;
+  /** Puts others in their place. */
+  readonly take: (next: Authorities) => void;
+  readonly issuer: ServiceAccountIssuer;
+  readonly revoked: Revocations;
+  readonly credentialUse: CredentialUseLog;
+  readonly hub: HubIdentity;
+}
+
+/** Opens the store, the CAs and the keys of tokens beside each other; what is open is in `closers` as soon as it is. @throws StorageError, HubError */
+export async function openHubState(
+  options: HubOptions,
+  closers: Closer[],
+  at: { readonly dir: string; readonly now: number; readonly random: RandomBytes },
+): Promise<HubState> {
+  const { dataDir, clusterSigningCertFile: certFile, clusterSigningKeyFile: keyFile, log } = options;
+  const clock = options.clock ?? systemClock;
+  const quotaBytes = options.quotaBackendBytes || defaultQuotaBytes(memoryLimits());
+  const halves = { dataDir, pkiDir: at.dir, storeDir: join(dataDir, "store"), caFile: certFile };
+  await checkFolders(options, at.dir);
+  await checkSecretPermissions(options, at.dir);
+  const known = await knownHub(halves);
+  // Before anything is made: the store's lock keeps a second hub from making the same.
+  const begun = known === undefined ? await openStore(halves.storeDir, quotaBytes, closers) : undefined;
+  const record = begun === undefined ? known?.record : await beginHub(halves, begun, clock);
+  const isNew = record?.phase === "new";
+  // The store and the keys do not wait for each other.
+  const opening = [
+    begun === undefined ? openStore(halves.storeDir, quotaBytes, closers) : Promise.resolve(begun),
+    openAuthorities({ ...at, certFile, keyFile, mayCreate: isNew }),
+    openServiceAccountIssuer(options, at.dir, isNew),
+  ] as const;
+  // One that fails must not leave a store behind that opens later and is closed by no one.
+  await Promise.allSettled(opening);
+  const [store, found, issuer] = await Promise.all(opening);
+  const isGiven = options.serviceAccountSigningKeyFile !== undefined;
+  const tokenKeys = { own: await ownKeyId(at.dir), signing: issuer.keys[0]?.kid, isGiven };
+  const hub = await identifyHub(halves, record, {
+    store,
+    clock,
+    log,
+    tokenKeys,
+    revocationsFile: options.revocationsFile,
+  });
+  closers.push(() => hub.note());
+  if (isNew) log(logEntry("HubCreated", "new hub", { dataDir, caPin: found.signer.pin }));
+  const cache = await openWatchCache({ store, prefix: "/registry/" });
+  closers.push(() => cache.close());
+  const revoked = revocations(cache, clock, log);
+  let current = found;
+  const take = (next: Authorities): void => {
+    const gone = current.trusted.filter(({ pin }) => !pinsOf(next).includes(pin));
+    current = next;
+    for (const { rawSubject } of gone) revoked.revokeIssuer(createHash("sha256").update(rawSubject).digest("hex"));
+  };
+  return {
+    store,
+    cache,
+    authorities: () => current,
+    take,
+    issuer,
+    revoked,
+    credentialUse: credentialUseLog(clock),
+    hub,
+  };
+}
+
+async function openStore(dir: string, quotaBytes: number, closers: Closer[]): Promise<Store> {
+  const store = await openLmdb({ dir, quotaBytes });
+  closers.push(() => store.close());
+  return store;
+}

@@ -1,0 +1,313 @@
+import { builtinResources } from "../apis/builtin.ts";
+import { managedClusters } from "../apis/managed-cluster.ts";
+import { storagePrefix } from "../apis/resource.ts";
+import { setMaxListeners } from "node:events";
+import { join } from "node:path";
+import { loadTrustRoots } from "../pki/verify-chain.ts";
+import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
+import type { Client } from "../client/client.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import { logEntry } from "../apimachinery/log-entry.ts";
+import type { RecordWrite } from "../registry/write-record.ts";
+import type { Store } from "../storage/store.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+import { mastersGroup } from "../apimachinery/user.ts";
+import { ownNames } from "./addresses.ts";
+import { adminKubeconfigFile, type AdminKubeconfig } from "../bootstrap/admin-kubeconfig.ts";
+import type { Authorities } from "../ca/ca-folder.ts";
+import { followAuthorities } from "../ca/ca-watcher.ts";
+import { accessRequestLifetimes, credentialGenerations } from "../revocation/credential-generations.ts";
+import { checkOptions } from "./check-options.ts";
+import { compactionLoop } from "../storage/compaction-loop.ts";
+import { control } from "./controller-manager.ts";
+import { openDecisions } from "./api-server.ts";
+import { putExtensionAuthentication } from "../bootstrap/extension-authentication.ts";
+import { fullDiskError } from "./full-disk.ts";
+import { HubError } from "../apimachinery/hub-error.ts";
+import { putKubernetesService } from "../bootstrap/kubernetes-service.ts";
+import type { HubOptions } from "./hub-options.ts";
+import { openHubState, type Closer, type HubState } from "./hub-state.ts";
+import { nodeNames } from "./node-names.ts";
+import { putApiServices } from "../bootstrap/api-services.ts";
+import { putInitialObjects } from "../bootstrap/initial-objects.ts";
+import { privateFolder } from "../host/private-files.ts";
+import type { ManagedClusters } from "./admission/managed-clusters.ts";
+import { serve } from "./serving.ts";
+import { watchClock } from "./watch-clock.ts";
+import { startError } from "./start-error.ts";
+import { keepStoreWritable } from "../storage/store-upkeep.ts";
+import { systemClock } from "../host/system-clock.ts";
+import { systemRandom } from "../host/system-random.ts";
+
+/** A running hub. */
+export interface Hub {
+  readonly url: string;
+  /** `sha256:<hex>` of the CA's public key. */
+  readonly caPin: string;
+  /** Path of a kubeconfig with every right, readable by its owner only. */
+  readonly adminKubeconfig: string;
+  /** Which store, and where it lies. */
+  readonly store: string;
+  /** Milliseconds from the call to being ready. */
+  readonly readyMs: number;
+  /** Resolves after `close`; rejects when the hub can go on no longer. */
+  readonly stopped: Promise<void>;
+  /** Lets requests finish, ends watches, closes the store. */
+  close(): Promise<void>;
+}
+
+/** Opens the store, makes or loads the CA, serves, and runs the controllers. @throws HubError with one sentence for the operator. */
+export async function startHub(options: HubOptions): Promise<Hub> {
+  const closers: Closer[] = [];
+  const close = closeOnce(closers);
+  try {
+    return await start(options, closers, close);
+  } catch (error) {
+    await close();
+    throw (await fullDiskError(error, options.dataDir)) ?? startError(error, options);
+  }
+}
+
+async function start(options: HubOptions, closers: Closer[], close: Closer): Promise<Hub> {
+  const begun = performance.now();
+  const clock = options.clock ?? systemClock;
+  const shutdown = new AbortController();
+  // Every open watch listens to it, and there may be thousands.
+  setMaxListeners(0, shutdown.signal);
+  await checkOptions(options, { clock });
+  const servingApproval = await servingApprovalOf(options);
+  const clusters = await clustersOf(options);
+  await privateFolder(options.dataDir);
+  const pkiDir = join(options.dataDir, "pki");
+  const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
+  const phase: Phase = { isBootstrapped: false, isReady: false };
+  const kept = await openHubState(options, closers, at);
+  const base = {
+    ...kept,
+    clock,
+    closers,
+    clusters,
+    isBootstrapped: () => phase.isBootstrapped,
+    recordWrite: () => phase.recordWrite,
+  };
+  const { cache, authorities } = kept;
+  const { verbs, access, identity, clientOf, custom, counts, turns } = await openDecisions(options, base);
+  const shared = { verbs, turns, clock };
+  const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
+  await bootstrap(options, loopback, { cache, clusters, clock, authorities });
+  await takeRevocations(options, kept, loopback);
+  await kept.hub.note();
+  phase.isBootstrapped = true;
+
+  const api = await serve(options, {
+    ...kept,
+    ...shared,
+    counts,
+    access,
+    identity,
+    shutdown: shutdown.signal,
+    isReady: () => phase.isReady,
+    at,
+  });
+  closers.push(api.close);
+  phase.recordWrite = api.recordWrite;
+  const running = control(options, {
+    ...shared,
+    clientOf,
+    ...credentialIndexes(kept, clock),
+    url: api.url,
+    metrics: api.metrics,
+    servingApproval,
+    clusters,
+    signal: shutdown.signal,
+  });
+  custom.onChange(running.refresh);
+  closers.push(() => running.stopped);
+  const kubeconfig = adminKubeconfigFile({ ...options, authorities, url: api.url, clock, random: systemRandom });
+  upkeep(options, {
+    ...base,
+    dir: pkiDir,
+    shutdown,
+    kubeconfig,
+    changed: async (next) => {
+      base.take(next);
+      await Promise.all([api.renew(), putExtensionAuthentication(loopback, next, clock)]);
+      await running.restart();
+      await kubeconfig.write();
+    },
+  });
+  await Promise.all([kubeconfig.write(), announce(options, loopback, api.url)]);
+  await running.ready;
+  phase.isReady = true;
+  return {
+    url: api.url,
+    caPin: authorities().signer.pin,
+    adminKubeconfig: kubeconfig.path,
+    store: `lmdb, ${join(options.dataDir, "store")}`,
+    readyMs: performance.now() - begun,
+    stopped: stopped(cache, shutdown.signal, close),
+    close,
+  };
+}
+
+/** How far a start has come. */
+interface Phase {
+  isBootstrapped: boolean;
+  isReady: boolean;
+  /** Absent until the port is open: the writes of the start are not recorded. */
+  recordWrite?: RecordWrite | undefined;
+}
+
+/** What the controllers know of credentials besides their objects. */
+function credentialIndexes({ cache, authorities, issuer, revoked, credentialUse }: HubState, clock: Clock) {
+  const about = { cache, use: credentialUse, revocations: revoked };
+  return {
+    authorities,
+    issuer,
+    revoked,
+    credentialUse,
+    lifeOf: accessRequestLifetimes(about),
+    statusOf: credentialGenerations(about),
+    nodeNames: nodeNames({ cache, clock, revocations: revoked, authorities }),
+  };
+}
+
+/** What goes on beside the requests until the hub stops: compaction, the CAs as their folder has them, the operator's kubeconfig, the clock. */
+function upkeep(
+  options: HubOptions,
+  parts: {
+    readonly store: Store;
+    readonly cache: WatchCache;
+    readonly clock: Clock;
+    readonly closers: Closer[];
+    readonly authorities: () => Authorities;
+    readonly dir: string;
+    readonly shutdown: AbortController;
+    readonly kubeconfig: AdminKubeconfig;
+    readonly hub: HubState["hub"];
+    readonly changed: (next: Authorities) => Promise<void>;
+  },
+): void {
+  const { store, cache, clock, closers, shutdown, dir, authorities, changed, kubeconfig, hub } = parts;
+  const { signal } = shutdown;
+  const compacting = compactionLoop({
+    store,
+    cache,
+    clock,
+    signal,
+    failed: (error) => options.log(logEntry("CompactionFailed", "compaction failed", { error })),
+  });
+  // The CA of --cluster-signing-cert-file is the operator's to change: whatever lies in the folder is of another time.
+  const following =
+    options.clusterSigningCertFile === undefined
+      ? followAuthorities({ dir, current: authorities(), clock, signal, changed, log: options.log })
+      : Promise.resolve();
+  const watching = [
+    keepStoreWritable({ store, clock, signal, log: options.log }),
+    noting(hub, clock, signal),
+    kubeconfig.keep(signal),
+    watchClock({ clock, monotonic: () => performance.now(), signal, log: options.log }),
+  ];
+  closers.push(
+    () => compacting,
+    () => following,
+    async () => void (await Promise.all(watching)),
+    async () => shutdown.abort(),
+  );
+}
+
+/** Before the port opens, so that nothing that was revoked is accepted for a moment. */
+async function takeRevocations(
+  { revocationsFile: file, log, clock = systemClock }: HubOptions,
+  { issuer, authorities }: Pick<HubState, "issuer" | "authorities">,
+  client: Client,
+): Promise<void> {
+  if (file === undefined) return;
+  const { revocationsFromFile } = await import("../config-files/revocations-from-file.ts");
+  const trust = {
+    keys: async () => issuer.keys,
+    roots: async () => loadTrustRoots(authorities().bundlePem),
+  };
+  const taken = await revocationsFromFile(file, { trust, client, now: clock.now() });
+  log(logEntry("RevocationsImported", "the hub imported revocations", { file, ...taken }));
+}
+
+/** A URL does not show it. */
+const httpsPort = 443;
+
+/** A store that takes no writes is no reason not to start. */
+async function announce(options: HubOptions, client: Client, url: string): Promise<void> {
+  try {
+    await putKubernetesService(client, options, Number(new URL(url).port || httpsPort));
+  } catch (error) {
+    options.log(logEntry("ServiceWriteFailed", "the hub cannot write the Service default/kubernetes", { error }));
+  }
+}
+
+/** How often the revision of the store is recorded beside the CA, in milliseconds. */
+const noteMs = 60_000;
+
+async function noting(hub: HubState["hub"], clock: Clock, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await clock.sleep(noteMs, signal);
+    if (signal.aborted) return;
+    await hub.note();
+  }
+}
+
+/** Read before anything is opened, so that a wrong file leaves nothing behind. */
+async function servingApprovalOf(options: HubOptions): Promise<ServingApproval | undefined> {
+  const { servingApproval } = options;
+  if (servingApproval === undefined || servingApproval.providers.length === 0) return undefined;
+  const { readServingApproval } = await import("../config-files/serving-approval.ts");
+  return readServingApproval(servingApproval, ownNames(options));
+}
+
+/** Loaded only where clusters join. */
+async function clustersOf({ managedClusters }: HubOptions): Promise<ManagedClusters | undefined> {
+  if (managedClusters === undefined) return undefined;
+  const { openManagedClusters } = await import("./admission/managed-clusters.ts");
+  return openManagedClusters(managedClusters.configFile);
+}
+
+interface BootstrapContext {
+  readonly cache: HubState["cache"];
+  readonly clusters: ManagedClusters | undefined;
+  readonly clock: Clock;
+  readonly authorities: () => Authorities;
+}
+
+/** Puts the initial objects in place, and warns of what this start leaves undone. */
+async function bootstrap(options: HubOptions, client: Client, given: BootstrapContext): Promise<void> {
+  const { cache, clusters, clock, authorities } = given;
+  const warn = (message: string): void => options.log(logEntry("ConfigurationWarning", message));
+  await putInitialObjects({ client, nodeAutoapprove: options.nodeAutoapprove, warn });
+  await putExtensionAuthentication(client, authorities(), clock);
+  await putApiServices(client, [...builtinResources, ...(clusters?.resources ?? [])], clock);
+  await clusters?.bootstrap(client, clock);
+  if (clusters === undefined) warnOfClusters(cache, warn);
+}
+
+/** Clusters that joined while the hub was told `--managed-clusters` stay in the store without it. */
+function warnOfClusters(cache: HubState["cache"], warn: (message: string) => void): void {
+  const { length } = cache.list(storagePrefix(managedClusters));
+  if (length === 0) return;
+  warn(
+    `the store holds ${length} ManagedClusters, and the hub was started without --managed-clusters: it accepts and denies none, renews no certificate of their agents, and does not check their leases; start it with --managed-clusters, or delete them`,
+  );
+}
+
+async function stopped(cache: WatchCache, shutdown: AbortSignal, close: Closer): Promise<void> {
+  await cache.ended;
+  if (!shutdown.aborted) throw new HubError("data-dir", "the store ended its feed of changes; the hub cannot go on");
+  await close();
+}
+
+function closeOnce(closers: Closer[]): Closer {
+  let closing: Promise<void> | undefined;
+  return () => (closing ??= closeAll(closers));
+}
+
+async function closeAll(closers: Closer[]): Promise<void> {
+  for (let next = closers.pop(); next !== undefined; next = closers.pop()) await next();
+}

@@ -1,0 +1,107 @@
+import { Counter, Gauge, Registry as MetricsRegistry, collectDefaultMetrics } from "../metrics/library.ts";
+import type { Reason } from "../apimachinery/reasons.ts";
+import type { LevelCounts } from "../apiserver/flow-control/inflight-limiter.ts";
+import type { AuditCounts } from "../audit/audit-backends.ts";
+import { auditText, fairnessText } from "./load-metrics.ts";
+import { requestMetrics, type FinishedRequest, type RequestMetrics } from "../apiserver/request-metrics.ts";
+import { workQueueMetrics, type WorkQueueMetrics } from "../controllers/workqueue-metrics.ts";
+
+/** What the hub counts; few labels, since each series costs memory and scrape time. */
+export interface Metrics {
+  readonly observeRequest: (request: FinishedRequest) => void;
+  readonly trackRequest: RequestMetrics["track"];
+  readonly controllerFailed: (controller: string) => void;
+  readonly queueObserver: WorkQueueMetrics["of"];
+  /** What a controller has told of an object. */
+  readonly controllerReported: (controller: string, reason: Reason) => void;
+  readonly text: () => Promise<{ readonly contentType: string; readonly body: string }>;
+}
+
+/** Metrics under the names that Kubernetes gives them where it has such a metric. `read` is asked at each scrape. */
+export function hubMetrics(read: {
+  readonly revision: () => number;
+  readonly connections: () => number;
+  readonly levels: () => readonly LevelCounts[];
+  /** How long the event loop was held, as Prometheus text. */
+  readonly stalls: () => string;
+  readonly audit: () => AuditCounts;
+  /** What is counted of the authentication and authorization of requests, as Prometheus text. */
+  readonly authentication: () => string;
+  /** What is counted of admission, as Prometheus text. */
+  readonly admission: () => string;
+  /** What is counted of the clients inside the hub, as Prometheus text. */
+  readonly clients: () => string;
+  /** What is counted of watches, as Prometheus text. */
+  readonly watches: () => string;
+  /** What the authorizers count, as Prometheus text. */
+  readonly authorization: () => Promise<string>;
+  /** What was given out and revoked, as Prometheus text. */
+  readonly credentials: () => string;
+  /** Whether a resource is served. */
+  readonly isResource: (group: string, version: string, plural: string) => boolean;
+  /** What the hub keeps and waits for, as Prometheus text. */
+  readonly objects: () => Promise<string>;
+}): Metrics {
+  const registry = new MetricsRegistry();
+  collectDefaultMetrics({ register: registry });
+  const requests = requestMetrics(read.isResource);
+  const queues = workQueueMetrics(() => performance.now());
+  const failures = new Counter({
+    name: "pratique_controller_errors_total",
+    help: "Reconciliations that ended in an error and were put back, by controller.",
+    labelNames: ["controller"],
+    registers: [registry],
+  });
+  const reported = new Counter({
+    name: "pratique_controller_events_total",
+    help: "Decisions, issued credentials and obstacles that controllers reported, by controller and reason.",
+    labelNames: ["controller", "reason"],
+    registers: [registry],
+  });
+  gauge(registry, {
+    name: "pratique_store_revision",
+    help: "The newest revision that this hub serves.",
+    read: read.revision,
+  });
+  gauge(registry, { name: "pratique_connections", help: "TLS connections open now.", read: read.connections });
+  return {
+    observeRequest: requests.observe,
+    trackRequest: requests.track,
+    queueObserver: queues.of,
+    controllerFailed: (controller) => failures.inc({ controller }),
+    controllerReported: (controller, reason) => reported.inc({ controller, reason }),
+    text: async () => ({
+      contentType: registry.contentType,
+      body: [
+        await registry.metrics(),
+        requests.text(),
+        queues.text(),
+        fairnessText(read.levels()),
+        read.stalls(),
+        auditText(read.audit()),
+        read.authentication(),
+        read.watches(),
+        read.admission(),
+        read.clients(),
+        read.credentials(),
+        await read.objects(),
+        await read.authorization(),
+      ].join("\n"),
+    }),
+  };
+}
+
+function gauge(
+  registry: MetricsRegistry,
+  { name, help, read }: { readonly name: string; readonly help: string; readonly read: () => number },
+): void {
+  const made = new Gauge({
+    name,
+    help,
+    registers: [],
+    collect() {
+      this.set(read());
+    },
+  });
+  registry.registerMetric(made);
+}

@@ -1,0 +1,203 @@
+import { createHash } from "node:crypto";
+import { hasCondition, csrView } from "../controllers/certificates/csr-view.ts";
+import {
+  canonicalNodeUser,
+  isClientSigner,
+  isNodeUser,
+  type NodeNameClaims,
+  type NodeNameHolder,
+  type WantedNodeName,
+} from "../controllers/certificates/node-name-claims.ts";
+import { issueOfCsr } from "../controllers/credentials/credential-record.ts";
+import { cloneRevocationPrefix } from "../controllers/credentials/clone-lock.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { CsrError, parseCsr } from "../pki/csr.ts";
+import { keyFingerprint } from "../pki/keys.ts";
+import { certificateSigningRequests } from "../apis/certificate-signing-request.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../apis/issued-credential.ts";
+import { storagePrefix } from "../apis/resource.ts";
+import type { FoundRevocation } from "../apis/revocation-index.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+import { objectOf } from "../registry/entry.ts";
+import type { Authorities } from "../ca/ca-folder.ts";
+import type { Revocations } from "../revocation/revocations.ts";
+
+export interface NodeNamesOptions {
+  readonly cache: WatchCache;
+  readonly clock: Pick<Clock, "now">;
+  readonly revocations: Pick<Revocations, "find">;
+  /** The CAs that are trusted at this moment. */
+  readonly authorities: () => Pick<Authorities, "trusted">;
+}
+
+/** A request for a client certificate of a node that was approved; `issue` once it is answered. */
+interface ApprovedRequest {
+  readonly username: string;
+  readonly key: string;
+  readonly issue: CredentialIssue | undefined;
+}
+
+/**
+ * Who holds which node name on this hub: certificates that it issued and that have neither ended nor been revoked, and requests that are
+ * approved and not answered yet. Both are followed in the watch cache, whose observers hear of a write before it is acknowledged, so
+ * that a look after any acknowledged approval sees it; what this process is about to approve is in `reserved`.
+ */
+export function nodeNames(options: NodeNamesOptions): NodeNameClaims {
+  const { cache } = options;
+  const reserved = new Map<string, WantedNodeName>();
+  const approved = approvedRequests(cache, (request) => reserved.delete(request));
+  const recordsOf = clientRecords(cache);
+
+  /** Of requests that are about to be approved, or are approved and not answered yet. */
+  function unanswered({ username, request }: WantedNodeName): readonly NodeNameHolder[] {
+    const name = canonicalNodeUser(username);
+    const about = [...reserved.values()].filter((one) => canonicalNodeUser(one.username) === name);
+    const waiting = [...approved.of(name)].filter(([, { issue }]) => issue === undefined);
+    return [
+      ...about.map((one) => [one.request, one.key] as const),
+      ...waiting.map(([one, { key }]) => [one, key] as const),
+    ]
+      .filter(([one]) => one !== request)
+      .map(([one, key]) => ({ key, notAfter: undefined, request: `csr/${one}` }));
+  }
+
+  /** Of certificates that are alive. A record holds them all; those of the last moments may stand in their request alone. */
+  function answered({ username }: WantedNodeName): readonly NodeNameHolder[] {
+    const name = canonicalNodeUser(username);
+    const recorded = recordsOf(name).map((record) => record.status?.issued ?? []);
+    const known = new Set(recorded.flat().map(({ credentialID }) => credentialID));
+    const fresh = [...approved.of(name).values()].flatMap(({ issue }) =>
+      issue === undefined || known.has(issue.credentialID) ? [] : [issue],
+    );
+    return [...recorded.flatMap((issues) => livingOf(issues, options)), ...livingOf(fresh, options)].map((issue) => ({
+      key: issue.key,
+      notAfter: issue.notAfter,
+      request: issue.request,
+    }));
+  }
+
+  const othersThan = (wanted: WantedNodeName, holders: readonly NodeNameHolder[]): readonly NodeNameHolder[] =>
+    holders.some(({ key }) => key === wanted.key)
+      ? []
+      : holders.toSorted((one, other) => ((one.notAfter ?? "") < (other.notAfter ?? "") ? 1 : -1));
+  const holdersOf = (wanted: WantedNodeName): readonly NodeNameHolder[] =>
+    othersThan(wanted, [...answered(wanted), ...unanswered(wanted)]);
+  const holderOf = (wanted: WantedNodeName): NodeNameHolder | undefined => holdersOf(wanted)[0];
+  const unlessHeld = (wanted: WantedNodeName, held: NodeNameHolder | undefined): NodeNameHolder | undefined => {
+    if (held === undefined) reserved.set(wanted.request, wanted);
+    return held;
+  };
+
+  return {
+    holderOf,
+    holdersOf,
+    reserve: (wanted) => unlessHeld(wanted, holderOf(wanted)),
+    reserveReturning: (wanted) => unlessHeld(wanted, othersThan(wanted, unanswered(wanted))[0]),
+    release: (request) => void reserved.delete(request),
+  };
+}
+
+/** Those that let their holder in at this moment. Two machines that were locked out as clones of each other hold nothing any more, nor by what they had before. */
+function livingOf(
+  issues: readonly CredentialIssue[],
+  { clock, revocations, authorities }: NodeNamesOptions,
+): readonly CredentialIssue[] {
+  const now = clock.now();
+  const trusted = new Set(authorities().trusted.map(({ rawSubject }) => sha256(rawSubject)));
+  const revocationOf = ({ credentialID, serialNumber, issuer }: CredentialIssue): FoundRevocation | undefined =>
+    revocations.find({
+      username: "",
+      ids: credentialID === undefined ? [] : [credentialID],
+      ...(serialNumber === undefined ? {} : { serialNumber }),
+      ...(issuer === undefined ? {} : { issuer }),
+    });
+  const cloned = issues.findLastIndex((issue) => revocationOf(issue)?.name.startsWith(cloneRevocationPrefix) === true);
+  return issues.slice(cloned + 1).filter((issue) => {
+    const end = Date.parse(issue.notAfter ?? "");
+    const isTrusted = issue.issuer === undefined || trusted.has(issue.issuer);
+    // An end that cannot be read is none.
+    return !(end <= now) && isTrusted && revocationOf(issue) === undefined;
+  });
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** The approved requests, by the name that they are for; `decided` hears of each request that is approved, denied or gone. */
+function approvedRequests(
+  cache: WatchCache,
+  decided: (request: string) => void,
+): { readonly of: (name: string) => ReadonlyMap<string, ApprovedRequest> } {
+  const prefix = storagePrefix(certificateSigningRequests);
+  const byName = new Map<string, Map<string, ApprovedRequest>>();
+  const nameOf = new Map<string, string>();
+
+  function forget(request: string): void {
+    const name = nameOf.get(request);
+    if (name === undefined) return;
+    nameOf.delete(request);
+    const requests = byName.get(name);
+    requests?.delete(request);
+    if (requests?.size === 0) byName.delete(name);
+  }
+
+  cache.observe(prefix, ({ type, entry }) => {
+    const request = entry.key.slice(prefix.length);
+    forget(request);
+    if (type === "DELETED") return decided(request);
+    const found = approvedIn(objectOf(entry));
+    if (found === "open") return;
+    if (found !== "other") {
+      const name = canonicalNodeUser(found.username);
+      nameOf.set(request, name);
+      byName.set(name, (byName.get(name) ?? new Map<string, ApprovedRequest>()).set(request, found));
+    }
+    // Only now: between the two there is no moment at which the name is free.
+    decided(request);
+  });
+  return { of: (name) => byName.get(name) ?? new Map<string, ApprovedRequest>() };
+}
+
+/** What a request that is approved holds; `open` before any decision, `other` for what holds no node name. */
+function approvedIn(object: ApiObject): ApprovedRequest | "open" | "other" {
+  const csr = csrView(object);
+  if (hasCondition(csr, "Denied") || hasCondition(csr, "Failed")) return "other";
+  if (!hasCondition(csr, "Approved")) return "open";
+  if (csr.certificate !== "") {
+    const found = issueOfCsr(object);
+    const { username = "", purpose } = found?.identity ?? {};
+    if (found === undefined || purpose !== "Client" || !isNodeUser(username)) return "other";
+    return { username, key: found.issue.key ?? "", issue: found.issue };
+  }
+  if (!isClientSigner(csr.signerName)) return "other";
+  try {
+    const { subject, spki } = parseCsr(csr.request);
+    if (!isNodeUser(subject.commonName)) return "other";
+    return { username: subject.commonName, key: keyFingerprint(spki), issue: undefined };
+  } catch (error) {
+    if (error instanceof CsrError) return "other";
+    throw error;
+  }
+}
+
+/** The records of client certificates of nodes, by the name that they are of. */
+function clientRecords(cache: WatchCache): (name: string) => readonly IssuedCredential[] {
+  const byName = new Map<string, Set<string>>();
+  cache.observe(storagePrefix(issuedCredentials), ({ type, entry }) => {
+    const { username, purpose } = (objectOf(entry) as IssuedCredential).spec.identity;
+    if (purpose !== "Client" || !isNodeUser(username)) return;
+    const name = canonicalNodeUser(username);
+    const keys = byName.get(name) ?? new Set<string>();
+    if (type === "DELETED") keys.delete(entry.key);
+    else keys.add(entry.key);
+    if (keys.size === 0) byName.delete(name);
+    else byName.set(name, keys);
+  });
+  const recordAt = (key: string): IssuedCredential | undefined => {
+    const entry = cache.get(key);
+    return entry && (objectOf(entry) as IssuedCredential);
+  };
+  return (name) => [...(byName.get(name) ?? [])].flatMap((key) => recordAt(key) ?? []);
+}

@@ -1,0 +1,354 @@
+import { randomUUID } from "node:crypto";
+import { accessRequestRate, defaultAccessRequestLimits } from "./admission/access-requests.ts";
+import { serviceAccountLifetimes } from "../revocation/service-account-deletion.ts";
+import { tokenSecretLifetimes } from "../revocation/token-secret-deletion.ts";
+import { abortListeners } from "../apimachinery/abort-listeners.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
+import { logEntry } from "../apimachinery/log-entry.ts";
+import { yamlThread } from "../serializer/yaml/yaml-thread.ts";
+import type { Incoming } from "../apiserver/http-types.ts";
+import { largeBodies } from "../apiserver/flow-control/large-bodies.ts";
+import { peerCertificates } from "../apiserver/connections/peer.ts";
+import { pipeline, type PipelineOptions } from "../apiserver/pipeline.ts";
+import type { Progress } from "../apiserver/progress.ts";
+import type { FlowControl } from "../apiserver/flow-control/flow-control.ts";
+import { inflightLimiter, type InflightLimiter } from "../apiserver/flow-control/inflight-limiter.ts";
+import type { Handler } from "../apiserver/admitted-request.ts";
+import { resourceVerbs } from "../apiserver/resource-verbs.ts";
+import { routes } from "../apiserver/routes.ts";
+import { requestActivity, type RequestActivity } from "../apiserver/request-activity.ts";
+import { listen, type Server } from "../apiserver/server.ts";
+import { defaultStreamLimits, streamLimiter } from "../apiserver/connections/stream-limiter.ts";
+import { versionInfo } from "../apiserver/version.ts";
+import type { Registry } from "../registry/registry.ts";
+import type { Turns } from "../registry/turns.ts";
+import type { Store } from "../storage/store.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+import { hostPort, servingNames } from "./addresses.ts";
+import { writeAudit, type WriteAuditOptions } from "../apiserver/audit/write-audit.ts";
+import type { RecordWrite } from "../registry/write-record.ts";
+import { openAudit, type OpenAudit } from "../audit/audit-backends.ts";
+import { loopStalls, type LoopStalls } from "../apiserver/loop-stalls.ts";
+import { impersonation, refusingKubeletCredential, type Authentication } from "./authentication.ts";
+import { authenticationMetrics } from "../authentication/metrics.ts";
+import type { Authorization } from "./authorization.ts";
+import type { Authorities } from "../ca/ca-folder.ts";
+import { recordCaCheck } from "../ca/ca-check.ts";
+import { acceptFailureLog } from "../host/accept-failure-log.ts";
+import { connectionLimitLog, connectionsText, ownConnectionLimits } from "./connection-limits.ts";
+import { credentialMetrics } from "../revocation/metrics.ts";
+import type { Decisions } from "./api-server.ts";
+import { storedFlowControl } from "../apiserver/flow-control/flow-control-objects.ts";
+import { healthChecks } from "./health-checks.ts";
+import type { HubOptions } from "./hub-options.ts";
+import { unreadText } from "./load-metrics.ts";
+import { defaultKubeletAddressTypes } from "../kubelet/kubelet-address.ts";
+import { kubeletClient } from "../kubelet/kubelet-client.ts";
+import { kubeletCredential } from "../kubelet/kubelet-credential.ts";
+import { hubMetrics, type Metrics } from "./metrics.ts";
+import { openApiPublisher } from "../apiserver/open-api.ts";
+import { portCertificates, type PortCertificates } from "../ca/port-certificates.ts";
+import { requestAuthorizationMetrics } from "../authorization/request-metrics.ts";
+import { revocationDocuments } from "../revocation/revocation-documents.ts";
+import type { Revocations } from "../revocation/revocations.ts";
+import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
+import { sendBuffers } from "../apiserver/connections/send-buffers.ts";
+import { signedTime } from "../ca/signed-time.ts";
+import { objectMetrics } from "./object-metrics.ts";
+import { watchMetrics, type WatchMetrics } from "../apiserver/watch-metrics.ts";
+
+/** What serving needs of the parts made before. */
+export interface ServeParts {
+  readonly verbs: Registry;
+  readonly turns: Turns;
+  readonly counts: Decisions["counts"];
+  readonly access: Authorization;
+  readonly identity: Authentication;
+  readonly revoked: Revocations;
+  /** Asked at each look, as they can change. */
+  readonly authorities: () => Authorities;
+  readonly issuer: ServiceAccountIssuer;
+  readonly cache: WatchCache;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly shutdown: AbortSignal;
+  readonly isReady: () => boolean;
+  readonly at: { readonly dir: string; readonly now: number; readonly random: RandomBytes };
+}
+
+/** The API on its port. */
+export interface Serving {
+  readonly url: string;
+  readonly metrics: Metrics;
+  /** Records the writes of the clients inside the hub in the audit log; undefined where there is none. */
+  readonly recordWrite: RecordWrite | undefined;
+  /** Serves with a certificate of the CA that signs now. Call it when the CAs have changed. */
+  readonly renew: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** How long a stop waits for requests under way, in milliseconds. */
+const drainMs = 5_000;
+
+/** Opens the audit backends and the port. Health says `controllers` until `isReady`. */
+export async function serve(options: HubOptions, parts: ServeParts): Promise<Serving> {
+  const recording = await openAudit(options, parts.clock);
+  try {
+    return await serveRecorded(options, parts, recording);
+  } catch (error) {
+    await recording.close();
+    throw error;
+  }
+}
+
+function resourcesOf(
+  options: HubOptions,
+  { verbs, authorities, at, clock, shutdown, cache, revoked, turns }: ServeParts,
+  { watches, otherPaths }: { readonly watches: WatchMetrics; readonly otherPaths: Handler },
+): Handler {
+  const { follow } = revoked;
+  const [chance, lifeOf, onAbort] = [Math.random, serviceAccountLifetimes(cache), abortListeners()];
+  const { watched, terminated } = watches;
+  const own = {
+    registry: verbs,
+    clock,
+    turns,
+    chance,
+    shutdown,
+    onAbort,
+    lifeOf,
+    secretLifeOf: tokenSecretLifetimes(cache),
+    follow,
+    watched,
+    terminated,
+    kubelet: {
+      limit: streamLimiter(options.streamLimits ?? defaultStreamLimits),
+      ask: kubeletClient({
+        addressTypes: options.kubeletPreferredAddressTypes ?? defaultKubeletAddressTypes,
+        certificateAuthorityFile: options.kubeletCertificateAuthority,
+        bindAddress: options.bindAddress,
+        credential: kubeletCredential(authorities, { now: () => clock.now(), random: at.random }),
+        clock,
+      }),
+    },
+  };
+  return resourceVerbs(own, otherPaths);
+}
+
+function metricsOf(
+  options: HubOptions,
+  parts: ServeParts,
+  port: Pick<
+    Parameters<typeof hubMetrics>[0],
+    "connections" | "levels" | "stalls" | "audit" | "authentication" | "watches" | "clients"
+  >,
+): Metrics {
+  const { verbs, access, cache, clock } = parts;
+  return hubMetrics({
+    ...port,
+    revision: cache.revision,
+    admission: parts.counts.admission.text,
+    authorization: access.metrics.text,
+    credentials: credentialMetrics(cache, { now: () => clock.now(), revoked: parts.revoked }),
+    objects: objectMetrics({
+      ...parts,
+      resources: verbs.resources,
+      pkiDir: parts.at.dir,
+      dataDir: options.dataDir,
+      version: versionInfo(options.release, platform()),
+      now: () => clock.now(),
+    }),
+    isResource: (group, version, plural) =>
+      verbs
+        .resources()
+        .some((resource) => resource.plural === plural && resource.group === group && resource.version === version),
+  });
+}
+
+function certificatesOf(
+  options: HubOptions,
+  { at, authorities, clock, shutdown }: ServeParts,
+): Promise<PortCertificates> {
+  const names = servingNames(options);
+  return portCertificates({ ...at, authorities, names, clock, signal: shutdown, log: options.log });
+}
+
+async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
+  const { verbs, access, identity, authorities, issuer, cache, clock } = parts;
+  const [certificates, steered] = [await certificatesOf(options, parts), storedFlowControl(cache)];
+  const places = placesOf(options, steered, clock);
+  const [activity, yaml] = [requestActivity(), yamlThread()];
+  const stalls = stallsOf(options, clock, activity);
+  const authentications = authenticationMetrics(() => clock.now(), monotonic);
+  const requestAuthorizations = requestAuthorizationMetrics(monotonic);
+  const [watches, unread] = [watchMetrics(), sendBuffers(every)];
+  let server: Server | undefined;
+  const metrics = metricsOf(options, parts, {
+    connections: () => server?.connections() ?? 0,
+    levels: places.counts,
+    stalls: stalls.text,
+    audit: recording.counts,
+    authentication: () => authentications.text() + requestAuthorizations.text(),
+    watches: () => watches.text() + unreadText(unread) + connectionsText(server),
+    clients: () => parts.counts.clients.text(hostPort(options, server?.port ?? options.securePort)),
+  });
+  const time = signedTime(authorities, clock);
+  const check = await recordCaCheck({ ...parts, dir: parts.at.dir, signal: parts.shutdown, log: options.log });
+  const otherPaths = routes({
+    resources: verbs.resources,
+    openApi: openApiPublisher(`v${options.release}`, parts.turns),
+    health: healthChecks(parts, certificates),
+    metrics: metrics.text,
+    version: versionInfo(options.release, platform()),
+    issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
+    revocations: revocationDocuments({ cache, revocations: parts.revoked, authorities, issuer, clock }),
+    // Whoever really asks has verified the certificate, and nobody whom it impersonates.
+    wellKnown: (path, { query, requester, request }) =>
+      time(path, query) ?? check.answer(path, { user: requester.user, serverName: serverNameOf(request) }),
+    serverAddress: () => hostPort(options, server?.port ?? options.securePort),
+  });
+  server = await listen({
+    ...certificates.first,
+    host: options.bindAddress,
+    port: options.securePort,
+    ...(await connectionsOf(options)),
+    handle: pipeline({
+      authenticated: (request) => server?.authenticated(request),
+      authenticate: authentications.counted(refusingKubeletCredential(identity.request, options)),
+      isRevoked: (credential) => parts.revoked.isOver(credential),
+      impersonate: impersonation(access.chain),
+      authorizer: requestAuthorizations.counted(access.chain),
+      limitRate: accessRequestRate(options.accessRequests ?? defaultAccessRequestLimits, clock),
+      handle: resourcesOf(options, parts, { watches, otherPaths }),
+      peer: peerCertificates(),
+      places,
+      flowControl: steered,
+      largeBodies: largeBodies(clock),
+      sendBuffers: unread,
+      abandoned: abandonedLog(options, watches),
+      turn: parts.turns.next,
+      audit: recording.audit,
+      activity,
+      yaml,
+      track: metrics.trackRequest,
+      observe: metrics.observeRequest,
+      fault: faultLog(options),
+      clock,
+      uuid: randomUUID,
+    }),
+  });
+  const [{ close, port }, kept] = [server, certificates.keep(server)];
+  return {
+    url: `https://${hostPort(options, port)}`,
+    metrics,
+    recordWrite: recorderOf(options, recording, { yaml, clock }),
+    renew: kept.renew,
+    close: async () => {
+      stalls.close();
+      await kept.stopped;
+      await check.stopped;
+      await close(drainMs);
+      await yaml.close();
+      await recording.close();
+    },
+  };
+}
+
+/** The name by which a client has called this server in TLS; empty where it named none. */
+function serverNameOf({ socket }: Incoming): string {
+  const { servername } = socket as { readonly servername?: string | false };
+  return typeof servername === "string" ? servername : "";
+}
+
+function placesOf(options: HubOptions, steered: () => FlowControl, clock: Clock): InflightLimiter {
+  return inflightLimiter({
+    levels: () => steered().levels,
+    places: options.maxRequestsInflight + (options.maxMutatingRequestsInflight ?? 0),
+    watchesOfOne: options.maxWatchesPerUser ?? 10_000,
+    clock,
+  });
+}
+
+/** How many connections are taken, and what is said of those that are closed. */
+async function connectionsOf({
+  connectionLimits,
+  log,
+}: HubOptions): Promise<Pick<Parameters<typeof listen>[0], "monotonic" | "limits" | "refused" | "acceptFailed">> {
+  const limits = connectionLimits ?? (await ownConnectionLimits());
+  return {
+    monotonic,
+    limits,
+    refused: connectionLimitLog({ limits, log, now: monotonic }),
+    acceptFailed: acceptFailureLog({ log, now: monotonic }),
+  };
+}
+
+function recorderOf(
+  options: HubOptions,
+  { audit }: OpenAudit,
+  tools: Pick<WriteAuditOptions, "yaml" | "clock">,
+): RecordWrite | undefined {
+  return audit && writeAudit({ ...tools, audit, uuid: randomUUID, fault: faultLog(options) });
+}
+
+/** Logs a fault of ours under the id that the client was given. */
+function faultLog({ log }: HubOptions): PipelineOptions["fault"] {
+  return (error, requestId, brokenOff) => {
+    if (brokenOff === undefined) {
+      return log(logEntry("RequestFailed", "the hub failed to answer a request", { requestId, error }));
+    }
+    log(
+      logEntry(
+        "AnswerBrokenOff",
+        "the answer broke off behind what was sent; the stream or connection was closed with an error",
+        { level: error instanceof StatusError ? "warn" : "error", request: requestText(brokenOff), error },
+      ),
+    );
+  };
+}
+
+/** Logs a request whose client read nothing of the answer; a watch is counted as kube-apiserver counts it. */
+function abandonedLog(
+  { log }: HubOptions,
+  { terminated }: Pick<WatchMetrics, "terminated">,
+): PipelineOptions["abandoned"] {
+  return (progress) => {
+    const { info } = progress;
+    if (info.verb === "watch") terminated({ group: info.group, plural: info.resource });
+    const message = "the client read nothing of the answer for a minute; the connection or stream was closed";
+    log(logEntry("AnswerAbandoned", message, { request: requestText(progress) }));
+  };
+}
+
+/** In milliseconds, of a clock that is not set back. */
+const monotonic = (): number => performance.now();
+
+function every(ms: number, run: () => void): () => void {
+  const timer = setInterval(run, ms).unref();
+  return () => clearInterval(timer);
+}
+
+/** How long this process holds its event loop. */
+function stallsOf({ log }: HubOptions, clock: Clock, activity: RequestActivity): LoopStalls {
+  return loopStalls({
+    now: () => clock.now(),
+    monotonic,
+    every,
+    requestsDuring: (from, to) => activity.during(from, to).map(requestText),
+    log,
+  });
+}
+
+/** A request in a log line: who asked for what. */
+function requestText({ info, user, impersonated, auditId }: Progress): string {
+  const name = JSON.stringify((impersonated ?? user)?.username.slice(0, maxShownCharacters) ?? "");
+  return `${info.verb} ${info.path.slice(0, maxShownCharacters)} by ${name} (audit id ${auditId})`;
+}
+
+const maxShownCharacters = 200;
+
+/** As Go names it. */
+function platform(): string {
+  return `${process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`;
+}

@@ -1,0 +1,73 @@
+import { boundClaims, type TokenOrder } from "../authentication/service-account-claims.ts";
+import { completedTokenRequest, plannedToken } from "../authentication/service-account-token-request.ts";
+import type { ObjectLookup, TokenKind } from "../authentication/service-account-token.ts";
+import { rfc3339 } from "../apimachinery/clock.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { serviceAccountUser } from "../apimachinery/user.ts";
+import type { CreateUnder } from "../registry/create-under.ts";
+import { objectOf } from "../registry/entry.ts";
+import { accessGroup } from "../apis/access-request.ts";
+import { storagePrefix } from "../apis/resource.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
+
+const prefixes: Readonly<Record<TokenKind, string>> = {
+  ServiceAccount: storagePrefix({ group: "", plural: "serviceaccounts" }),
+  Pod: storagePrefix({ group: "", plural: "pods" }),
+  Secret: storagePrefix({ group: "", plural: "secrets" }),
+  Node: storagePrefix({ group: "", plural: "nodes" }),
+};
+
+/** What tokens speak of, as it is in the watch cache at this moment. */
+export function tokenObjects(cache: WatchCache): ObjectLookup {
+  return (kind, namespace, name) => {
+    // A name from outside may hold a slash, which no name of an object does.
+    if (namespace.includes("/") || name.includes("/")) return undefined;
+    const entry = cache.get(prefixes[kind] + (namespace === "" ? name : `${namespace}/${name}`));
+    return entry === undefined ? undefined : objectOf(entry);
+  };
+}
+
+export interface TokenRequestOptions {
+  readonly issuer: ServiceAccountIssuer;
+  readonly lookup: ObjectLookup;
+  readonly uuid: () => string;
+  /** Told of each token that a machine was given which came in by an access request. */
+  readonly recordToken: (username: string, order: TokenOrder, by: string) => void;
+}
+
+/** Gives out tokens of ServiceAccounts. The reply alone holds the token; nothing of it is kept. */
+export function tokenRequests({ issuer, lookup, uuid, recordToken }: TokenRequestOptions): CreateUnder {
+  const { audiences, maxExpirationSeconds, extendExpiration } = issuer;
+  const rules = { issuer: issuer.issuers[0], audiences, maxExpirationSeconds, extendExpiration };
+  return async function requestToken(object, { parent, context, admit }) {
+    const request = completedTokenRequest(object, parent, { audiences, now: context.now });
+    await admit(request);
+    const { order, expirationSeconds, warnings } = plannedToken(request, parent, {
+      rules,
+      lookup,
+      now: context.now,
+      id: uuid(),
+    });
+    warnings.forEach(context.warn);
+    const token = await issuer.sign(boundClaims(order));
+    if (isOfAccess(parent)) {
+      recordToken(
+        serviceAccountUser(order.namespace, order.serviceAccount.name).username,
+        order,
+        context.user.username,
+      );
+    }
+    return {
+      ...request,
+      spec: { ...request.spec, expirationSeconds },
+      status: { token, expirationTimestamp: rfc3339(context.now + expirationSeconds * 1000) },
+    };
+  };
+}
+
+function isOfAccess({ metadata: { ownerReferences = [] } }: ApiObject): boolean {
+  return ownerReferences.some(
+    ({ kind, apiVersion }) => kind === "AccessRequest" && apiVersion.startsWith(`${accessGroup}/`),
+  );
+}

@@ -1,0 +1,32 @@
+import type { Entry } from "./stored-object.ts";
+import type { WatchCache } from "./watch-cache.ts";
+
+/** How many objects there are, in all and by what they are counted under. */
+export interface CountedObjects {
+  readonly all: () => number;
+  readonly of: (what: string) => number;
+}
+
+/** Counts the objects under a prefix as they come, change and go; `under` gives what an object is counted under, undefined for none. */
+export function countedObjects(
+  cache: WatchCache,
+  { prefix, under }: { readonly prefix: string; readonly under: (entry: Entry) => string | undefined },
+): CountedObjects {
+  const counted = new Map<string, string>();
+  const counts = new Map<string, number>();
+  const count = (what: string, more: 1 | -1): void => {
+    const now = (counts.get(what) ?? 0) + more;
+    if (now === 0) counts.delete(what);
+    else counts.set(what, now);
+  };
+  cache.observe(prefix, ({ type, entry }) => {
+    const before = counted.get(entry.key);
+    if (before !== undefined) count(before, -1);
+    counted.delete(entry.key);
+    const what = type === "DELETED" ? undefined : under(entry);
+    if (what === undefined) return;
+    counted.set(entry.key, what);
+    count(what, 1);
+  });
+  return { all: () => counted.size, of: (what) => counts.get(what) ?? 0 };
+}

@@ -1,0 +1,269 @@
+import { lookup as lookupHost } from "node:dns/promises";
+import { Agent, request as send, type RequestOptions } from "node:https";
+import type { IncomingMessage } from "node:http";
+import {
+  WebhookCallError,
+  type CallWebhook,
+  type ServiceReference,
+  type WebhookCall,
+  type WebhookClientConfig,
+} from "../apimachinery/webhook-call.ts";
+import { connectThrough, requiredProxy } from "../client/tunnel.ts";
+import { errorText } from "../apimachinery/error-text.ts";
+
+export interface WebhookCallerOptions {
+  /** Where a Service answers; undefined for one that is not known. Default the DNS of the machine. */
+  readonly resolveService?: (service: ServiceReference) => Promise<{ readonly host: string } | undefined>;
+  /** The proxy for an `https://` server, as text that may hold a password; undefined where it is reached directly. Default: none is used. */
+  readonly proxyOf?: (server: string) => string | undefined;
+  /** The longest answer that is read, in bytes; default 16 MiB. */
+  readonly maxBytes?: number;
+}
+
+/** Where to connect, through which proxy, and what certificate to expect there. */
+interface Endpoint {
+  readonly url: URL;
+  readonly proxy: string | undefined;
+  /** The name in the certificate, where the address is not it. */
+  readonly serverName?: string;
+  readonly host: string;
+  readonly ca: string | undefined;
+}
+
+const defaultMaxBytes = 16 << 20;
+/** How many calls to one target are under way at once; further ones wait, and their time runs. */
+const connectionsPerTarget = 64;
+const idleMs = 30_000;
+
+/**
+ * Calls webhooks over HTTP/1.1 and TLS 1.2 or later, trusting the CAs of the configuration and no others. Connections are kept for
+ * calls to the same target. A proxy carries the TLS connection and sees nothing of the call; a Service behind one is resolved by the
+ * proxy, as kube-apiserver has it. Redirects are not followed, so that a webhook is who its configuration names. `close` ends the connections.
+ */
+export function webhookCaller(options: WebhookCallerOptions = {}): { readonly call: CallWebhook; close(): void } {
+  const { maxBytes = defaultMaxBytes, resolveService = resolveByDns, proxyOf = () => undefined } = options;
+  const agents = agentsByProxy();
+  return {
+    call: async (call) => {
+      const signal = AbortSignal.timeout(call.timeoutMs);
+      const endpoint = await endpointOf(call, { resolveService: within(signal, resolveService), proxyOf });
+      const shown = `Post ${JSON.stringify(endpoint.url.href)}`;
+      try {
+        return await post(call, endpoint, { agent: agents.of(endpoint.proxy), signal, maxBytes });
+      } catch (error) {
+        throw signal.aborted
+          ? new WebhookCallError("timeout", `${shown}: context deadline exceeded`)
+          : failure(error, shown);
+      }
+    },
+    close: agents.close,
+  };
+}
+
+/** For each proxy, and for none, one agent is enough: it never shares a connection between calls of different CAs, names or addresses. */
+function agentsByProxy(): { readonly of: (proxy: string | undefined) => Agent; readonly close: () => void } {
+  const known = new Map<string | undefined, Agent>();
+  const closing = new AbortController();
+  return {
+    of: (proxy) => {
+      const found = known.get(proxy);
+      if (found !== undefined) return found;
+      const agent = new Agent({
+        keepAlive: true,
+        maxSockets: connectionsPerTarget,
+        maxFreeSockets: 8,
+        timeout: idleMs,
+      });
+      if (proxy !== undefined) connectThrough(agent, requiredProxy(proxy), { signal: closing.signal });
+      known.set(proxy, agent);
+      return agent;
+    },
+    close: () => {
+      closing.abort();
+      for (const agent of known.values()) agent.destroy();
+    },
+  };
+}
+
+/** A resolver may take as long as it likes, and cannot be broken off; nobody waits for it longer than for the webhook. */
+function within(
+  signal: AbortSignal,
+  resolveService: NonNullable<WebhookCallerOptions["resolveService"]>,
+): NonNullable<WebhookCallerOptions["resolveService"]> {
+  return ({ name, namespace, ...rest }) =>
+    new Promise((resolve, reject) => {
+      const late = new WebhookCallError("timeout", `lookup ${name}.${namespace}.svc: context deadline exceeded`);
+      signal.addEventListener("abort", () => reject(late), { once: true });
+      resolveService({ name, namespace, ...rest }).then(resolve, reject);
+    });
+}
+
+async function endpointOf(
+  { config, announceTimeout, timeoutMs }: WebhookCall,
+  { resolveService, proxyOf }: Required<Pick<WebhookCallerOptions, "resolveService" | "proxyOf">>,
+): Promise<Endpoint> {
+  const { url, service } = config;
+  const ca = caOf(config);
+  const query = announceTimeout === true ? `?timeout=${Math.ceil(timeoutMs / 1000)}s` : "";
+  if (service !== undefined) {
+    const serverName = `${service.name}.${service.namespace}.svc`;
+    const target = new URL(`https://${serverName}:${service.port ?? 443}${service.path ?? ""}${query}`);
+    const proxy = proxyOf(target.origin);
+    if (proxy !== undefined) return { url: target, proxy, host: serverName, serverName, ca };
+    const address = await resolveService(service);
+    if (address === undefined) {
+      const why = `no such host ${serverName}: this hub runs no Services; name the webhook by clientConfig.url`;
+      throw new WebhookCallError("target", `Post ${JSON.stringify(target.href)}: dial tcp: ${why}`);
+    }
+    return { url: target, proxy, host: address.host, serverName, ca };
+  }
+  try {
+    const target = new URL(`${url ?? ""}${query}`);
+    if (target.protocol === "https:") {
+      return { url: target, proxy: proxyOf(target.origin), host: target.hostname.replaceAll(/[[\]]/g, ""), ca };
+    }
+  } catch {
+    // Said below.
+  }
+  throw new WebhookCallError("target", "webhook configuration must have either service or an https URL");
+}
+
+function caOf({ caBundle = "" }: WebhookClientConfig): string | undefined {
+  if (caBundle === "") return undefined;
+  const pem = Buffer.from(caBundle, "base64").toString("latin1");
+  if (pem.includes("-----BEGIN CERTIFICATE-----")) return pem;
+  throw new WebhookCallError("tls", "unable to load root certificates: unable to parse bytes as PEM block");
+}
+
+async function resolveByDns({ name, namespace }: ServiceReference): Promise<{ readonly host: string } | undefined> {
+  try {
+    const { address } = await lookupHost(`${name}.${namespace}.svc`);
+    return { host: address };
+  } catch {
+    return undefined;
+  }
+}
+
+interface Terms {
+  readonly agent: Agent;
+  readonly signal: AbortSignal;
+  readonly maxBytes: number;
+}
+
+async function post(call: WebhookCall, endpoint: Endpoint, terms: Terms): Promise<unknown> {
+  const { url, serverName, host, ca } = endpoint;
+  const body = Buffer.from(JSON.stringify(call.body));
+  const response = await answer(body, {
+    method: "POST",
+    agent: terms.agent,
+    signal: terms.signal,
+    host,
+    port: url.port === "" ? 443 : Number(url.port),
+    path: url.pathname + url.search,
+    ...(serverName === undefined ? {} : { servername: serverName }),
+    ...(ca === undefined ? {} : { ca }),
+    minVersion: "TLSv1.2",
+    rejectUnauthorized: true,
+    headers: {
+      host: url.host,
+      "content-type": "application/json",
+      "content-length": body.length,
+      accept: "application/json",
+      "user-agent": "pratique-hub",
+      ...(call.authorization === undefined ? {} : { authorization: call.authorization }),
+    },
+  });
+  if (response.statusCode !== 200 && response.statusCode !== 201) {
+    response.destroy();
+    throw new WebhookCallError("status", statusText(response.statusCode ?? 0));
+  }
+  return parsed(await whole(response, terms.maxBytes));
+}
+
+/** The head of the answer. A kept connection that the webhook has closed meanwhile is replaced once by a new one. */
+function answer(body: Buffer, options: RequestOptions, isRepeated = false): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = send(options, resolve);
+    request.on("error", (error: NodeJS.ErrnoException) => {
+      // A long body is still being written when the end of the connection is noticed.
+      const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
+      if (isStale && !isRepeated) resolve(answer(body, options, true));
+      else reject(error);
+    });
+    request.end(body);
+  });
+}
+
+async function whole(response: IncomingMessage, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    // Leaving the loop destroys the response, and with it the connection.
+    if (length > maxBytes) {
+      throw new WebhookCallError("body", `the answer is longer than ${maxBytes} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    // The parser's own message would quote what the webhook sent.
+    throw new WebhookCallError("body", "the answer is not JSON");
+  }
+}
+
+/** What is said of an answer's code. Source: client-go's generic server responses, without the webhook's own words. */
+function statusText(code: number): string {
+  if (code >= 300 && code < 400) return `the webhook answered with a redirect (${code}), which is not followed`;
+  switch (code) {
+    case 401:
+      return "the server has asked for the client to provide credentials";
+    case 403:
+      return "the server does not allow access to the requested resource";
+    case 404:
+      return "the server could not find the requested resource";
+    case 429:
+      return "the server has received too many requests and has asked us to try again later";
+    default:
+      return code >= 500
+        ? 'an error on the server ("unknown") has prevented the request from succeeding'
+        : `the server responded with the status code ${code} but did not return more information`;
+  }
+}
+
+const untrusted: ReadonlySet<string> = new Set([
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "CERT_SIGNATURE_FAILURE",
+  "INVALID_CA",
+]);
+
+function failure(error: unknown, shown: string): WebhookCallError {
+  if (error instanceof WebhookCallError) return error;
+  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+  const tls = (why: string): WebhookCallError =>
+    new WebhookCallError("tls", `${shown}: tls: failed to verify certificate: x509: ${why}`);
+  if (untrusted.has(code)) return tls("certificate signed by unknown authority");
+  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") {
+    return tls("certificate has expired or is not yet valid");
+  }
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return tls("certificate is valid for other names than this one");
+  if (code === "ECONNREFUSED")
+    return new WebhookCallError("unreachable", `${shown}: dial tcp: connect: connection refused`);
+  if (code === "ENOTFOUND") return new WebhookCallError("unreachable", `${shown}: dial tcp: lookup: no such host`);
+  if (code === "ECONNRESET" || code === "EPIPE" || code === "ERR_STREAM_PREMATURE_CLOSE") {
+    return new WebhookCallError("unreachable", `${shown}: EOF`);
+  }
+  return new WebhookCallError(
+    code.startsWith("ERR_SSL") || code === "EPROTO" ? "tls" : "unreachable",
+    `${shown}: ${errorText(error)}`,
+  );
+}
