@@ -5,11 +5,12 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cachePartition, type CacheEvent, type Partition } from "./cache-partition.ts";
 import { entryOf, objectOf, type Entry } from "./stored-object.ts";
+import { windowBudget } from "./window-budget.ts";
 
 const prefix = "/registry/things/";
 
 function partition(windowEvents = 8): Partition {
-  return cachePartition({ start: 0, windowEvents, windowBytes: 1 << 20 });
+  return cachePartition({ start: 0, windowEvents, budget: windowBudget(1 << 20) });
 }
 
 function event(key: string, revision: number): CacheEvent {
@@ -138,5 +139,28 @@ describe("what was parsed", () => {
     const taken = subscription === "expired" ? subscription : subscription.take(2);
     if (taken === "expired") throw new TypeError("the history is gone");
     expect(taken.map(({ entry }) => objectOf(entry).metadata.resourceVersion)).toEqual(["1", "2"]);
+  });
+});
+
+describe("the windows of several partitions", () => {
+  const size = event("a", 1).entry.json.length;
+
+  it("share one budget, and the largest of them makes room", () => {
+    const budget = windowBudget(10 * size);
+    const [busy, quiet] = [0, 1].map(() => cachePartition({ start: 0, windowEvents: 100, budget }));
+    for (const revision of [1, 2, 3]) quiet?.apply(event("a", revision));
+    for (let revision = 4; revision <= 50; revision += 1) busy?.apply(event("a", revision % 10));
+    expect(quiet?.subscribe(prefix, { fromRevision: 0, wake })).not.toBe("expired");
+    const kept = Array.from({ length: 10 }, (_, revision) => busy?.subscribe(prefix, { fromRevision: revision, wake }));
+    expect(kept.filter((reader) => reader === "expired").length).toBeGreaterThan(0);
+  });
+
+  it("keep the newest event of each, however large it is", () => {
+    const budget = windowBudget(size / 2);
+    const [one, other] = [0, 1].map(() => cachePartition({ start: 0, windowEvents: 100, budget }));
+    for (const [at, of] of [one, other, one, other].entries()) of?.apply(event("a", at + 1));
+    expect([one, other].map((of) => of?.subscribe(prefix, { fromRevision: 0, wake }))).toEqual(["expired", "expired"]);
+    expect(follow(one as Partition, "a", 1).taken()).toEqual([3]);
+    expect(follow(other as Partition, "a", 2).taken()).toEqual([4]);
   });
 });

@@ -1,5 +1,6 @@
 import { createSortedKeys } from "./sorted-keys.ts";
 import type { Entry } from "./stored-object.ts";
+import type { WindowBudget } from "./window-budget.ts";
 
 /** One change as watchers see it, before selectors. For a delete, `entry` is the last state under the revision of the deletion. */
 export interface CacheEvent {
@@ -55,12 +56,15 @@ const sharedEvents = 256;
 /** How many readers are woken before the event loop gets a turn, so that a thousand watches do not hold up requests. */
 const wakesPerTurn = 64;
 
-/** `start`: the revision from which on the window is complete. */
-export function cachePartition(options: {
+export interface WindowOptions {
+  /** The revision from which on the window is complete. */
   readonly start: number;
   readonly windowEvents: number;
-  readonly windowBytes: number;
-}): Partition {
+  /** What the windows of all partitions share. */
+  readonly budget: WindowBudget;
+}
+
+export function cachePartition(options: WindowOptions): Partition {
   const entries = new Map<string, Entry>();
   const inOrder = createSortedKeys<Entry>();
   const window = eventWindow(options);
@@ -167,23 +171,18 @@ interface EventWindow {
   lastChange(): number;
 }
 
-/** Events in order, each with a place that never changes; the oldest are dropped by count and by bytes. */
-function eventWindow(options: {
-  readonly start: number;
-  readonly windowEvents: number;
-  readonly windowBytes: number;
-}): EventWindow {
+/** Events in order, each with a place that never changes; the oldest are dropped by count and by the budget that all windows share. */
+function eventWindow(options: WindowOptions): EventWindow {
   let events: (CacheEvent | undefined)[] = [];
   /** Index into `events` of the oldest kept one; the empty places before it are cut off in blocks. */
   let head = 0;
   let firstPlace = 0;
-  let bytes = 0;
   let droppedRevision = options.start;
   let last = 0;
 
   const drop = (): void => {
     const oldest = events[head] as CacheEvent;
-    bytes -= oldest.entry.json.length;
+    share.release(oldest.entry.json.length);
     droppedRevision = oldest.revision;
     // A place that is not cut off yet must not keep its texts.
     events[head] = undefined;
@@ -193,18 +192,18 @@ function eventWindow(options: {
     events = events.slice(head);
     head = 0;
   };
+  const share = options.budget.join({ isDroppable: () => events.length - head > 1, drop });
 
   return {
     push: (event) => {
       const place = firstPlace + events.length - head;
       events.push(event);
-      // Whoever keeps up has sent it by now; whoever does not encodes and parses it again.
+      last = event.revision;
+      // A watch that keeps up has sent it by now; another one encodes and parses it again.
       const settled = events[events.length - 1 - sharedEvents];
       if (settled !== undefined) forgetMade(settled);
-      bytes += event.entry.json.length;
-      last = event.revision;
-      while (events.length - head > options.windowEvents || (bytes > options.windowBytes && events.length - head > 1))
-        drop();
+      if (events.length - head > options.windowEvents) drop();
+      share.spend(event.entry.json.length);
       return place;
     },
     at: (place) => (place < firstPlace ? undefined : events[head + place - firstPlace]),

@@ -7,6 +7,7 @@ import {
   type SubscribeOptions,
 } from "./cache-partition.ts";
 import { StorageError, type Store, type StoreEvent, type WatchBatch } from "./store.ts";
+import { windowBudget } from "./window-budget.ts";
 
 export type { CacheEvent, Subscription } from "./cache-partition.ts";
 
@@ -41,8 +42,8 @@ export interface WatchCacheOptions {
   readonly prefix: string;
   /** How many past events each partition keeps for watches to resume from, default 8192. */
   readonly windowEvents?: number;
-  /** How many bytes of past events each partition keeps, default 16 MiB. */
-  readonly windowBytes?: number;
+  /** How many characters of past events all partitions keep together, default 16 Mi. */
+  readonly maxWindowCharacters?: number;
 }
 
 interface Waiter {
@@ -56,10 +57,11 @@ const pageValues = 16;
 
 /** Lists the store once and then follows it. Ready to serve when it resolves. */
 export async function openWatchCache(options: WatchCacheOptions): Promise<WatchCache> {
-  const { store, prefix, windowEvents = 8192, windowBytes = 16 << 20 } = options;
+  const { store, prefix, windowEvents = 8192, maxWindowCharacters = 16 << 20 } = options;
   const partitions = new Map<string, Partition>();
   const observers = new Map<string, ((event: CacheEvent) => void)[]>();
   const waiters = new Set<Waiter>();
+  const budget = windowBudget(maxWindowCharacters);
   const abort = new AbortController();
 
   const start = await startRevision(store, windowEvents);
@@ -69,7 +71,7 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
     const name = partitionName(key);
     let partition = partitions.get(name);
     if (partition === undefined) {
-      partition = cachePartition({ start, windowEvents, windowBytes });
+      partition = cachePartition({ start, windowEvents, budget });
       partitions.set(name, partition);
     }
     return partition;
