@@ -8,7 +8,7 @@ import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { traceOf, type RequestTrace } from "./request-trace.ts";
 
 const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
-const attempts = ["walked-first", "walked-second", "walked-third", "walked-fourth", "walked-fifth"];
+const attempts = Array.from({ length: 20 }, (_, index) => `walked-${index}`);
 
 let hub: TestHub;
 let admin: ApiClient;
@@ -21,6 +21,7 @@ beforeAll(async () => {
   const secrets = "/api/v1/namespaces/kube-system/secrets";
   await admin(secrets, { method: "POST", body: bootstrapSecret("abcdef") });
   for (name of attempts) {
+    await writesEnd();
     trace = await traceOf(() => createRequest());
     // A commit that the hub's own writes have begun carries the record as well, and then that write's context does.
     if (trace.isStored) break;
@@ -31,6 +32,16 @@ afterAll(async () => {
   admin.close();
   await hub.close();
 });
+
+/** Waits until the hub has written nothing of its own between ten reads of the store's revision. */
+async function writesEnd(): Promise<void> {
+  let [revision, unchanged] = ["", 0];
+  while (unchanged < 10) {
+    const list = (await admin(`${path}?limit=1`)).json() as { metadata: { resourceVersion: string } };
+    unchanged = list.metadata.resourceVersion === revision ? unchanged + 1 : 0;
+    revision = list.metadata.resourceVersion;
+  }
+}
 
 /** Creates a request on a connection of its own. */
 async function createRequest(): Promise<void> {
