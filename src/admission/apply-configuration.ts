@@ -49,7 +49,8 @@ function* findAtomics(
     }
     return;
   }
-  for (const [key, entry] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const entry = value[key];
     const field = namedField(schema, key);
     if (field === undefined) continue;
     yield* findAtomics(walk, field.schema, { value: entry, path: path + elementText(fieldElement(key)) });

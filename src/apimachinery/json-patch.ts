@@ -231,9 +231,10 @@ function chargeCopy(draft: Draft, value: unknown, depth: number): void {
     for (const element of value) chargeCopy(draft, element, depth - 1);
     return;
   }
-  for (const [key, member] of Object.entries(value)) {
+  const object = value as JsonObject;
+  for (const key of Object.keys(object)) {
     draft.copiedBytes += key.length;
-    chargeCopy(draft, member, depth - 1);
+    chargeCopy(draft, object[key], depth - 1);
   }
 }
 

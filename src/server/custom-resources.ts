@@ -92,7 +92,8 @@ export function customResources(options: CustomResourcesOptions): CustomResource
 function isSameKind(one: CustomResourceDefinition, other: CustomResourceDefinition): boolean {
   return (
     one.metadata.uid === other.metadata.uid &&
-    jsonEqual(one.spec, other.spec) &&
+    // A deletion that begins counts the generation on, and changes nothing of the specification.
+    (one.metadata.generation === other.metadata.generation || jsonEqual(one.spec, other.spec)) &&
     jsonEqual(one.status?.acceptedNames, other.status?.acceptedNames)
   );
 }

@@ -50,7 +50,8 @@ function* check(walk: Walk, schema: Schema, value: unknown): Steps<void> {
 
 function* checkEntries(walk: Walk, schema: Schema, value: unknown): Steps<void> {
   if (!isJsonObject(value)) return complain(walk, `expected map, got ${goValue(value)}`);
-  for (const [key, entry] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
+    const entry = value[key];
     const inner = { ...walk, path: () => walk.path() + elementText(fieldElement(key)) };
     const closed = schema.type === "object" && schema.open !== true;
     if (closed && namedField(schema, key) === undefined) complain(inner, "field not declared in schema");

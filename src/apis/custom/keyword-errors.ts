@@ -74,16 +74,17 @@ function* collect(raw: JsonObject, place: Place): Steps<void> {
   const inMap = "inside additionalProperties applying to object metadata";
   const change = place.isMeta ? { noDefaults: inMap } : noChange;
   yield* below(place, valueAt(raw, "additionalProperties"), { step: "additionalProperties", change });
-  for (const [name, schema] of Object.entries(fieldsAt(raw, "properties"))) {
-    yield* below(place, schema, { step: `properties[${name}]`, change: metaChange(raw, name, place) });
+  const properties = fieldsAt(raw, "properties");
+  for (const name of Object.keys(properties)) {
+    yield* below(place, properties[name], { step: `properties[${name}]`, change: metaChange(raw, name, place) });
   }
   yield* below(place, valueAt(raw, "not"), { step: "not" });
   for (const keyword of ["allOf", "oneOf", "anyOf"]) {
     for (const [index, schema] of arrayAt(raw, keyword).entries())
       yield* below(place, schema, { step: `${keyword}[${index}]` });
   }
-  for (const [name, schema] of Object.entries(fieldsAt(raw, "definitions")))
-    yield* below(place, schema, { step: `definitions[${name}]` });
+  const definitions = fieldsAt(raw, "definitions");
+  for (const name of Object.keys(definitions)) yield* below(place, definitions[name], { step: `definitions[${name}]` });
   yield* below(place, valueAt(raw, "items"), { step: "items" });
   for (const [index, schema] of arrayAt(raw, "items").entries())
     yield* below(place, schema, { step: `items[${index}]` });

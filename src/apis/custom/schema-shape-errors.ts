@@ -99,14 +99,15 @@ const wording: Readonly<Record<Shape, string>> = {
 function* collect(raw: JsonObject, path: string, walk: Walk): Steps<void> {
   const { errors, pace } = walk;
   if (endsStep(pace)) yield;
-  for (const [keyword, value] of Object.entries(raw)) {
+  for (const keyword of Object.keys(raw)) {
+    const value = raw[keyword];
     const shape = shapes.get(keyword);
     if (shape === undefined || value === null) continue;
     if (errors.length >= maxErrors) return;
     const at = `${path}.${keyword}`;
     if (!hasShape[shape](value)) errors.push(typeInvalid(at, value, wording[shape]));
     else if (shape === "schemas by name" && isJsonObject(value)) {
-      for (const [name, schema] of Object.entries(value)) yield* collectSchema(schema, `${at}[${name}]`, walk);
+      for (const name of Object.keys(value)) yield* collectSchema(value[name], `${at}[${name}]`, walk);
     } else if (isJsonArray(value) && (shape === "schemas" || shape === "schema or schemas")) {
       for (const [index, schema] of value.entries()) yield* collectSchema(schema, `${at}[${index}]`, walk);
     } else if (isJsonObject(value) && shape.startsWith("schema")) yield* collect(value, at, walk);

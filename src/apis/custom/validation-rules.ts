@@ -139,7 +139,8 @@ function* visitFields(
   place: RulePlace,
   object: JsonObject,
 ): Steps<void> {
-  for (const [name, value] of Object.entries(object)) {
+  for (const name of Object.keys(object)) {
+    const value = object[name];
     const node = properties.get(name) ?? values;
     if (run.exhausted) return;
     if (node === undefined) continue;
