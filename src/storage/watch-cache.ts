@@ -42,7 +42,7 @@ export interface WatchCacheOptions {
   readonly prefix: string;
   /** How many past events each partition keeps for watches to resume from, default 8192. */
   readonly windowEvents?: number;
-  /** How many characters of past events all partitions keep together, default 16 Mi. */
+  /** How many characters of past events all partitions keep together, default 8 Mi. */
   readonly maxWindowCharacters?: number;
 }
 
@@ -57,7 +57,7 @@ const pageValues = 16;
 
 /** Lists the store once and then follows it. Ready to serve when it resolves. */
 export async function openWatchCache(options: WatchCacheOptions): Promise<WatchCache> {
-  const { store, prefix, windowEvents = 8192, maxWindowCharacters = 16 << 20 } = options;
+  const { store, prefix, windowEvents = 8192, maxWindowCharacters = 8 << 20 } = options;
   const partitions = new Map<string, Partition>();
   const observers = new Map<string, ((event: CacheEvent) => void)[]>();
   const waiters = new Set<Waiter>();

@@ -37,7 +37,7 @@ export interface SendBufferLimits {
   readonly windowBytes: number;
   /** What every answer may have, in bytes. Default 16384 (16 KiB). */
   readonly smallBytes: number;
-  /** Of one user, in bytes. Default 8388608 (8 MiB). */
+  /** Of one user, in bytes. Default 12582912 (12 MiB). */
   readonly maxFlowBytes: number;
   /** Of all users, in bytes. Default 67108864 (64 MiB). */
   readonly maxBytes: number;
@@ -50,7 +50,7 @@ export interface SendBufferLimits {
 const defaults: SendBufferLimits = {
   windowBytes: 256 * 1024,
   smallBytes: 16 * 1024,
-  maxFlowBytes: 8 * 1024 * 1024,
+  maxFlowBytes: 12 * 1024 * 1024,
   maxBytes: 64 * 1024 * 1024,
   checkMs: 10_000,
   maxIdleChecks: 6,
