@@ -1,22 +1,11 @@
-import type { Option } from "./command.ts";
+import { defineOptions, type Option } from "./command.ts";
 
 /** The options of every command that stays and writes a log to stderr. */
-export const logOptions: readonly Option[] = [
-  {
-    name: "log-format",
-    kind: "text",
-    value: "FORMAT",
+export const logOptions: readonly Option[] = defineOptions({
+  "--log-format FORMAT = text": {
     choices: ["text", "json"],
-    default: "text",
     description:
       "how log lines on stderr look; with json, errors, warnings and faults of the program are lines of JSON too",
   },
-  {
-    name: "log-level",
-    kind: "text",
-    value: "LEVEL",
-    choices: ["debug", "info", "warn", "error"],
-    default: "info",
-    description: "the least that is logged",
-  },
-];
+  "--log-level LEVEL = info": { choices: ["debug", "info", "warn", "error"], description: "the least that is logged" },
+});

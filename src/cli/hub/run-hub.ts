@@ -12,7 +12,7 @@ import type { Io } from "../io.ts";
 import { logLine } from "../log-line.ts";
 import { logTo } from "../log-to.ts";
 import { release } from "../release.ts";
-import { tlsSans } from "../tls-sans.ts";
+import { tlsSans } from "../serving.ts";
 import { logEntry } from "../../apimachinery/log-entry.ts";
 import { shellWord } from "../../apimachinery/shell-word.ts";
 
