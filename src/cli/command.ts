@@ -56,7 +56,10 @@ export interface Example {
   readonly note: string;
 }
 
-/** One command: its table and what it does. `run` never ends the process; what it throws, `runProgram` turns into a message and a code. */
+/** What a command does. It never ends the process; what it throws, `runProgram` turns into a message and a code. */
+export type Run = (args: Args, io: Io) => Promise<ExitName>;
+
+/** One command: its table and what it does. */
 export interface Command {
   /** All words: `token create`. */
   readonly name: string;
@@ -68,7 +71,7 @@ export interface Command {
   readonly operands: readonly Operand[];
   readonly options: readonly Option[];
   readonly examples: readonly Example[];
-  run(args: Args, io: Io): Promise<ExitName>;
+  readonly run: Run;
 }
 
 /** A command as it is written down: what it has none of is left out, and each example is a note with its line. */

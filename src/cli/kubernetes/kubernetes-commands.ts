@@ -1,7 +1,6 @@
 import { type Command, defineCommand, defineOptions } from "../command.ts";
-import { logOptions } from "../log-options.ts";
 import { serverOptions } from "../server-options.ts";
-import { servingOptions } from "../serving-options.ts";
+import { logOptions, servingOptions } from "../serving-options.ts";
 
 /** `pratique manifests`. */
 export const manifestsCommand: Command = defineCommand({

@@ -48,7 +48,7 @@ export const tokenCommands: CommandGroup = {
       summary: "List the bootstrap tokens, secrets included",
       options: [outputOption, ...serverOptions],
 
-      run: async (args, io) => (await import("./token-list.ts")).tokenList(args, io),
+      run: async (args, io) => (await import("./run-token.ts")).tokenList(args, io),
     }),
     defineCommand({
       name: "token delete",
@@ -56,13 +56,13 @@ export const tokenCommands: CommandGroup = {
       operands: [{ name: "TOKEN", required: true, many: true, description: "the id of a token, or all of it" }],
       options: serverOptions,
       examples: { "by its id": "token delete abcdef" },
-      run: async (args, io) => (await import("./token-delete.ts")).tokenDelete(args, io),
+      run: async (args, io) => (await import("./run-token.ts")).tokenDelete(args, io),
     }),
     defineCommand({
       name: "token generate",
       summary: "Print a random token without creating it; talks to no server",
 
-      run: async (args, io) => (await import("./token-generate.ts")).tokenGenerate(args, io),
+      run: async (args, io) => (await import("./run-token.ts")).tokenGenerate(args, io),
     }),
   ],
 };
