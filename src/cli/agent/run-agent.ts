@@ -55,21 +55,14 @@ async function keep(args: Args, io: Io): Promise<ExitName> {
   return "ok";
 }
 
-async function run(
-  args: Args,
-  io: Io,
-  {
-    log,
-    signal,
-    status,
-    manager,
-  }: {
-    readonly log: Log;
-    readonly signal: AbortSignal;
-    readonly status: CredentialsStatus;
-    readonly manager: ServiceManager;
-  },
-): Promise<void> {
+interface Running {
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  readonly status: CredentialsStatus;
+  readonly manager: ServiceManager;
+}
+
+async function run(args: Args, io: Io, { log, signal, status, manager }: Running): Promise<void> {
   const keyFile = args.text("key");
   let isScheduled = false;
   let isReady = false;

@@ -45,7 +45,7 @@ export function planOf(sight: ClusterSight, chosen: Chosen, now: number): Cluste
     (chosen.agentId ?? agent) === agent && (chosen.request ?? name) === name;
   const open = openRequests(sight).filter(isMeant);
   const [newest] = open;
-  if (newest === undefined) return withoutOpen(sight, cluster, { chosen, isMeant, now });
+  if (newest === undefined) return withoutOpen(sight, { cluster, chosen, isMeant, now });
   const warnings = clusterWarnings(sight, open, now);
   const isNamed =
     chosen.request !== undefined ||
@@ -54,15 +54,14 @@ export function planOf(sight: ClusterSight, chosen: Chosen, now: number): Cluste
   return { kind: "go", cluster, accept, approve: newest, warnings };
 }
 
-function withoutOpen(
-  sight: ClusterSight,
-  cluster: ManagedCluster,
-  {
-    chosen,
-    isMeant,
-    now,
-  }: { readonly chosen: Chosen; readonly isMeant: (request: AgentRequest) => boolean; readonly now: number },
-): ClusterPlan {
+interface Rest {
+  readonly cluster: ManagedCluster;
+  readonly chosen: Chosen;
+  readonly isMeant: (request: AgentRequest) => boolean;
+  readonly now: number;
+}
+
+function withoutOpen(sight: ClusterSight, { cluster, chosen, isMeant, now }: Rest): ClusterPlan {
   const accept = !isAccepted(cluster);
   const { requests = [] } = sight;
   const approved = requests.find((one) => isMeant(one) && (one.state === "Approved" || one.state === "Issued"));

@@ -82,10 +82,11 @@ function read(object: ApiObject, cluster: string): AgentRequest | ClusterSight["
   const { name = "", creationTimestamp: created = "" } = object.metadata;
   const contents = readRequest(parseCsr, view);
   const state = stateOf(view);
-  const identity = typeof contents === "string" ? contents : agentRequest(view, cluster, contents);
-  if (typeof contents === "string" || typeof identity === "string") {
-    return state === "Pending" ? { name, why: String(identity) } : undefined;
-  }
+  const unfit = (why: string): ClusterSight["unfit"][number] | undefined =>
+    state === "Pending" ? { name, why } : undefined;
+  if (typeof contents === "string") return unfit(contents);
+  const identity = agentRequest(view, cluster, contents);
+  if (typeof identity === "string") return unfit(identity);
   const { requester } = view;
   if (requester.username === agentUser(identity)) return undefined;
   const fingerprint = keyFingerprint(contents.spki);

@@ -3,7 +3,7 @@ import type { Hub } from "../../server/hub.ts";
 import { HubError } from "../../apimachinery/hub-error.ts";
 import type { HubOptions } from "../../server/hub-options.ts";
 import { kubeletAddressTypes } from "../../kubelet/kubelet-address.ts";
-import { CliError, usageError } from "../cli-error.ts";
+import { CliError, securePort, usageError } from "../cli-error.ts";
 import { coloursFor } from "../colours.ts";
 import type { Args, Run } from "../command.ts";
 import { failureOf } from "../failure.ts";
@@ -57,8 +57,7 @@ function aborted(signal: AbortSignal): Promise<"signal"> {
 }
 
 function hubOptions(args: Args, io: Io): HubOptions {
-  const securePort = args.number("secure-port") ?? 6443;
-  if (securePort > 65_535) throw usageError(`--secure-port ${securePort}: must be 0 to 65535`);
+  const port = securePort(args);
   const clusterSigningCertFile = args.text("cluster-signing-cert-file");
   const clusterSigningKeyFile = args.text("cluster-signing-key-file");
   if ((clusterSigningCertFile === undefined) !== (clusterSigningKeyFile === undefined)) {
@@ -73,7 +72,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
   return {
     dataDir: resolve(io.cwd, args.text("data-dir") ?? ""),
     bindAddress: args.text("bind-address") ?? "",
-    securePort,
+    securePort: port,
     tlsSans: tlsSans(args),
     ...authorizationFlags(args),
     anonymousAuth: args.on("anonymous-auth"),
@@ -156,20 +155,29 @@ function oidcFlags(args: Args): HubOptions["oidc"] {
   };
 }
 
+/** The file of an option that is of no use without another. @throws CliError usage */
+function fileOf(
+  args: Args,
+  option: string,
+  needed: { readonly option: string; readonly given: boolean },
+): string | undefined {
+  const file = args.text(option);
+  if (file === undefined || needed.given) return file;
+  throw usageError(`--${option} needs --${needed.option}`);
+}
+
 /** A file alone would approve nothing, which nobody means who writes one. */
 function servingApproval(args: Args): HubOptions["servingApproval"] {
   const providers = args.list("serving-approval");
-  const configFile = args.text("serving-approval-config");
-  if (providers.length > 0) return { providers, configFile };
-  if (configFile !== undefined) throw usageError("--serving-approval-config needs --serving-approval");
-  return undefined;
+  const given = providers.length > 0;
+  const configFile = fileOf(args, "serving-approval-config", { option: "serving-approval", given });
+  return given ? { providers, configFile } : undefined;
 }
 
 function managedClusters(args: Args): HubOptions["managedClusters"] {
-  const configFile = args.text("registration-config");
-  if (args.on("managed-clusters")) return { configFile };
-  if (configFile !== undefined) throw usageError("--registration-config needs --managed-clusters");
-  return undefined;
+  const given = args.on("managed-clusters");
+  const configFile = fileOf(args, "registration-config", { option: "managed-clusters", given });
+  return given ? { configFile } : undefined;
 }
 
 function tokenWebhook(args: Args): HubOptions["tokenWebhook"] {
