@@ -33,7 +33,6 @@ export const clusterAccept: Run = async (args, io) => {
   return eachCluster(args, io, (one) => acceptOne(one, chosen));
 };
 
-/** @throws CliError, StatusError */
 async function acceptOne(one: NamedCluster, chosen: Chosen): Promise<void> {
   const { client, io, args, name, note } = one;
   const timeoutMs = args.on("wait") ? (args.number("timeout") ?? 0) : 0;

@@ -25,7 +25,6 @@ export const clusterDeny: Run = async (args, io) => {
   return eachCluster(args, io, denyOne);
 };
 
-/** @throws CliError, StatusError */
 async function denyOne(one: NamedCluster): Promise<void> {
   const { client, name, note, did } = one;
   const sight = await lookAtCluster(client, name);

@@ -19,7 +19,6 @@ export const clusterDetach: Run = async (args, io) => {
   return eachCluster(args, io, detachOne);
 };
 
-/** @throws CliError, StatusError */
 async function detachOne({ client, io, args, name, note, did }: NamedCluster): Promise<void> {
   const force = args.on("force");
   const cluster = await client.get<ManagedCluster>(managedClusters, { name });
