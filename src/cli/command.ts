@@ -56,7 +56,10 @@ export interface Example {
   readonly note: string;
 }
 
-/** One command: its table and what it does. `run` never ends the process; what it throws, `runProgram` turns into a message and a code. */
+/** What a command does. It never ends the process; what it throws, `runProgram` turns into a message and a code. */
+export type Run = (args: Args, io: Io) => Promise<ExitName>;
+
+/** One command: its table and what it does. */
 export interface Command {
   /** All words: `token create`. */
   readonly name: string;
@@ -68,8 +71,54 @@ export interface Command {
   readonly operands: readonly Operand[];
   readonly options: readonly Option[];
   readonly examples: readonly Example[];
-  run(args: Args, io: Io): Promise<ExitName>;
+  readonly run: Run;
 }
+
+/** A command as it is written down: what it has none of is left out, and each example is a note with its line. */
+interface CommandDefinition
+  extends
+    Omit<Command, "details" | "operands" | "options" | "examples">,
+    Partial<Pick<Command, "details" | "operands" | "options">> {
+  readonly examples?: Readonly<Record<string, string>>;
+}
+
+/** The command that a definition stands for. */
+export function defineCommand({ examples = {}, ...given }: CommandDefinition): Command {
+  const shown = Object.entries(examples).map(([note, line]) => ({ note, line }));
+  return { details: [], operands: [], options: [], ...given, examples: shown };
+}
+
+/**
+ * Options as help shows them, `--name VALUE = default`, each with its description or with more of its row. Without a value it is a
+ * boolean; a value that ends with `...` is a list's, and the words DURATION, FILE and DIR, and those for numbers, stand for their kinds.
+ */
+export function defineOptions(
+  rows: Readonly<Record<string, string | (Partial<Option> & Pick<Option, "description">)>>,
+): readonly Option[] {
+  return Object.entries(rows).map(([form, row]) => {
+    const [usage = "", given] = form.split(" = ");
+    const [name = "", shown = ""] = usage.slice(2).split(" ");
+    const value = shown.replace(/\.{3}$/, "");
+    const kind = shown === value ? (kinds[value] ?? "text") : "list";
+    const completes = value.startsWith("FILE") ? "file" : value === "DIR" ? "directory" : undefined;
+    const preset = given ?? (kind === "boolean" ? "false" : undefined);
+    return {
+      name,
+      kind,
+      ...(value === "" ? {} : { value }),
+      ...(preset === undefined ? {} : { default: preset }),
+      ...(completes === undefined ? {} : { completes }),
+      ...(typeof row === "string" ? { description: row } : row),
+    };
+  });
+}
+
+/** By the word for the value; all others are texts. */
+const kinds: Readonly<Record<string, OptionKind>> = {
+  "": "boolean",
+  DURATION: "duration",
+  ...Object.fromEntries(["BYTES", "COUNT", "DAYS", "MB", "N", "PORT"].map((word) => [word, "integer" as const])),
+};
 
 /** Commands that share their first word. */
 export interface CommandGroup {

@@ -1,25 +1,50 @@
-import { agentCommand } from "./agent/agent-command.ts";
+import {
+  agentCommand,
+  credentialCommand,
+  joinCommand,
+  klusterletCommand,
+  requestCommand,
+  simulateCommand,
+} from "./agent/agent-commands.ts";
 import { authorizerCommand } from "./policy/authorizer-command.ts";
 import { caCommands } from "./ca/ca-commands.ts";
 import { clusterCommands } from "./cluster/cluster-commands.ts";
-import type { CommandEntry } from "./command.ts";
-import { completionCommand } from "./completion-command.ts";
-import { controllerCommand } from "./kubernetes/controller-command.ts";
-import { credentialCommand } from "./agent/credential-command.ts";
+import { type CommandEntry, defineCommand, defineOptions } from "./command.ts";
+import { controllerCommand, manifestsCommand, webhookCommand } from "./kubernetes/kubernetes-commands.ts";
 import { approveCommand, denyCommand, pendingCommand, revokeCommand } from "./access/approval-commands.ts";
 import { credentialsCommand } from "./credentials/credentials-command.ts";
+import { outputOption } from "./output.ts";
+import { serverOptions } from "./server-options.ts";
 import { hubCommand } from "./hub/hub-command.ts";
-import { joinCommand } from "./agent/join-command.ts";
-import { klusterletCommand } from "./agent/klusterlet-command.ts";
-import { manifestsCommand } from "./kubernetes/manifests-command.ts";
 import { policyCommands } from "./policy/policy-command.ts";
-import { requestCommand } from "./agent/request-command.ts";
 import { revocationsCommand } from "./credentials/revocations-command.ts";
-import { simulateCommand } from "./agent/simulate-command.ts";
 import { tokenCommands } from "./token/token-commands.ts";
-import { versionCommand } from "./version-command.ts";
-import { webhookCommand } from "./kubernetes/webhook-command.ts";
 import { whoCanCommand, whyCommand } from "./why/why-commands.ts";
+
+const versionCommand = defineCommand({
+  name: "version",
+  summary: "Print the version of this program, and of the server if there is a kubeconfig",
+  options: [...defineOptions({ "--client": "ask no server" }), outputOption, ...serverOptions],
+  run: async (args, io) => (await import("./run-version.ts")).runVersion(args, io),
+});
+
+const completionCommand = defineCommand({
+  name: "completion",
+  summary: "Print the completion script of a shell",
+  operands: [
+    { name: "SHELL", required: true, many: false, choices: ["bash", "zsh", "fish"], description: "bash, zsh or fish" },
+  ],
+  examples: {
+    "for bash": "completion bash > ~/.local/share/bash-completion/completions/pratique",
+    "for zsh, in a folder of $fpath": "completion zsh > ~/.zsh/_pratique",
+    "for fish": "completion fish > ~/.config/fish/completions/pratique.fish",
+  },
+  run: async ({ operands: [shell] }, io) => {
+    const { completionScript } = await import("./completion-script.ts");
+    io.stdout.write(completionScript(shell === "zsh" || shell === "fish" ? shell : "bash", commands));
+    return "ok";
+  },
+});
 
 /** Every command, in the order in which help lists them. Their tables are here; what they run is loaded when they run. */
 export const commands: readonly CommandEntry[] = [
@@ -47,5 +72,5 @@ export const commands: readonly CommandEntry[] = [
   policyCommands,
   simulateCommand,
   versionCommand,
-  completionCommand(() => commands),
+  completionCommand,
 ];

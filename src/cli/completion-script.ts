@@ -1,4 +1,4 @@
-import { type Command, type CommandEntry, allCommands, isGroup, type Option } from "./command.ts";
+import { type Command, type CommandEntry, type CommandGroup, allCommands, isGroup, type Option } from "./command.ts";
 
 /** A shell for which there is a script. */
 export type Shell = "bash" | "zsh" | "fish";
@@ -89,10 +89,7 @@ function zsh(entries: readonly CommandEntry[]): readonly string[] {
     "_pratique() {",
     "  local -a entries",
     "  if (( CURRENT == 2 )); then",
-    ...zshDescribe(
-      "    ",
-      entries.map(({ name, summary }) => ({ name, summary })),
-    ),
+    ...zshDescribe("    ", entries),
     "    return",
     "  fi",
     '  case "${words[2]}" in',
@@ -108,13 +105,10 @@ function zsh(entries: readonly CommandEntry[]): readonly string[] {
   ];
 }
 
-function zshGroup(group: Extract<CommandEntry, { commands: unknown }>): readonly string[] {
+function zshGroup(group: CommandGroup): readonly string[] {
   return [
     "      if (( CURRENT == 3 )); then",
-    ...zshDescribe(
-      "        ",
-      group.commands.map(({ name, summary }) => ({ name: lastWord(name), summary })),
-    ),
+    ...zshDescribe("        ", group.commands),
     "        return",
     "      fi",
     '      case "${words[3]}" in',
@@ -127,13 +121,12 @@ function zshGroup(group: Extract<CommandEntry, { commands: unknown }>): readonly
   ];
 }
 
-function zshDescribe(
-  indent: string,
-  items: readonly { readonly name: string; readonly summary: string }[],
-): readonly string[] {
+function zshDescribe(indent: string, items: readonly Pick<Command, "name" | "summary">[]): readonly string[] {
   return [
     `${indent}entries=(`,
-    ...items.map(({ name, summary }) => `${indent}  ${singleQuoted(`${name}:${summary.replaceAll(":", "\\:")}`)}`),
+    ...items.map(
+      ({ name, summary }) => `${indent}  ${singleQuoted(`${lastWord(name)}:${summary.replaceAll(":", "\\:")}`)}`,
+    ),
     `${indent})`,
     `${indent}_describe command entries`,
   ];

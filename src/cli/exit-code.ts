@@ -1,24 +1,5 @@
-/** How a command ends, by name; scripts see the number. */
-export type ExitName =
-  | "ok"
-  | "failed"
-  | "usage"
-  | "unreachable"
-  | "refused"
-  | "timedOut"
-  | "notFound"
-  | "conflict"
-  | "changed"
-  | "interrupted";
-
-/** One row of the table of exit codes, as help and docs show it. */
-export interface ExitMeaning {
-  readonly code: number;
-  readonly meaning: string;
-}
-
-/** Every exit code that a command gives. */
-export const exitCodes: Readonly<Record<ExitName, ExitMeaning>> = {
+/** Every exit code that a command gives, by name, with what it means. */
+export const exitCodes = {
   ok: { code: 0, meaning: "done" },
   failed: { code: 1, meaning: "failed for a reason that has no code of its own; the message says which" },
   usage: { code: 2, meaning: "the command line, a file it names or the kubeconfig is wrong; nothing was done" },
@@ -29,4 +10,10 @@ export const exitCodes: Readonly<Record<ExitName, ExitMeaning>> = {
   conflict: { code: 7, meaning: "the state at the server does not allow it, for example it was decided otherwise" },
   changed: { code: 8, meaning: "what was tried would change something: decisions, for policy replay" },
   interrupted: { code: 130, meaning: "stopped by a signal before it was done" },
-};
+} as const;
+
+/** How a command ends, by name; scripts see the number. */
+export type ExitName = keyof typeof exitCodes;
+
+/** How one that cannot go on ends. */
+export type FailedExit = Exclude<ExitName, "ok">;

@@ -1,4 +1,4 @@
-import { type Command, type CommandEntry, type CommandGroup, isGroup, type Option } from "./command.ts";
+import { allCommands, type Command, type CommandEntry, type CommandGroup, type Option } from "./command.ts";
 import { exitCodes } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 
@@ -20,11 +20,7 @@ export function helpPlace({ program, stdout }: Io): HelpPlace {
 
 /** The text of `pratique --help`. */
 export function programHelp(entries: readonly CommandEntry[], { program, width }: HelpPlace): string {
-  const rows = entries.flatMap((entry): readonly Row[] =>
-    isGroup(entry)
-      ? entry.commands.map((command) => ({ left: command.name, right: command.summary }))
-      : [{ left: entry.name, right: entry.summary }],
-  );
+  const rows = allCommands(entries).map(({ name, summary }) => ({ left: name, right: summary }));
   const codes = Object.values(exitCodes).map(({ code, meaning }) => ({ left: String(code), right: meaning }));
   return text([
     ...wrapped(

@@ -1,4 +1,6 @@
-import type { LogEntry } from "../apimachinery/log-entry.ts";
+import type { Log, LogEntry } from "../apimachinery/log-entry.ts";
+import type { Args } from "./command.ts";
+import type { Io } from "./io.ts";
 import { jsonText } from "./json-text.ts";
 import { printable } from "./printable.ts";
 
@@ -21,4 +23,15 @@ function shown(value: unknown): string {
   return typeof value === "string" && !/^[\w./:@+-]+$/.test(text)
     ? `"${printable(text).replaceAll('"', '\\"')}"`
     : printable(text);
+}
+
+const logLevels: readonly LogEntry["level"][] = ["debug", "info", "warn", "error"];
+
+/** Writes log lines to stderr as `--log-format` and `--log-level` say. */
+export function logTo(args: Args, io: Io): Log {
+  const format = args.text("log-format") === "json" ? "json" : "text";
+  const least = logLevels.findIndex((level) => level === args.text("log-level"));
+  return (entry) => {
+    if (logLevels.indexOf(entry.level) >= least) io.stderr.write(logLine(format, io.clock.now(), entry));
+  };
 }

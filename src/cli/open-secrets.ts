@@ -1,8 +1,7 @@
 import { resolve } from "node:path";
 import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
 import { holdsSecret } from "../client/kubeconfig-secrets.ts";
-import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
-import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+import { logEntry, type Log } from "../apimachinery/log-entry.ts";
 import type { Io } from "./io.ts";
 import { printable } from "./printable.ts";
 
@@ -15,7 +14,7 @@ export function warnOnStderr(io: Io): Warn {
 }
 
 /** One line of the log. */
-export function warnInLog(log: (entry: LogEntry) => void): Warn {
+export function warnInLog(log: Log): Warn {
   return (message) => log(logEntry("PermissionsTooOpen", message));
 }
 
@@ -36,31 +35,18 @@ export async function warnOfOpenKubeconfig(config: Kubeconfig, io: Io, warn?: Wa
   if (holdsSecret(config)) await warnOfOpenSecrets([config.file], io, { warn });
 }
 
-/** Warns of the files with secrets to which a kubeconfig points. */
-export async function warnOfOpenCredentials(
-  { clientKeyFile, tokenFile }: Pick<ResolvedKubeconfig, "clientKeyFile" | "tokenFile">,
-  io: Io,
-  warn?: Warn,
-): Promise<void> {
-  await warnOfOpenSecrets([clientKeyFile, tokenFile], io, { warn });
-}
-
 /** Warns of a kubeconfig that is read elsewhere, and of the secrets to which its users point; what is wrong with it is said where it is read. */
 export async function warnOfOpenKubeconfigFile(file: string, io: Io, warn?: Warn): Promise<void> {
-  const config = await kubeconfigIn(file, io);
-  if (config === undefined) return;
+  const bytes = await io.readFile(file).catch(() => undefined);
+  if (bytes === undefined) return;
+  let config: Kubeconfig;
+  try {
+    config = parseKubeconfig(Buffer.from(bytes).toString("utf8"), file);
+  } catch (error) {
+    if (error instanceof KubeconfigError) return;
+    throw error;
+  }
   await warnOfOpenKubeconfig(config, io, warn);
   const secrets = [...config.users.values()].flatMap(({ texts }) => [texts.get("client-key"), texts.get("tokenFile")]);
   await warnOfOpenSecrets(secrets, io, { warn });
-}
-
-async function kubeconfigIn(file: string, io: Io): Promise<Kubeconfig | undefined> {
-  const bytes = await io.readFile(file).catch(() => undefined);
-  if (bytes === undefined) return undefined;
-  try {
-    return parseKubeconfig(Buffer.from(bytes).toString("utf8"), file);
-  } catch (error) {
-    if (error instanceof KubeconfigError) return undefined;
-    throw error;
-  }
 }

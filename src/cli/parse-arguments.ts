@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { DurationError, parseDuration } from "../apimachinery/duration.ts";
-import { CliError } from "./cli-error.ts";
+import { type CliError, usageError } from "./cli-error.ts";
 import type { Args, Command, Option } from "./command.ts";
 import { nearest } from "../apimachinery/nearest.ts";
 
@@ -19,7 +19,15 @@ export function parseArguments(command: Command, words: readonly string[]): Pars
   const options = [...command.options, helpOption];
   const { tokens } = parseArgs({
     args: [...words],
-    options: Object.fromEntries(options.map((option) => [option.name, declared(option)])),
+    options: Object.fromEntries(
+      options.map((option) => [
+        option.name,
+        {
+          type: option.kind === "boolean" ? "boolean" : "string",
+          ...(option.short === undefined ? {} : { short: option.short }),
+        },
+      ]),
+    ),
     strict: false,
     allowPositionals: true,
     tokens: true,
@@ -37,7 +45,7 @@ export function parseArguments(command: Command, words: readonly string[]): Pars
     // A following word that looks like a flag is far more likely a forgotten value.
     const forgotten = !token.inlineValue && token.value !== undefined && /^-./.test(token.value);
     if (option.kind !== "boolean" && (token.value === undefined || forgotten)) {
-      throw usage(
+      throw usageError(
         `${token.rawName} needs a value${forgotten ? `; one that begins with a dash is written --${option.name}=…` : ""}`,
       );
     }
@@ -48,23 +56,14 @@ export function parseArguments(command: Command, words: readonly string[]): Pars
   return { kind: "args", args: argsOf(command, operands, given) };
 }
 
+type Token = { readonly kind: string; readonly name?: string };
+
 /** `--flag false` would else set the flag, and take the word for something else. @throws CliError usage */
-function refuseLooseBoolean(
-  word: string,
-  before: { readonly kind: string; readonly name?: string } | undefined,
-  options: readonly Option[],
-): void {
+function refuseLooseBoolean(word: string, before: Token | undefined, options: readonly Option[]): void {
   if (before?.kind !== "option" || !/^(true|false)$/i.test(word)) return;
   const option = options.find(({ name, kind }) => name === before.name && kind === "boolean");
   if (option === undefined) return;
-  throw usage(`--${option.name} takes its value with an equals sign: --${option.name}=${word}`);
-}
-
-function declared(option: Option): { type: "string" | "boolean"; short?: string } {
-  return {
-    type: option.kind === "boolean" ? "boolean" : "string",
-    ...(option.short === undefined ? {} : { short: option.short }),
-  };
+  throw usageError(`--${option.name} takes its value with an equals sign: --${option.name}=${word}`);
 }
 
 function valueOf(option: Option, text: string | undefined): Value {
@@ -90,7 +89,7 @@ function path(option: Option, text: string): string {
   if (text !== "" || option.completes === undefined || option.empty === "allowed") return text;
   const what = option.completes === "directory" ? "a folder" : "a file";
   const example = option.default === undefined ? "" : `, such as ${option.default}`;
-  throw usage(`--${option.name} is empty; name ${what}${example}`);
+  throw usageError(`--${option.name} is empty; name ${what}${example}`);
 }
 
 function merged(option: Option, before: Value | undefined, value: Value): Value {
@@ -100,11 +99,11 @@ function merged(option: Option, before: Value | undefined, value: Value): Value 
 function booleanOf(option: Option, text: string | undefined): boolean {
   if (text === undefined || /^(1|t|true)$/i.test(text)) return true;
   if (/^(0|f|false)$/i.test(text)) return false;
-  throw usage(`--${option.name}=${text}: must be true or false`);
+  throw usageError(`--${option.name}=${text}: must be true or false`);
 }
 
 function integerOf(option: Option, text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw usage(`--${option.name} ${text}: must be a whole number`);
+  if (!/^\d{1,9}$/.test(text)) throw usageError(`--${option.name} ${text}: must be a whole number`);
   return Number(text);
 }
 
@@ -113,35 +112,31 @@ function durationOf(option: Option, text: string): number {
     const ms = parseDuration(text);
     if (ms >= 0) return ms;
   } catch (error) {
-    if (error instanceof DurationError) throw usage(`--${option.name}: ${error.message}`);
+    if (error instanceof DurationError) throw usageError(`--${option.name}: ${error.message}`);
     throw error;
   }
-  throw usage(`--${option.name} ${text}: must not be negative`);
+  throw usageError(`--${option.name} ${text}: must not be negative`);
 }
 
 function choice(option: Option, text: string): string {
   if (option.choices === undefined || option.choices.includes(text)) return text;
-  throw usage(`--${option.name} ${text}: must be one of ${option.choices.join(", ")}`);
+  throw usageError(`--${option.name} ${text}: must be one of ${option.choices.join(", ")}`);
 }
 
 function unknownOption(raw: string, options: readonly Option[]): CliError {
-  const near = raw.startsWith("--")
-    ? nearest(
-        raw.slice(2),
-        options.map((option) => option.name),
-      )
-    : undefined;
-  return usage(`unknown flag: ${raw}`, near === undefined ? [] : [`Did you mean --${near}?`]);
+  const names = raw.startsWith("--") ? options.map((option) => option.name) : [];
+  const near = nearest(raw.slice(2), names);
+  return usageError(`unknown flag: ${raw}`, near === undefined ? [] : [`Did you mean --${near}?`]);
 }
 
 function checkOperands(command: Command, operands: readonly string[]): void {
   const { operands: slots } = command;
   const missing = slots.find((slot, at) => slot.required && operands[at] === undefined);
-  if (missing !== undefined) throw usage(`${missing.name} is missing: ${missing.description}`);
+  if (missing !== undefined) throw usageError(`${missing.name} is missing: ${missing.description}`);
   const takesAll = slots.at(-1)?.many === true;
   const extra = takesAll ? undefined : operands[slots.length];
   if (extra !== undefined) {
-    throw usage(
+    throw usageError(
       slots.length === 0
         ? `${command.name} takes no arguments, but there is "${extra}"`
         : `one argument too many: "${extra}"`,
@@ -151,7 +146,7 @@ function checkOperands(command: Command, operands: readonly string[]): void {
     const word = operands[at];
     if (word !== undefined && slot.choices !== undefined && !slot.choices.includes(word)) {
       const near = nearest(word, slot.choices);
-      throw usage(
+      throw usageError(
         `${slot.name} "${word}": must be one of ${slot.choices.join(", ")}`,
         near === undefined ? [] : [`Did you mean ${near}?`],
       );
@@ -187,8 +182,4 @@ function argsOf(command: Command, operands: readonly string[], given: ReadonlyMa
       return typeof value === "number" ? value : undefined;
     },
   };
-}
-
-function usage(message: string, hints: readonly string[] = []): CliError {
-  return new CliError("usage", message, hints);
 }

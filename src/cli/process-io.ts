@@ -3,9 +3,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { availableParallelism, homedir, hostname, networkInterfaces, totalmem } from "node:os";
 import { basename, resolve } from "node:path";
 import { wallClock } from "../host/wall-clock.ts";
-import { paceHeap } from "./hub/heap-pacing.ts";
-import { lowerHelperThreads } from "./hub/helper-threads.ts";
-import { CliError } from "./cli-error.ts";
+import { lowerHelperThreads, paceHeap } from "./hub/hub-process.ts";
+import { usageError } from "./cli-error.ts";
 import type { Io, Output } from "./io.ts";
 import { release } from "./release.ts";
 
@@ -18,11 +17,11 @@ export function processIo(): Io {
     program: basename(process.argv[1] ?? "").startsWith("kubectl-") ? "kubectl pratique" : "pratique",
     stdout: outputTo(process.stdout),
     stderr: outputTo(process.stderr),
-    stdin: () => {
+    stdin: async () => {
       isStdinRead = true;
-      return readStdinText();
+      return (await readStdin(mebibyte)).toString("utf8");
     },
-    stdinBytes: () => {
+    stdinBytes: async () => {
       isStdinRead = true;
       return readStdin(maxBytes);
     },
@@ -39,7 +38,7 @@ export function processIo(): Io {
     clock: wallClock,
     random: (size) => randomBytes(size),
     interrupted: () => (interruption ??= onFirstSignal()),
-    readFile: readFileOf,
+    readFile: async (path) => readFile(resolve(process.cwd(), path)),
     openPermissions: async (path, allowed) => {
       const file = resolve(process.cwd(), path);
       if (reportedPaths.has(file)) return undefined;
@@ -81,10 +80,6 @@ export function processIo(): Io {
   };
 }
 
-async function readFileOf(path: string): Promise<Uint8Array> {
-  return readFile(resolve(process.cwd(), path));
-}
-
 function outputTo(stream: NodeJS.WriteStream): Output {
   // Once, however many worlds there are.
   stream.off("error", readerGone).on("error", readerGone);
@@ -105,20 +100,15 @@ function onFirstSignal(): AbortSignal {
 }
 
 const mebibyte = 1 << 20;
-const maxTextBytes = mebibyte;
 /** As much as a list of revocations may hold. */
 const maxBytes = 32 * mebibyte;
-
-async function readStdinText(): Promise<string> {
-  return (await readStdin(maxTextBytes)).toString("utf8");
-}
 
 async function readStdin(limit: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > limit) throw new CliError("usage", `standard input holds more than ${limit / mebibyte} MiB`);
+    if (length > limit) throw usageError(`standard input holds more than ${limit / mebibyte} MiB`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

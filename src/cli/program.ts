@@ -1,10 +1,8 @@
 import { StatusError } from "../apimachinery/status.ts";
-import { allCommands, type Args, type Command, type CommandEntry, isGroup } from "./command.ts";
-import { CliError } from "./cli-error.ts";
-import { currentWords } from "./deprecated-name.ts";
+import { allCommands, type Args, type Command, type CommandEntry, type CommandGroup, isGroup } from "./command.ts";
+import { usageError } from "./cli-error.ts";
 import { exitCodes } from "./exit-code.ts";
-import { OptionError } from "../apimachinery/option-error.ts";
-import { failureOf } from "./failure.ts";
+import { asCliError, failureOf } from "./failure.ts";
 import { commandHelp, groupHelp, helpPlace, programHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { failureLine, wantsJsonLog } from "./json-log.ts";
@@ -19,8 +17,7 @@ import type { GivenTexts } from "./why/why-hint.ts";
  * command throws becomes `error: …` on stderr, or a line of its log in JSON where it asks for that, escaped, since servers and requesters have a say in its text.
  */
 export async function runProgram(entries: readonly CommandEntry[], typed: readonly string[], io: Io): Promise<number> {
-  const { words, warning } = currentWords(entries, typed, io.program);
-  if (warning !== undefined) io.stderr.write(`${warning}\n`);
+  const words = currentWords(entries, typed, io);
   try {
     return await dispatch(entries, words, io);
   } catch (error) {
@@ -31,44 +28,68 @@ export async function runProgram(entries: readonly CommandEntry[], typed: readon
       return exitCodes[exit].code;
     }
     for (const line of [`error: ${message}`, ...hints]) io.stderr.write(`${printable(line)}\n`);
-    if (exit === "usage" && (error instanceof CliError || error instanceof OptionError)) {
+    if (exit === "usage" && error instanceof Error && ownErrors.includes(error.name)) {
       io.stderr.write(`See '${helpLine(entries, words, io)}'.\n`);
     }
     return exitCodes[exit].code;
   }
 }
 
+const helpWords = ["help", "--help", "-h"];
+
+/** The words with the name of today in place of a deprecated one, of which it warns; also behind `help`. */
+function currentWords(entries: readonly CommandEntry[], words: readonly string[], io: Io): readonly string[] {
+  const start = helpWords.includes(words[0] ?? "") ? 1 : 0;
+  for (const { name, deprecatedName } of allCommands(entries)) {
+    const old = deprecatedName?.split(" ");
+    if (old === undefined || !old.every((word, at) => words[start + at] === word)) continue;
+    io.stderr.write(
+      `warning: the command "${io.program} ${deprecatedName}" is deprecated and works in this release only; use "${io.program} ${name}"\n`,
+    );
+    return words.toSpliced(start, old.length, ...name.split(" "));
+  }
+  return words;
+}
+
+/** By name, as some are thrown in rooms that most commands do not load. */
+const ownErrors = ["CliError", "OptionError", "JoinError"];
+
 async function dispatch(entries: readonly CommandEntry[], words: readonly string[], io: Io): Promise<number> {
   const [first = "help", ...rest] = words;
-  if (first === "--version") {
-    io.stdout.write(`${release}\n`);
-    return exitCodes.ok.code;
+  if (first === "--version") return print(`${release}\n`, io);
+  if (helpWords.includes(first)) {
+    return print(
+      helpText(
+        entries,
+        rest.filter((word) => !word.startsWith("-")),
+        io,
+      ),
+      io,
+    );
   }
-  if (first === "help" || first === "--help" || first === "-h") return help(entries, rest, io);
   if (first.startsWith("-")) {
-    throw new CliError("usage", `unknown flag: ${first}`, [
-      `Flags come after the command: ${io.program} COMMAND --flag`,
-    ]);
+    throw usageError(`unknown flag: ${first}`, [`Flags come after the command: ${io.program} COMMAND --flag`]);
   }
   const entry = entryOf(entries, first, io);
   if (!isGroup(entry)) return execute(entry, rest, io);
   const [second, ...others] = rest;
-  if (second === undefined || second === "--help" || second === "-h") return help(entries, [first], io);
+  if (second === undefined || second === "--help" || second === "-h") return print(groupHelp(entry, helpPlace(io)), io);
   return execute(memberOf(entry, second, io), others, io);
+}
+
+function print(text: string, io: Io): number {
+  io.stdout.write(text);
+  return exitCodes.ok.code;
 }
 
 async function execute(command: Command, words: readonly string[], io: Io): Promise<number> {
   const line = parseArguments(command, words);
-  if (line.kind === "help") {
-    io.stdout.write(commandHelp(command, helpPlace(io)));
-    return exitCodes.ok.code;
-  }
+  if (line.kind === "help") return print(commandHelp(command, helpPlace(io)), io);
   try {
     return exitCodes[await command.run(line.args, io)].code;
   } catch (error) {
     if (!(error instanceof StatusError) || !command.options.some(({ name }) => name === "kubeconfig")) throw error;
-    const { exit, message, hints } = failureOf(error, withContext(command, line.args));
-    throw new CliError(exit === "ok" ? "failed" : exit, message, hints);
+    throw asCliError(error, withContext(command, line.args));
   }
 }
 
@@ -79,42 +100,30 @@ function withContext(command: Command, args: Args): GivenTexts {
   };
 }
 
-function help(entries: readonly CommandEntry[], words: readonly string[], io: Io): number {
-  const [first, second] = words.filter((word) => !word.startsWith("-"));
-  io.stdout.write(helpText(entries, { first, second }, io));
-  return exitCodes.ok.code;
-}
-
-function helpText(
-  entries: readonly CommandEntry[],
-  { first, second }: { readonly first: string | undefined; readonly second: string | undefined },
-  io: Io,
-): string {
-  if (first === undefined) return programHelp(entries, helpPlace(io));
+function helpText(entries: readonly CommandEntry[], [first, second]: readonly string[], io: Io): string {
+  const place = helpPlace(io);
+  if (first === undefined) return programHelp(entries, place);
   const entry = entryOf(entries, first, io);
-  if (!isGroup(entry)) return commandHelp(entry, helpPlace(io));
-  return second === undefined
-    ? groupHelp(entry, helpPlace(io))
-    : commandHelp(memberOf(entry, second, io), helpPlace(io));
+  if (!isGroup(entry)) return commandHelp(entry, place);
+  return second === undefined ? groupHelp(entry, place) : commandHelp(memberOf(entry, second, io), place);
 }
 
 function entryOf(entries: readonly CommandEntry[], name: string, io: Io): CommandEntry {
   const found = entries.find((entry) => entry.name === name);
   if (found !== undefined) return found;
   const near = nearest(name, [...entries.map((entry) => entry.name), "help"]);
-  throw new CliError(
-    "usage",
+  throw usageError(
     `unknown command "${name}" for "${io.program}"`,
     near === undefined ? [] : [`Did you mean: ${io.program} ${near}`],
   );
 }
 
-function memberOf(group: Extract<CommandEntry, { commands: unknown }>, name: string, io: Io): Command {
+function memberOf(group: CommandGroup, name: string, io: Io): Command {
   const found = group.commands.find((command) => command.name === `${group.name} ${name}`);
   if (found !== undefined) return found;
   const names = group.commands.map((command) => command.name.slice(group.name.length + 1));
   const near = nearest(name, names);
-  throw new CliError("usage", `unknown command "${group.name} ${name}" for "${io.program}"`, [
+  throw usageError(`unknown command "${group.name} ${name}" for "${io.program}"`, [
     near === undefined ? `${group.name} has ${names.join(", ")}` : `Did you mean: ${io.program} ${group.name} ${near}`,
   ]);
 }

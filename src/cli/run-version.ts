@@ -1,9 +1,8 @@
 import type { RemoteClient } from "../client/remote.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { CliError } from "./cli-error.ts";
-import type { Args } from "./command.ts";
-import type { ExitName } from "./exit-code.ts";
-import { failureOf } from "./failure.ts";
+import type { Run } from "./command.ts";
+import { asCliError } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { writeResult } from "./output.ts";
 import { printable } from "./printable.ts";
@@ -11,27 +10,20 @@ import { release } from "./release.ts";
 import { findKubeconfig } from "./server-access.ts";
 
 /** Prints the own version at once, and the server's when it answers; a server that does not is an error after that. */
-export async function runVersion(args: Args, io: Io): Promise<ExitName> {
+export const runVersion: Run = async (args, io) => {
   const client = { version: release, node: process.version, platform: `${process.platform}/${process.arch}` };
   const config = args.on("client") ? undefined : await findKubeconfig(args, io);
   const server = config === undefined ? undefined : await serverVersion(config, io);
   const found = server !== undefined && "version" in server ? server.version : undefined;
+  const gitVersion = found?.["gitVersion"];
   await writeResult(args, io, {
     data: { clientVersion: client, ...(found === undefined ? {} : { serverVersion: found }) },
     table: () =>
-      `Client Version: ${release}\n${found === undefined ? "" : `Server Version: ${printable(gitVersion(found))}\n`}`,
+      `Client Version: ${release}\n${found === undefined ? "" : `Server Version: ${printable(typeof gitVersion === "string" ? gitVersion : "unknown")}\n`}`,
   });
-  if (server !== undefined && "error" in server) {
-    const { exit, message, hints } = failureOf(server.error);
-    throw new CliError(exit === "ok" ? "failed" : exit, message, hints);
-  }
+  if (server !== undefined && "error" in server) throw asCliError(server.error);
   return "ok";
-}
-
-function gitVersion(version: Version): string {
-  const text = version["gitVersion"];
-  return typeof text === "string" ? text : "unknown";
-}
+};
 
 type Version = Readonly<Record<string, unknown>>;
 

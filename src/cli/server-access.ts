@@ -3,11 +3,11 @@ import { KubeconfigError, mergeKubeconfigs, parseKubeconfig, type Kubeconfig } f
 import type { RemoteClient } from "../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { StatusError } from "../apimachinery/status.ts";
-import { CliError } from "./cli-error.ts";
+import { CliError, usageError } from "./cli-error.ts";
 import { endedCredential } from "./credential-end.ts";
 import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
-import { warnOfOpenCredentials, warnOfOpenKubeconfig, type Warn } from "./open-secrets.ts";
+import { warnOfOpenKubeconfig, warnOfOpenSecrets, type Warn } from "./open-secrets.ts";
 import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
 
 /** A server that a kubeconfig leads to. */
@@ -44,8 +44,7 @@ export async function withServer<T>(
 export async function requireKubeconfig(args: Args, io: Io, warn?: Warn): Promise<ResolvedKubeconfig> {
   const config = await findKubeconfig(args, io, warn);
   if (config !== undefined) return config;
-  throw new CliError(
-    "usage",
+  throw usageError(
     "there is no kubeconfig: neither --kubeconfig, $KUBECONFIG, ~/.kube/config nor ./pratique-data/admin.kubeconfig",
     ["A hub writes one into its data directory: --kubeconfig DATA-DIR/admin.kubeconfig"],
   );
@@ -57,9 +56,8 @@ export async function findKubeconfig(args: Args, io: Io, warn?: Warn): Promise<R
   for (const one of found) await warnOfOpenKubeconfig(one, io, warn);
   const [first, ...others] = found;
   if (first === undefined) return undefined;
-  const merged = others.length === 0 ? first : mergeKubeconfigs(found);
-  const config = await resolved(merged, args, io);
-  await warnOfOpenCredentials(config, io, warn);
+  const config = await resolved(others.length === 0 ? first : mergeKubeconfigs(found), args, io);
+  await warnOfOpenSecrets([config.clientKeyFile, config.tokenFile], io, { warn });
   return config;
 }
 
@@ -70,7 +68,7 @@ async function resolved(config: Kubeconfig, args: Args, io: Io): Promise<Resolve
   } catch (error) {
     const isContext = context !== undefined && !config.contexts.has(context);
     if (!isContext || !(error instanceof KubeconfigError)) throw error;
-    throw new CliError("usage", `--context ${JSON.stringify(context)}: ${error.message}`);
+    throw usageError(`--context ${JSON.stringify(context)}: ${error.message}`);
   }
 }
 
@@ -82,7 +80,7 @@ async function readKubeconfigs(args: Args, io: Io): Promise<readonly Kubeconfig[
     // As kubectl does: files of the list that do not exist are passed over.
     const found = (await Promise.all(listed.map((file) => readIfThere(file, io)))).filter((one) => one !== undefined);
     if (found.length > 0) return found;
-    throw new CliError("usage", `no file of KUBECONFIG exists: ${listed.join(", ")}`);
+    throw usageError(`no file of KUBECONFIG exists: ${listed.join(", ")}`);
   }
   const own = await readIfThere(join(io.home, ".kube", "config"), io);
   const found = own ?? (await readIfThere(join("pratique-data", "admin.kubeconfig"), io));
@@ -94,9 +92,9 @@ async function readNamed(file: string, io: Io): Promise<Kubeconfig> {
     const found = await readIfThere(file, io);
     if (found !== undefined) return found;
   } catch (error) {
-    throw error instanceof KubeconfigError ? new CliError("usage", `--kubeconfig ${error.message}`) : error;
+    throw error instanceof KubeconfigError ? usageError(`--kubeconfig ${error.message}`) : error;
   }
-  throw new CliError("usage", `--kubeconfig ${file} does not exist`);
+  throw usageError(`--kubeconfig ${file} does not exist`);
 }
 
 async function readIfThere(file: string, io: Io): Promise<Kubeconfig | undefined> {
@@ -106,7 +104,7 @@ async function readIfThere(file: string, io: Io): Promise<Kubeconfig | undefined
   } catch (error) {
     const code = systemErrorCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw new CliError("usage", systemErrorText(error, { operation: "read", at: `the kubeconfig ${file}` }));
+    throw usageError(systemErrorText(error, { operation: "read", at: `the kubeconfig ${file}` }));
   }
   return parseKubeconfig(Buffer.from(bytes).toString("utf8"), file);
 }

@@ -1,13 +1,14 @@
+import { isIP } from "node:net";
+import { buildSubjectAltNames } from "../pki/subject-alt-name.ts";
 import type { SecureServing } from "../operator/serving/secure-serving.ts";
-import { CliError } from "./cli-error.ts";
+import { securePort, usageError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
-import { tlsSans } from "./tls-sans.ts";
 
 /** What the serving options of a command say. @throws CliError usage, naming option and value */
 export function secureServing(args: Args): SecureServing {
   return {
     bindAddress: args.text("bind-address") ?? "",
-    port: servingPort(args),
+    port: securePort(args),
     certDir: args.text("cert-dir") ?? "",
     tlsSans: tlsSans(args),
     certFile: args.text("tls-cert-file"),
@@ -17,8 +18,19 @@ export function secureServing(args: Args): SecureServing {
   };
 }
 
-function servingPort(args: Args): number {
-  const port = args.number("secure-port") ?? 0;
-  if (port > 65_535) throw new CliError("usage", `--secure-port ${port}: must be 0 to 65535`);
-  return port;
+/** The names and addresses of --tls-san, each of which can stand in a certificate. @throws CliError usage */
+export function tlsSans(args: Args): readonly string[] {
+  const names = args.list("tls-san");
+  const wrong = names.find((name) => isIP(name) === 0 && !canStand(name));
+  if (wrong === undefined) return names;
+  throw usageError(`--tls-san ${JSON.stringify(wrong)}: must be a host name or an address, without scheme and port`);
+}
+
+function canStand(name: string): boolean {
+  try {
+    buildSubjectAltNames({ dns: [name] });
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -25,3 +25,14 @@ export function textTable({ headings, rows }: TextTable): string {
 function cellText(text: string): string {
   return printable(text).replaceAll(/(?<= ) /g, "\\u{20}");
 }
+
+/** Titles in a column as wide as `width`, each with its value escaped to a line; those without a value are left out. */
+export function titledLines(
+  rows: readonly (readonly [title: string, value: string | undefined])[],
+  width: number,
+  indent = "  ",
+): readonly string[] {
+  return rows.flatMap(([title, value]) =>
+    value === undefined ? [] : [`${indent}${title.padEnd(width)}${printable(value)}`],
+  );
+}

@@ -1,10 +1,14 @@
+import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
+import type { Trust } from "../../credentials/trust/trust-bundle-manager.ts";
+import { release } from "../release.ts";
+import { privateFiles, type PrivateFiles } from "../../host/private-files.ts";
 import { join, resolve } from "node:path";
 import { findCredentials, type FolderView, type FoundCredential } from "../../agent/node/find-credentials.ts";
 import { JoinError } from "../../credentials/join-error.ts";
-import { CliError } from "../cli-error.ts";
+import { usageError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
-import { joinExit } from "./join-exit.ts";
+import { warnOfOpenSecrets, type Warn } from "../open-secrets.ts";
 import { systemErrorCode, systemErrorWords } from "../../apimachinery/system-error.ts";
 
 /** The folders of `--dir`, absolute. */
@@ -22,11 +26,16 @@ export function folderView(io: Io): FolderView {
       try {
         return Buffer.from(await io.readFile(path)).toString("utf8");
       } catch (error) {
-        if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+        if (systemErrorCode(error) === "ENOENT") return undefined;
         throw error;
       }
     },
   };
+}
+
+/** The files of this machine, read as the command reads them. */
+export function agentFiles(io: Io): PrivateFiles {
+  return { ...privateFiles, textIfThere: folderView(io).text };
 }
 
 /** All credentials in those folders. @throws CliError notFound where there is none */
@@ -34,32 +43,54 @@ export async function foundCredentials(args: Args, io: Io): Promise<readonly [Fo
   try {
     return await findCredentials(agentFolders(args, io), folderView(io));
   } catch (error) {
-    if (error instanceof JoinError) throw await agentFailure(error, args, io);
-    throw error;
+    throw await agentFailure(error, args, io);
   }
 }
 
 /** What to tell of what an agent threw: folders that nobody but their owner may look into are no empty ones. */
-export async function agentFailure({ code, message }: JoinError, args: Args, io: Io): Promise<CliError> {
-  if (code === "no-access") {
-    for (const dir of agentFolders(args, io)) {
-      const why = await whyUnreadable(dir, io);
-      if (why === undefined) continue;
-      const hint = "Credentials are readable by their owner only: use that account, or sudo.";
-      return new CliError("usage", why, [hint]);
-    }
+export async function agentFailure(error: unknown, args: Args, io: Io): Promise<unknown> {
+  if (!(error instanceof JoinError) || error.code !== "no-access") return error;
+  for (const at of agentFolders(args, io)) {
+    // A folder that may be opened is told from one that may not be by the error of reading it as a file.
+    const fault: unknown = await io.readFile(at).catch((thrown: unknown) => thrown);
+    const code = systemErrorCode(fault);
+    if (code !== "EACCES" && code !== "EPERM") continue;
+    return usageError(systemErrorWords(fault, { operation: "read", at }).what, [
+      "Credentials are readable by their owner only: use that account, or sudo.",
+    ]);
   }
-  return new CliError(joinExit(code), message);
+  return error;
 }
 
-/** A folder that may be opened is told from one that may not be by the error of reading it as a file. */
-async function whyUnreadable(dir: string, io: Io): Promise<string | undefined> {
+/** The folder in which a credential lies. */
+export function folderOf(found: FoundCredential): string {
+  return found.kind === "token" ? found.dir : found.certDir;
+}
+
+/** A group may read what `--owner` and `--mode` share with it. */
+const sharedBits = 0o040;
+const secretNames = {
+  token: ["key.pem", "token", "bootstrap-token"],
+  node: ["kubelet-client-current.pem", "kubelet-server-current.pem"],
+} as const;
+
+/** Warns of the secrets of these credentials that others may read, besides a group that is given them, or change. */
+export async function warnOfOpenAgentFiles(found: readonly FoundCredential[], io: Io, warn?: Warn): Promise<void> {
+  const secrets = found.flatMap((one) => secretNames[one.kind].map((name) => join(folderOf(one), name)));
+  await warnOfOpenSecrets(secrets, io, { warn, allowed: sharedBits });
+}
+
+/** The same for all credentials in these folders; that there is none, or none that can be read, is said by those who use them. */
+export async function warnOfOpenAgentFolders(dirs: readonly string[], io: Io, warn: Warn): Promise<void> {
   try {
-    await io.readFile(dir);
-    return undefined;
+    await warnOfOpenAgentFiles(await findCredentials(dirs, folderView(io)), io, warn);
   } catch (error) {
-    const code = systemErrorCode(error);
-    const isClosed = code === "EACCES" || code === "EPERM";
-    return isClosed ? systemErrorWords(error, { operation: "read", at: dir }).what : undefined;
+    if (!(error instanceof JoinError) && systemErrorCode(error) === undefined) throw error;
   }
+}
+
+/** Asks the hub whether it takes a credential. */
+export async function askHub(trust: Trust, timeoutMs: number, io: Io): Promise<Acceptance> {
+  const { clock } = io;
+  return io.probeCredential(trust, { clock, userAgent: `pratique/${release}`, signal: io.interrupted(), timeoutMs });
 }

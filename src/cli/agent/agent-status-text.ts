@@ -2,6 +2,7 @@ import type { CredentialAgent, CredentialStatus } from "../../agent/node/agent-s
 import { remedies as refusedRemedies } from "../../credentials/proof/credential-probe-manager.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
+import { titledLines } from "../text-table.ts";
 import { printable } from "../printable.ts";
 import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
 
@@ -69,20 +70,20 @@ function toDo({ kind, refused, hub, agent, expiresAt }: CredentialStatus, now: n
 
 function block(status: CredentialStatus, now: number): string {
   const { kind, path, good, server, subject, expiresAt, problem, refused, hub, agent } = status;
-  const rows: readonly (readonly [string, string | undefined])[] = [
-    ["server", server],
-    [kind === "token" ? "account" : "node", subject],
-    ["valid", expiresAt === undefined ? undefined : validity(expiresAt, now)],
-    ["problem", problem],
-    ["refused", refused === undefined ? undefined : `by the hub since ${rfc3339(refused.since)}: ${refused.message}`],
-    ["hub", hub === undefined ? undefined : hubText(hub)],
-    ...(agent === undefined ? [["agent", "has not looked at it"] as const] : agentRows(agent, now)),
-    ["to do", good ? undefined : toDo(status, now)],
-  ];
-  return [
-    `${titles[kind]} ${printable(path)}`,
-    ...rows.flatMap(([title, value]) => (value === undefined ? [] : [`  ${title.padEnd(10)}${printable(value)}`])),
-  ].join("\n");
+  const lines = titledLines(
+    [
+      ["server", server],
+      [kind === "token" ? "account" : "node", subject],
+      ["valid", expiresAt === undefined ? undefined : validity(expiresAt, now)],
+      ["problem", problem],
+      ["refused", refused && `by the hub since ${rfc3339(refused.since)}: ${refused.message}`],
+      ["hub", hub && hubText(hub)],
+      ...(agent === undefined ? [["agent", "has not looked at it"] as const] : agentRows(agent, now)),
+      ["to do", good ? undefined : toDo(status, now)],
+    ],
+    10,
+  );
+  return [`${titles[kind]} ${printable(path)}`, ...lines].join("\n");
 }
 
 function hubText(hub: Acceptance): string {

@@ -26,33 +26,27 @@ const unknown: One = { expiresAt: 0, nextAt: 0, lost: false, refused: false, con
 /** The machine comes in by none of these, and the hub is not asked about them. */
 const isServing = (key: string): boolean => key.startsWith("serving-certificate ");
 
+const changes: Partial<Record<AgentEvent["reason"], Partial<One>>> = {
+  // Told of one that was there before as well, after it was told that it is refused.
+  RenewalScheduled: { lost: false },
+  CredentialRenewed: { lost: false, refused: false },
+  CredentialRejected: { refused: true },
+  CredentialAccepted: { refused: false },
+  CredentialLost: { lost: true },
+  RenewalRecovered: { lost: false },
+};
+
 /** Knows of nothing yet. */
 export function credentialsStatus(): CredentialsStatus {
   const known = new Map<string, One>();
   const isGoodOne = (one: One, now: number): boolean => !one.lost && !one.refused && now < one.expiresAt;
 
-  function after({ reason, expiresAt, at }: AgentEvent, one: One): One {
-    const next = { ...one, expiresAt: expiresAt ?? one.expiresAt, nextAt: at ?? one.nextAt };
-    switch (reason) {
-      case "RenewalScheduled":
-        // Told of one that was there before as well, after it was told that it is refused.
-        return { ...next, lost: false };
-      case "CredentialRenewed":
-        return { ...next, lost: false, refused: false };
-      case "CredentialRejected":
-        return { ...next, refused: true };
-      case "CredentialAccepted":
-        return { ...next, refused: false };
-      case "RenewalFailed":
-        return { ...next, expiresAt: expiresAt ?? 0 };
-      case "CredentialLost":
-        return { ...next, lost: true };
-      case "RenewalRecovered":
-        return { ...next, lost: false };
-      default:
-        return next;
-    }
-  }
+  const after = ({ reason, expiresAt, at }: AgentEvent, one: One): One => ({
+    ...one,
+    expiresAt: expiresAt ?? (reason === "RenewalFailed" ? 0 : one.expiresAt),
+    nextAt: at ?? one.nextAt,
+    ...changes[reason],
+  });
 
   const isGood = (now: number): boolean => known.size > 0 && [...known.values()].every((one) => isGoodOne(one, now));
 

@@ -1,5 +1,5 @@
 import type { FileAccess } from "../../host/private-files.ts";
-import { CliError } from "../cli-error.ts";
+import { usageError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 
@@ -17,24 +17,21 @@ function modeOf(text: string): number {
   const mode = /^0?[0-7]{3}$/.test(text) ? Number.parseInt(text, 8) : -1;
   // The owner reads; nobody executes; nobody else writes; the rest of the world gets nothing.
   if (mode < 0 || (mode & 0o400) === 0 || (mode & 0o137) !== 0) {
-    throw new CliError(
-      "usage",
-      `--mode ${text} is none of 0600, 0400, 0640 and 0440: a credential is never for everybody`,
-    );
+    throw usageError(`--mode ${text} is none of 0600, 0400, 0640 and 0440: a credential is never for everybody`);
   }
   return mode;
 }
 
 async function ownerOf(text: string, io: Io): Promise<{ readonly uid: number; readonly gid: number }> {
   const [user = "", group, ...more] = text.split(":");
-  if (more.length > 0) throw new CliError("usage", `--owner ${text} is no USER or USER:GROUP`);
+  if (more.length > 0) throw usageError(`--owner ${text} is no USER or USER:GROUP`);
   const account = await entryOf({ file: "/etc/passwd", name: user, what: "user" }, io);
   const uid = account.id;
   if (group !== undefined) {
     return { uid, gid: (await entryOf({ file: "/etc/group", name: group, what: "group" }, io)).id };
   }
   if (account.primary === undefined) {
-    throw new CliError("usage", `--owner ${text} needs a group, too: ${text}:GROUP`);
+    throw usageError(`--owner ${text} needs a group, too: ${text}:GROUP`);
   }
   return { uid, gid: account.primary };
 }
@@ -59,8 +56,7 @@ async function entryOf(
     .find(([first, , id]) => first === name || id === name);
   const [, , id = name, primary] = fields ?? [];
   if (!/^\d{1,10}$/.test(id)) {
-    throw new CliError(
-      "usage",
+    throw usageError(
       `--owner: there is no ${what} ${JSON.stringify(name)} in ${file}; give a number for one that is kept elsewhere`,
     );
   }

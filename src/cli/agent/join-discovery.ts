@@ -1,10 +1,10 @@
+import { readText } from "../../host/read-text.ts";
 import { resolve } from "node:path";
 import type { Discovery } from "../../agent/join/join-options.ts";
-import { CliError } from "../cli-error.ts";
+import { usageError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import { warnOfOpenKubeconfigFile, warnOfOpenSecrets } from "../open-secrets.ts";
-import { systemErrorText } from "../../apimachinery/system-error.ts";
 
 /** The one way to the hub that the command line names. @throws CliError usage */
 export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
@@ -13,18 +13,14 @@ export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
   const bootstrap = args.text("bootstrap-kubeconfig");
   const ways = [endpoint, file, bootstrap].filter((way) => way !== undefined);
   if (ways.length !== 1) {
-    throw new CliError(
-      "usage",
+    throw usageError(
       `${ways.length === 0 ? "there is no hub to join" : "there is more than one way to the hub"}: give HOST:PORT, --discovery-file or --bootstrap-kubeconfig, and only one of them`,
     );
   }
   if (endpoint === undefined) refuseTokenFlags(args);
   if (bootstrap !== undefined) {
     if (args.text("token") !== undefined || args.text("token-file") !== undefined) {
-      throw new CliError(
-        "usage",
-        "--bootstrap-kubeconfig holds a credential already; leave out --token and --token-file",
-      );
+      throw usageError("--bootstrap-kubeconfig holds a credential already; leave out --token and --token-file");
     }
     await warnOfOpenKubeconfigFile(resolve(io.cwd, bootstrap), io);
     return { kind: "bootstrap-kubeconfig", path: resolve(io.cwd, bootstrap) };
@@ -33,17 +29,15 @@ export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
   if (file !== undefined) {
     const isRemote = /^https:\/\//i.test(file);
     if (!isRemote && /^[a-z][a-z0-9+.-]*:\/\//i.test(file)) {
-      throw new CliError("usage", `--discovery-file ${JSON.stringify(file)}: must be a path or an https:// URL`);
+      throw usageError(`--discovery-file ${JSON.stringify(file)}: must be a path or an https:// URL`);
     }
     if (!isRemote) await warnOfOpenKubeconfigFile(resolve(io.cwd, file), io);
     return { kind: "file", location: isRemote ? file : resolve(io.cwd, file), token };
   }
   if (token === undefined) {
-    throw new CliError(
-      "usage",
-      "the token is missing: give --token-file FILE (- for standard input) or --token TOKEN",
-      ["On the hub, `pratique token create --print-join-command` prints a whole command line."],
-    );
+    throw usageError("the token is missing: give --token-file FILE (- for standard input) or --token TOKEN", [
+      "On the hub, `pratique token create --print-join-command` prints a whole command line.",
+    ]);
   }
   return {
     kind: "token",
@@ -56,10 +50,7 @@ export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
 
 function refuseTokenFlags(args: Args): void {
   if (args.list("discovery-token-ca-cert-hash").length > 0 || args.on("discovery-token-unsafe-skip-ca-verification")) {
-    throw new CliError(
-      "usage",
-      "a pin belongs to HOST:PORT; a discovery file or bootstrap kubeconfig names the CA itself",
-    );
+    throw usageError("a pin belongs to HOST:PORT; a discovery file or bootstrap kubeconfig names the CA itself");
   }
 }
 
@@ -67,13 +58,9 @@ async function tokenOf(args: Args, io: Io): Promise<string | undefined> {
   const token = args.text("token");
   const file = args.text("token-file");
   if (file === undefined) return token;
-  if (token !== undefined) throw new CliError("usage", "--token and --token-file exclude each other");
+  if (token !== undefined) throw usageError("--token and --token-file exclude each other");
   if (file === "-") return (await io.stdin()).trim();
-  try {
-    const text = Buffer.from(await io.readFile(file)).toString("utf8");
-    await warnOfOpenSecrets([file], io);
-    return text.trim();
-  } catch (error) {
-    throw new CliError("usage", `--token-file: ${systemErrorText(error, { operation: "read", at: file })}`);
-  }
+  const text = await readText("token-file", file, io);
+  await warnOfOpenSecrets([file], io);
+  return text.trim();
 }

@@ -1,3 +1,4 @@
+import { readText } from "../../host/read-text.ts";
 import { join, resolve } from "node:path";
 import type { KlusterletOptions } from "../../agent/klusterlet/klusterlet-options.ts";
 import { mirroredStore, type KlusterletStore } from "../../credentials/storage/klusterlet-store.ts";
@@ -8,14 +9,21 @@ import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
 import { dnsLabelProblems } from "../../apimachinery/names.ts";
-import { CliError } from "../cli-error.ts";
+import { checkedText, usageError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 import { warnOfOpenKubeconfigFile, warnOfOpenSecrets, type Warn } from "../open-secrets.ts";
 import { release } from "../release.ts";
-import { systemErrorText } from "../../apimachinery/system-error.ts";
 
 const minSeconds = 3600;
+
+/** @throws CliError usage where no --bootstrap-kubeconfig is given */
+export function requireBootstrap(args: Args): void {
+  if (args.list("bootstrap-kubeconfig").length > 0) return;
+  throw usageError("--bootstrap-kubeconfig is missing", [
+    "On the hub: pratique cluster token --bootstrap-kubeconfig FILE",
+  ]);
+}
 
 /** What the options of `klusterletOptions` come to, connected to the spoke where there is one; `use` is done when its connections close. */
 export async function withKlusterlet<T>(
@@ -27,10 +35,13 @@ export async function withKlusterlet<T>(
   for (const file of [...args.list("bootstrap-kubeconfig"), args.text("spoke-kubeconfig")]) {
     if (file !== undefined) await warnOfOpenKubeconfigFile(resolve(io.cwd, file), io, warn);
   }
-  const namespace = checkedNamespace(args);
+  const namespace = checkedText(args, "namespace", dnsLabelProblems);
   const [servers, seconds] = [externalServers(args), expirationSeconds(args)];
   const dir = klusterletDir(args, io);
-  if (dir !== undefined) await warnOfOpenSecrets(secretFiles(dir), io, { warn });
+  if (dir !== undefined) {
+    // What is secret of it: the key in use, and the state, which holds the key of a request under way.
+    await warnOfOpenSecrets([join(dir, "tls.key"), join(dir, stateFile)], io, { warn });
+  }
   const config = await spokeConfig(args, io);
   const spoke = config === undefined ? undefined : await io.connect(config);
   try {
@@ -39,7 +50,7 @@ export async function withKlusterlet<T>(
       clusterName: args.text("cluster-name"),
       spoke,
       spokeCaPem: config?.caPem,
-      store: spoke === undefined ? folder(dir ?? usualDir(io)) : clusterStore(spoke, namespace, dir),
+      store: spoke === undefined ? folderStore(dir ?? usualDir(io), privateFiles) : clusterStore(spoke, namespace, dir),
       externalServers: servers,
       expirationSeconds: seconds,
       machine: io.machine(),
@@ -57,24 +68,12 @@ async function spokeConfig(args: Args, io: Io): Promise<ResolvedKubeconfig | und
   const file = args.text("spoke-kubeconfig");
   if (file === undefined) return undefined;
   const path = resolve(io.cwd, file);
-  const bytes = await io.readFile(path).catch((error: unknown) => {
-    throw new CliError("usage", `--spoke-kubeconfig: ${systemErrorText(error, { operation: "read", at: path })}`);
-  });
+  const text = await readText("spoke-kubeconfig", path, io);
   try {
-    return await resolveKubeconfig(parseKubeconfig(Buffer.from(bytes).toString("utf8"), path), {
-      readFile: io.readFile,
-    });
+    return await resolveKubeconfig(parseKubeconfig(text, path), { readFile: io.readFile });
   } catch (error) {
-    throw error instanceof KubeconfigError ? new CliError("usage", `--spoke-kubeconfig ${error.message}`) : error;
+    throw error instanceof KubeconfigError ? usageError(`--spoke-kubeconfig ${error.message}`) : error;
   }
-}
-
-/** @throws CliError usage */
-function checkedNamespace(args: Args): string {
-  const namespace = args.text("namespace") ?? "";
-  const [problem] = dnsLabelProblems(namespace);
-  if (problem !== undefined) throw new CliError("usage", `--namespace ${JSON.stringify(namespace)}: ${problem}`);
-  return namespace;
 }
 
 /** The folder of credential and state; undefined where the cluster itself keeps them, and nothing is laid out beside. */
@@ -88,25 +87,16 @@ function usualDir({ isRoot, home }: Io): string {
   return isRoot ? "/var/lib/pratique/klusterlet" : join(home, ".pratique", "klusterlet");
 }
 
-/** What is secret of it: the key in use, and the state, which holds the key of a request under way. */
-function secretFiles(dir: string): readonly string[] {
-  return ["tls.key", stateFile].map((name) => join(dir, name));
-}
-
-function folder(dir: string): KlusterletStore {
-  return folderStore(dir, privateFiles);
-}
-
 function clusterStore(spoke: RemoteClient, namespace: string, dir: string | undefined): KlusterletStore {
   const secret = secretStore(spoke, namespace);
-  return dir === undefined ? secret : mirroredStore(secret, folder(dir));
+  return dir === undefined ? secret : mirroredStore(secret, folderStore(dir, privateFiles));
 }
 
 /** The addresses of --external-server. @throws CliError usage */
 export function externalServers(args: Args): readonly string[] {
   const urls = args.list("external-server");
   const bad = urls.find((url) => !url.startsWith("https://") || !URL.canParse(url));
-  if (bad !== undefined) throw new CliError("usage", `--external-server ${JSON.stringify(bad)} is no https:// URL`);
+  if (bad !== undefined) throw usageError(`--external-server ${JSON.stringify(bad)} is no https:// URL`);
   return urls;
 }
 
@@ -114,6 +104,6 @@ function expirationSeconds(args: Args): number | undefined {
   const ms = args.number("certificate-duration");
   if (ms === undefined) return undefined;
   const seconds = Math.floor(ms / 1000);
-  if (seconds < minSeconds) throw new CliError("usage", `--certificate-duration ${seconds}s: must be 1h or more`);
+  if (seconds < minSeconds) throw usageError(`--certificate-duration ${seconds}s: must be 1h or more`);
   return seconds;
 }

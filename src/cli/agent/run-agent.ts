@@ -1,20 +1,26 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
+import { plainText } from "../../credentials/join-error.ts";
 import { agentStatus, type CredentialStatus } from "../../agent/node/agent-status.ts";
-import { agentEntry } from "../../credentials/credential-event.ts";
-import { JoinError } from "../../credentials/join-error.ts";
-import { privateFiles } from "../../host/private-files.ts";
-import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
-import { afterRotation } from "./after-rotation.ts";
-import { agentFailure, agentFolders, folderView, foundCredentials } from "./agent-folders.ts";
+import { agentEntry, type KeptName } from "../../credentials/credential-event.ts";
+import { type Log, logEntry } from "../../apimachinery/log-entry.ts";
+import {
+  agentFailure,
+  agentFiles,
+  agentFolders,
+  askHub,
+  folderView,
+  foundCredentials,
+  warnOfOpenAgentFiles,
+  warnOfOpenAgentFolders,
+} from "./agent-folders.ts";
 import { agentStatusData, agentStatusText } from "./agent-status-text.ts";
-import type { Args } from "../command.ts";
+import type { Args, Run } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import { fileAccess } from "./file-access.ts";
 import { serveHealth } from "../../host/health-listener.ts";
 import type { Io } from "../io.ts";
-import { warnOfOpenAgentFiles, warnOfOpenAgentFolders } from "./open-agent-files.ts";
 import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
-import { logTo } from "../log-to.ts";
+import { logTo } from "../log-line.ts";
 import { writeResult } from "../output.ts";
 import { readText } from "../../host/read-text.ts";
 import { release } from "../release.ts";
@@ -22,14 +28,13 @@ import { serviceManager, type ServiceManager } from "./service-manager.ts";
 import { credentialsStatus, type CredentialsStatus } from "./credentials-status.ts";
 
 /** Keeps credentials until a signal, telling on stderr what it did and when it acts next. */
-export async function runAgent(args: Args, io: Io): Promise<ExitName> {
+export const runAgent: Run = async (args, io) => {
   try {
     return args.on("status") ? await showStatus(args, io) : await keep(args, io);
   } catch (error) {
-    if (error instanceof JoinError) throw await agentFailure(error, args, io);
-    throw error;
+    throw await agentFailure(error, args, io);
   }
-}
+};
 
 async function keep(args: Args, io: Io): Promise<ExitName> {
   const log = logTo(args, io);
@@ -51,7 +56,7 @@ async function keep(args: Args, io: Io): Promise<ExitName> {
 }
 
 interface Running {
-  readonly log: (entry: LogEntry) => void;
+  readonly log: Log;
   readonly signal: AbortSignal;
   readonly status: CredentialsStatus;
   readonly manager: ServiceManager;
@@ -104,13 +109,10 @@ async function showStatus(args: Args, io: Io): Promise<ExitName> {
   const found = await foundCredentials(args, io);
   await warnOfOpenAgentFiles(found, io);
   const now = io.clock.now();
-  const files = { ...privateFiles, textIfThere: folderView(io).text };
-  const signal = io.interrupted();
-  const userAgent = `pratique/${release}`;
   const statuses = await agentStatus(found, {
-    files,
+    files: agentFiles(io),
     now,
-    ask: (trust) => io.probeCredential(trust, { clock: io.clock, userAgent, signal, timeoutMs: statusTimeoutMs }),
+    ask: (trust) => askHub(trust, statusTimeoutMs, io),
   });
   await writeResult(args, io, {
     data: agentStatusData(statuses),
@@ -129,4 +131,33 @@ function statusExit(statuses: readonly CredentialStatus[]): ExitName {
   if (statuses.some((one) => !one.good && !isRefused(one))) return "failed";
   if (statuses.some(isRefused)) return "refused";
   return statuses.some(({ hub }) => hub?.kind === "unknown") ? "unreachable" : "ok";
+}
+
+const rotationTimeoutMs = 30_000;
+const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** What `--after-rotation` asks for: the command is run after each renewal, and what came of it is logged. Undefined where it is not given. */
+function afterRotation(args: Args, io: Io, log: Log): ((name: KeptName) => Promise<void>) | undefined {
+  const words = (args.text("after-rotation") ?? "").split(/\s+/).filter((word) => word !== "");
+  if (words.length === 0) return undefined;
+  return async ({ kind, path }) => {
+    const env = {
+      PATH: io.env["PATH"] ?? systemPath,
+      PRATIQUE_KIND: kind,
+      PRATIQUE_FILE: path,
+      PRATIQUE_DIR: dirname(path),
+    };
+    const { kind: end, code, output } = await io.runChild(words, { env, timeoutMs: rotationTimeoutMs });
+    const answer = plainText(output, 1000);
+    const details = { command: words.join(" "), file: path, ...(answer === "" ? {} : { output: answer }) };
+    if (end === "ended" && code === 0)
+      return log(logEntry("RotationCommandRun", "the agent ran the command of --after-rotation", { ...details }));
+    const why = {
+      ended: `ended with code ${code}`,
+      killed: "was killed",
+      late: `was killed after ${rotationTimeoutMs / 1000} seconds`,
+      missing: "cannot be started",
+    };
+    log(logEntry("RotationCommandFailed", `the command of --after-rotation ${why[end]}`, { ...details }));
+  };
 }

@@ -1,42 +1,33 @@
 import { join } from "node:path";
 import type { FoundCredential } from "../../agent/node/find-credentials.ts";
-import { JoinError } from "../../credentials/join-error.ts";
 import { remedies } from "../../credentials/proof/credential-probe-manager.ts";
 import { machineCredential, type MachineCredential } from "../../agent/node/machine-credential.ts";
-import { privateFiles, type PrivateFiles } from "../../host/private-files.ts";
+import type { PrivateFiles } from "../../host/private-files.ts";
 import { execKubeconfig, type ClusterReference } from "../../client/build-kubeconfig.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
-import { agentFolders, folderView, foundCredentials } from "./agent-folders.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
+import { agentFiles, agentFolders, folderOf, foundCredentials, warnOfOpenAgentFiles } from "./agent-folders.ts";
+import { CliError, usageError } from "../cli-error.ts";
+import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
-import { warnOfOpenAgentFiles } from "./open-agent-files.ts";
-import { joinExit } from "./join-exit.ts";
 import { printable } from "../printable.ts";
 import { jsonText } from "../json-text.ts";
 
 /** Prints the credential as client.authentication.k8s.io wants it, or the kubeconfig that makes clients ask for it so. @throws CliError */
-export async function runCredential(args: Args, io: Io): Promise<ExitName> {
-  try {
-    const found = await chosen(args, io);
-    await warnOfOpenAgentFiles([found], io);
-    const files = { ...privateFiles, textIfThere: folderView(io).text };
-    const credential = await machineCredential(found, { files, now: io.clock.now() });
-    if (args.on("print-kubeconfig")) {
-      io.stdout.write(kubeconfigFor(args, found, { ...credential, ca: await caOf(found, credential, files) }));
-      return "ok";
-    }
-    warnOfRefusal(found, credential, io);
-    const asked = execInfo(io.env["KUBERNETES_EXEC_INFO"]);
-    requireSameServer(asked.server, credential.server);
-    io.stdout.write(`${jsonText(execCredential(asked.apiVersion, credential, io.clock.now()))}\n`);
+export const runCredential: Run = async (args, io) => {
+  const found = await chosen(args, io);
+  await warnOfOpenAgentFiles([found], io);
+  const files = agentFiles(io);
+  const credential = await machineCredential(found, { files, now: io.clock.now() });
+  if (args.on("print-kubeconfig")) {
+    io.stdout.write(kubeconfigFor(args, found, { ...credential, ca: await caOf(found, credential, files) }));
     return "ok";
-  } catch (error) {
-    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
-    throw error;
   }
-}
+  warnOfRefusal(found, credential, io);
+  const asked = execInfo(io.env["KUBERNETES_EXEC_INFO"]);
+  requireSameServer(asked.server, credential.server);
+  io.stdout.write(`${jsonText(execCredential(asked.apiVersion, credential, io.clock.now()))}\n`);
+  return "ok";
+};
 
 /** The client is given it all the same: the hub may accept it again, and is the one to refuse it. */
 function warnOfRefusal(found: FoundCredential, { refused, server }: MachineCredential, io: Io): void {
@@ -56,15 +47,11 @@ async function chosen(args: Args, io: Io): Promise<FoundCredential> {
     throw new CliError("notFound", `there is no ${kind ?? "credential"} in ${agentFolders(args, io).join(" or ")}`);
   }
   if (others.length > 0) {
-    throw new CliError("usage", `there are several credentials; name one with --dir or --kind`, [
+    throw usageError(`there are several credentials; name one with --dir or --kind`, [
       `They are in ${found.map(folderOf).join(", ")}.`,
     ]);
   }
   return first;
-}
-
-function folderOf(found: FoundCredential): string {
-  return found.kind === "token" ? found.dir : found.certDir;
 }
 
 const apiVersions: ReadonlySet<string> = new Set([
@@ -72,23 +59,15 @@ const apiVersions: ReadonlySet<string> = new Set([
   "client.authentication.k8s.io/v1beta1",
 ]);
 
-interface Asked {
-  readonly apiVersion: string;
-  /** Where the client means to send the credential, if it says so. */
-  readonly server: string | undefined;
-}
-
 /** What a client says of itself. Without it, as when a person types the command, version 1 is printed. */
-function execInfo(text: string | undefined): Asked {
-  if (text === undefined || text === "") return { apiVersion: "client.authentication.k8s.io/v1", server: undefined };
-  const value = parsed(text);
-  const apiVersion = isRecord(value) ? value["apiVersion"] : undefined;
+function execInfo(text = ""): { readonly apiVersion: string; readonly server?: string | undefined } {
+  if (text === "") return { apiVersion: "client.authentication.k8s.io/v1" };
+  const { apiVersion, spec } = fieldsOf(parsed(text));
   if (typeof apiVersion !== "string" || !apiVersions.has(apiVersion)) {
-    throw new CliError("usage", "KUBERNETES_EXEC_INFO is not of client.authentication.k8s.io/v1 or v1beta1");
+    throw usageError("KUBERNETES_EXEC_INFO is not of client.authentication.k8s.io/v1 or v1beta1");
   }
-  const spec = isRecord(value) ? value["spec"] : undefined;
-  const cluster = isRecord(spec) ? spec["cluster"] : undefined;
-  const server = isRecord(cluster) ? cluster["server"] : undefined;
+  // Where the client means to send the credential, if it says so.
+  const { server } = fieldsOf(fieldsOf(spec)["cluster"]);
   return { apiVersion, server: typeof server === "string" ? server : undefined };
 }
 
@@ -153,6 +132,6 @@ function parsed(text: string): unknown {
   }
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? { ...value } : {};
 }

@@ -5,30 +5,25 @@ import type { JoinEvent } from "../../agent/join/join-event.ts";
 import type { Discovery, Joined } from "../../agent/join/join-options.ts";
 import type { ServingWish } from "../../agent/join/join-record.ts";
 import { remedies } from "../../credentials/proof/credential-probe-manager.ts";
-import { privateFiles } from "../../host/private-files.ts";
 import { servingWish } from "../../agent/node/serving-names.ts";
 import { credentialStore } from "../../agent/node/credential-store.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
+import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
-import { folderView } from "./agent-folders.ts";
+import { agentFiles, askHub } from "./agent-folders.ts";
+import { heldText, reportProgress, withProgress } from "./join-progress.ts";
 import { discoveryOf } from "./join-discovery.ts";
-import { joinFailure, type BlamedOptions } from "./join-failure.ts";
-import { reportProgress } from "./report-progress.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
-import { progress, type Progress } from "../progress.ts";
+import type { Progress } from "../progress.ts";
 import { release } from "../release.ts";
-import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Joins, telling each step on stderr, and prints what the machine now holds. */
-export async function runJoin(args: Args, io: Io): Promise<ExitName> {
+export const runJoin: Run = async (args, io) => {
   const discovery = await discoveryOf(args, io);
-  const shown = progress(io);
-  try {
-    const joined = await io.join(
+  const joined = await withProgress(io, blamedOptions(args), (shown) =>
+    io.join(
       {
         discovery,
         nodeName: args.text("node-name"),
@@ -44,23 +39,19 @@ export async function runJoin(args: Args, io: Io): Promise<ExitName> {
         userAgent: `pratique/${release}`,
       },
       (event) => printEvent(event, shown),
-    );
-    shown.stop();
-    const hub = await acceptanceOf(joined, io);
-    if (hub?.kind === "refused") throw new CliError("refused", rejectedText(joined, hub.message));
-    if (hub?.kind === "unknown" && joined.outcome === "already-joined") {
-      io.stderr.write(`${printable(`note: ${hub.message}${otherAddress(discovery, joined.server)}`)}\n`);
-    }
-    await writeResult(args, io, { data: joinedData(joined), table: () => joinedText(joined) });
-    return "ok";
-  } catch (error) {
-    shown.stop();
-    if (error instanceof JoinError) throw joinFailure(error, blamedOptions(args));
-    throw error;
+    ),
+  );
+  const hub = await acceptanceOf(joined, io);
+  if (hub?.kind === "refused") throw new CliError("refused", rejectedText(joined, hub.message));
+  if (hub?.kind === "unknown" && joined.outcome === "already-joined") {
+    io.stderr.write(`${printable(`note: ${hub.message}${otherAddress(discovery, joined.server)}`)}\n`);
   }
-}
+  const data = { ...joined, validUntil: rfc3339(joined.validUntil) };
+  await writeResult(args, io, { data, table: () => joinedText(joined) });
+  return "ok";
+};
 
-function blamedOptions(args: Args): BlamedOptions {
+function blamedOptions(args: Args): Parameters<typeof withProgress>[1] {
   return {
     "bad-token-format": args.text("token") === undefined ? "token-file" : "token",
     "bad-pin-format": "discovery-token-ca-cert-hash",
@@ -73,12 +64,9 @@ const acceptanceTimeoutMs = 5000;
 
 /** Whether the hub accepts the certificate of this machine; undefined where the files cannot be read. */
 async function acceptanceOf(joined: Joined, io: Io): Promise<Acceptance | undefined> {
-  const files = { ...privateFiles, textIfThere: folderView(io).text };
   try {
-    const trust = await credentialStore({ kind: "node", ...joined }, files, undefined).read();
-    const signal = io.interrupted();
-    const userAgent = `pratique/${release}`;
-    return await io.probeCredential(trust, { clock: io.clock, userAgent, signal, timeoutMs: acceptanceTimeoutMs });
+    const trust = await credentialStore({ kind: "node", ...joined }, agentFiles(io), undefined).read();
+    return await askHub(trust, acceptanceTimeoutMs, io);
   } catch (error) {
     if (error instanceof JoinError) return undefined;
     throw error;
@@ -164,23 +152,15 @@ const vouched = {
   file: "the file vouches for it",
 } as const;
 
-function joinedData(joined: Joined): Readonly<Record<string, unknown>> {
-  return { ...joined, validUntil: rfc3339(joined.validUntil) };
-}
-
-function joinedText(joined: Joined): string {
-  const { outcome, nodeName, server, certDir, kubeconfig, credentialFile, validUntil } = joined;
-  const rows = [
-    ["node", nodeName],
-    ["server", server],
-    ["kubeconfig", kubeconfig],
-    ["credential", `${credentialFile}, valid until ${rfc3339(validUntil)}`],
-  ] as const;
-  return [
+function joinedText({ outcome, nodeName, server, certDir, kubeconfig, credentialFile, validUntil }: Joined): string {
+  return heldText(
     outcome === "joined" ? "This machine has joined." : "This machine had joined already; nothing was changed.",
-    ...rows.map(([name, value]) => `  ${name.padEnd(12)}${printable(value)}`),
-    `Try it: kubectl --kubeconfig ${shellWord(kubeconfig)} auth whoami`,
-    `Keep it fresh: pratique agent --dir ${shellWord(certDir)}`,
-    "",
-  ].join("\n");
+    [
+      ["node", nodeName],
+      ["server", server],
+      ["kubeconfig", kubeconfig],
+      ["credential", `${credentialFile}, valid until ${rfc3339(validUntil)}`],
+    ],
+    { kubeconfig, keep: "Keep it fresh", dir: certDir },
+  );
 }

@@ -2,39 +2,29 @@ import { klusterletStatus, type KlusterletStatus } from "../../agent/klusterlet/
 import { deniedRequestStep } from "../../agent/klusterlet/approver-commands.ts";
 import type { LeftHub } from "../../agent/klusterlet/leave-hub.ts";
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
-import { JoinError } from "../../credentials/join-error.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { logEntry } from "../../apimachinery/log-entry.ts";
 import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
+import type { Args, Run } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import { serveHealth } from "../../host/health-listener.ts";
 import type { Io } from "../io.ts";
-import { joinExit } from "./join-exit.ts";
 import { klusterletLine } from "./klusterlet-line.ts";
-import { withKlusterlet } from "./klusterlet-world.ts";
-import { logTo } from "../log-to.ts";
+import { requireBootstrap, withKlusterlet } from "./klusterlet-world.ts";
+import { logTo } from "../log-line.ts";
 import { warnInLog } from "../open-secrets.ts";
 import { writeResult } from "../output.ts";
+import { titledLines } from "../text-table.ts";
 import { printable } from "../printable.ts";
 
 /** Works as the agent of a cluster until a signal; or takes leave, or prints how it stands. */
-export async function runKlusterlet(args: Args, io: Io): Promise<ExitName> {
-  try {
-    if (args.on("status")) return await showStatus(args, io);
-    return args.on("leave") ? await leave(args, io) : await stay(args, io);
-  } catch (error) {
-    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
-    throw error;
-  }
-}
+export const runKlusterlet: Run = async (args, io) => {
+  if (args.on("status")) return showStatus(args, io);
+  return args.on("leave") ? leave(args, io) : stay(args, io);
+};
 
 async function stay(args: Args, io: Io): Promise<ExitName> {
-  if (args.list("bootstrap-kubeconfig").length === 0) {
-    throw new CliError("usage", "--bootstrap-kubeconfig is missing", [
-      "On the hub: pratique cluster token --bootstrap-kubeconfig FILE",
-    ]);
-  }
+  requireBootstrap(args);
   const log = logTo(args, io);
   const signal = io.interrupted();
   let isAvailable = false;
@@ -111,33 +101,25 @@ async function showStatus(args: Args, io: Io): Promise<ExitName> {
 }
 
 function statusData({ certificate, ...status }: KlusterletStatus): Readonly<Record<string, unknown>> {
-  return {
-    ...status,
-    ...(certificate === undefined ? {} : { certificate: { expiresAt: rfc3339(certificate.expiresAt) } }),
-  };
+  if (certificate === undefined) return status;
+  return { ...status, certificate: { expiresAt: rfc3339(certificate.expiresAt) } };
 }
 
-function statusText({
-  cluster,
-  agent,
-  place,
-  server,
-  certificate,
-  request,
-  shutOut: rejection,
-}: KlusterletStatus): string {
-  const rows: readonly (readonly [string, string | undefined])[] = [
-    ["cluster", cluster],
-    ["agent id", agent],
-    ["hub", server],
-    ["kept in", place],
-    ["certificate", certificate === undefined ? "none yet" : `valid until ${rfc3339(certificate.expiresAt)}`],
-    ["rejected", rejection === undefined ? undefined : `since ${rejection.since}: ${rejection.message}`],
-    ["request", request === undefined ? undefined : `csr/${request.name}, key ${request.fingerprint}`],
-    ["denied", request?.denied],
-    ["to do", request?.denied === undefined ? undefined : deniedRequestStep(request.name)],
-  ];
-  return rows
-    .flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(13)}${printable(value)}\n`]))
-    .join("");
+function statusText({ cluster, agent, place, server, certificate, request, shutOut }: KlusterletStatus): string {
+  const lines = titledLines(
+    [
+      ["cluster", cluster],
+      ["agent id", agent],
+      ["hub", server],
+      ["kept in", place],
+      ["certificate", certificate === undefined ? "none yet" : `valid until ${rfc3339(certificate.expiresAt)}`],
+      ["rejected", shutOut && `since ${shutOut.since}: ${shutOut.message}`],
+      ["request", request && `csr/${request.name}, key ${request.fingerprint}`],
+      ["denied", request?.denied],
+      ["to do", request?.denied === undefined ? undefined : deniedRequestStep(request.name)],
+    ],
+    13,
+    "",
+  );
+  return `${lines.join("\n")}\n`;
 }

@@ -1,30 +1,24 @@
 import { join, resolve } from "node:path";
 import type { JoinEvent } from "../../agent/join/join-event.ts";
-import { JoinError } from "../../credentials/join-error.ts";
 import type { AccessGranted } from "../../agent/access/request-access.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
+import { usageError } from "../cli-error.ts";
+import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
-import { joinFailure } from "./join-failure.ts";
-import { reportProgress } from "./report-progress.ts";
 import { warnOfOpenSecrets } from "../open-secrets.ts";
 import { writeResult } from "../output.ts";
-import { printable } from "../printable.ts";
-import { progress, type Progress } from "../progress.ts";
+import { heldText, reportProgress, withProgress } from "./join-progress.ts";
+import type { Progress } from "../progress.ts";
 import { release } from "../release.ts";
-import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Asks for access, telling each step on stderr, and prints what the machine now holds. */
-export async function runRequest(args: Args, io: Io): Promise<ExitName> {
+export const runRequest: Run = async (args, io) => {
   const [endpoint = ""] = args.operands;
-  const shown = progress(io);
   const dir = accessDir(args, io);
   const keyFile = args.text("key");
   await warnOfOpenSecrets([keyFile], io);
-  try {
-    const granted = await io.requestAccess(
+  const granted = await withProgress(io, { "bad-pin-format": "ca-cert-hash", "bad-key": "key" }, (shown) =>
+    io.requestAccess(
       {
         endpoint,
         pins: args.list("ca-cert-hash"),
@@ -34,27 +28,22 @@ export async function runRequest(args: Args, io: Io): Promise<ExitName> {
         claims: claimsOf(args),
         dir,
         keyFile: keyFile === undefined ? undefined : resolve(io.cwd, keyFile),
-        waitMs: args.number("wait") ?? 3_600_000,
-        discoveryTimeoutMs: args.number("discovery-timeout") ?? 10_000,
+        waitMs: args.number("wait") ?? 0,
+        discoveryTimeoutMs: args.number("discovery-timeout") ?? 0,
         clock: io.clock,
         random: io.random,
         signal: io.interrupted(),
         userAgent: `pratique/${release}`,
       },
       (event) => printEvent(event, shown, io),
-    );
-    shown.stop();
-    await writeResult(args, io, { data: { ...granted }, table: () => grantedText(granted, dir) });
-    return "ok";
-  } catch (error) {
-    shown.stop();
-    if (error instanceof JoinError) throw joinFailure(error, { "bad-pin-format": "ca-cert-hash", "bad-key": "key" });
-    throw error;
-  }
-}
+    ),
+  );
+  await writeResult(args, io, { data: { ...granted }, table: () => grantedText(granted, dir) });
+  return "ok";
+};
 
 /** Where a machine keeps its access. */
-export function accessDir(args: Args, io: Io): string {
+function accessDir(args: Args, io: Io): string {
   const dir = args.text("dir");
   if (dir !== undefined) return resolve(io.cwd, dir);
   return io.isRoot ? "/var/lib/pratique/access" : join(io.home, ".pratique", "access");
@@ -63,7 +52,7 @@ export function accessDir(args: Args, io: Io): string {
 function claimsOf(args: Args): Readonly<Record<string, string>> {
   const claims = args.list("claim").map((claim): readonly [string, string] => {
     const equals = claim.indexOf("=");
-    if (equals < 1) throw new CliError("usage", `--claim ${JSON.stringify(claim)}: expected KEY=VALUE`);
+    if (equals < 1) throw usageError(`--claim ${JSON.stringify(claim)}: expected KEY=VALUE`);
     return [claim.slice(0, equals), claim.slice(equals + 1)];
   });
   return Object.fromEntries(claims);
@@ -85,7 +74,8 @@ function printEvent(event: JoinEvent, shown: Progress, io: Io): void {
       return shown.doing("waiting for an answer");
     case "waiting-for-access":
       shown.note(
-        `waiting up to ${humanDuration(wholeSeconds(event.until - io.clock.now()))} for an answer. On the hub: ${event.commands.join("  or  ")}`,
+        // An hour of which a moment has passed is told as an hour.
+        `waiting up to ${humanDuration(Math.ceil((event.until - io.clock.now()) / 1000) * 1000)} for an answer. On the hub: ${event.commands.join("  or  ")}`,
       );
       return shown.doing(`waiting for an approver to decide on accessrequest/${event.name}`);
     case "access-profile-missing":
@@ -100,25 +90,16 @@ function printEvent(event: JoinEvent, shown: Progress, io: Io): void {
   }
 }
 
-/** An hour of which a moment has passed is told as an hour. */
-function wholeSeconds(ms: number): number {
-  return Math.ceil(ms / 1000) * 1000;
-}
-
-function grantedText(granted: AccessGranted, dir: string): string {
-  const { server, name, kubeconfig, expiresAt, bootstrapTokenFile } = granted;
-  const rows = [
-    ["request", name],
-    ["server", server],
-    ["kubeconfig", kubeconfig],
-    ["token", `valid until ${expiresAt}`],
-    ...(bootstrapTokenFile === undefined ? [] : [["to join", bootstrapTokenFile] as const]),
-  ] as const;
-  return [
+function grantedText({ server, name, kubeconfig, expiresAt, bootstrapTokenFile }: AccessGranted, dir: string): string {
+  return heldText(
     "This machine has access.",
-    ...rows.map(([title, value]) => `  ${title.padEnd(12)}${printable(value)}`),
-    `Try it: kubectl --kubeconfig ${shellWord(kubeconfig)} auth whoami`,
-    `Keep it: pratique agent --dir ${shellWord(dir)}`,
-    "",
-  ].join("\n");
+    [
+      ["request", name],
+      ["server", server],
+      ["kubeconfig", kubeconfig],
+      ["token", `valid until ${expiresAt}`],
+      ["to join", bootstrapTokenFile],
+    ],
+    { kubeconfig, keep: "Keep it", dir },
+  );
 }

@@ -2,9 +2,8 @@ import { setMaxListeners } from "node:events";
 import { simulateFleet, type FleetReport } from "../../agent/simulated/fleet.ts";
 import { formatDuration } from "../../apimachinery/duration.ts";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
+import { usageError } from "../cli-error.ts";
+import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
 import { discoveryOf } from "./join-discovery.ts";
 import { writeResult } from "../output.ts";
@@ -15,7 +14,7 @@ const maxMachines = 20_000;
 const reportEveryMs = 10_000;
 
 /** Lets machines live, tells every ten seconds how they fare, and prints what they have seen. */
-export async function runSimulate(args: Args, io: Io): Promise<ExitName> {
+export const runSimulate: Run = async (args, io) => {
   const { machines, namePrefix } = sizeOf(args);
   const discovery = await discoveryOf(args, io);
   const stop = new AbortController();
@@ -45,17 +44,17 @@ export async function runSimulate(args: Args, io: Io): Promise<ExitName> {
   await writeResult(args, io, { data: report, table: () => text(report) });
   const isWell = report.joined === machines && report.lost + report.otherIdentity === 0;
   return isWell ? "ok" : "failed";
-}
+};
 
 /** @throws CliError usage */
 function sizeOf(args: Args): { readonly machines: number; readonly namePrefix: string } {
   const machines = args.number("machines") ?? 0;
   if (machines < 1 || machines > maxMachines) {
-    throw new CliError("usage", `--machines ${machines}: must be 1 to ${maxMachines}`);
+    throw usageError(`--machines ${machines}: must be 1 to ${maxMachines}`);
   }
   const namePrefix = args.text("name-prefix") ?? "";
   const [problem] = dnsSubdomainProblems(`${namePrefix}${machines}`);
-  if (problem !== undefined) throw new CliError("usage", `--name-prefix ${JSON.stringify(namePrefix)}: ${problem}`);
+  if (problem !== undefined) throw usageError(`--name-prefix ${JSON.stringify(namePrefix)}: ${problem}`);
   return { machines, namePrefix };
 }
 

@@ -1,38 +1,25 @@
-import type { Command, CommandGroup, Option } from "../command.ts";
+import { type Command, type CommandGroup, defineCommand, defineOptions } from "../command.ts";
 import { outputOption } from "../output.ts";
 import { serverOptions } from "../server-options.ts";
 
-const dataDir: Option = {
-  name: "data-dir",
-  kind: "text",
-  value: "DIR",
-  default: "./pratique-data",
-  completes: "directory",
-  description: "the data directory of the hub, on its machine",
-};
+const dataDir = defineOptions({ "--data-dir DIR = ./pratique-data": "the data directory of the hub, on its machine" });
 
 const how =
   "The command changes files in the hub's data directory; a running hub reads them within a few seconds, without a restart.";
 
-const deprecatedNames = { prepare: undefined, cancel: "ca abandon", activate: "ca switch" } as const;
-
-function step(name: keyof typeof deprecatedNames, summary: string, details: readonly string[]): Command {
-  const deprecatedName = deprecatedNames[name];
-  return {
+function step(
+  name: "prepare" | "cancel" | "activate",
+  texts: Pick<Command, "deprecatedName" | "summary" | "details">,
+): Command {
+  const note = `${texts.summary.charAt(0).toLowerCase()}${texts.summary.slice(1)}`;
+  return defineCommand({
+    ...texts,
     name: `ca ${name}`,
-    ...(deprecatedName === undefined ? {} : { deprecatedName }),
-    summary,
-    details: [...details, how],
-    operands: [],
-    options: [dataDir],
-    examples: [
-      {
-        line: `ca ${name} --data-dir /var/lib/pratique`,
-        note: `${summary.charAt(0).toLowerCase()}${summary.slice(1)}`,
-      },
-    ],
+    details: [...texts.details, how],
+    options: dataDir,
+    examples: { [note]: `ca ${name} --data-dir /var/lib/pratique` },
     run: async (args, io) => (await import("./run-ca.ts")).caStep(name, args, io),
-  };
+  });
 }
 
 /** `pratique ca …`. */
@@ -40,23 +27,32 @@ export const caCommands: CommandGroup = {
   name: "ca",
   summary: "Change the CA of a hub without losing a machine",
   commands: [
-    {
+    defineCommand({
       name: "ca status",
       summary: "Show the CAs of a hub and the phase of a CA change",
-      details: [],
-      operands: [],
-      options: [dataDir, outputOption],
-      examples: [{ line: "ca status --data-dir /var/lib/pratique", note: "which CA signs, and what comes next" }],
+      options: [...dataDir, outputOption],
+      examples: { "which CA signs, and what comes next": "ca status --data-dir /var/lib/pratique" },
       run: async (args, io) => (await import("./run-ca.ts")).caStatus(args, io),
-    },
-    step("prepare", "Create the next CA; it is trusted at once and signs nothing yet", [
-      "From now on cluster-info, kube-root-ca.crt and every credential that the hub issues name both CAs; agents read them within an hour. `ca cancel` undoes this step.",
-    ]),
-    step("cancel", "Remove the prepared CA and delete its key", ["Possible only before `ca activate`."]),
-    step("activate", "Activate the prepared CA; the previous one stays trusted", [
-      "The hub issues a new serving certificate and admin.kubeconfig. Certificates of the previous CA stay valid until it is revoked. The previous CA signs a certificate for the new one, so that machines which trust the previous CA alone can follow.",
-    ]),
-    {
+    }),
+    step("prepare", {
+      summary: "Create the next CA; it is trusted at once and signs nothing yet",
+      details: [
+        "From now on cluster-info, kube-root-ca.crt and every credential that the hub issues name both CAs; agents read them within an hour. `ca cancel` undoes this step.",
+      ],
+    }),
+    step("cancel", {
+      deprecatedName: "ca abandon",
+      summary: "Remove the prepared CA and delete its key",
+      details: ["Possible only before `ca activate`."],
+    }),
+    step("activate", {
+      deprecatedName: "ca switch",
+      summary: "Activate the prepared CA; the previous one stays trusted",
+      details: [
+        "The hub issues a new serving certificate and admin.kubeconfig. Certificates of the previous CA stay valid until it is revoked. The previous CA signs a certificate for the new one, so that machines which trust the previous CA alone can follow.",
+      ],
+    }),
+    defineCommand({
       name: "ca check",
       deprecatedName: "ca rehearse",
       summary: "List the machines that would be left behind if only the newest CA were trusted",
@@ -64,30 +60,25 @@ export const caCommands: CommandGroup = {
         'Agents show the hub by themselves that they trust the newest CA; kubelets and other programs cannot, and are listed with "not shown". The command reads from the hub which credentials were issued, with admin.kubeconfig of the data directory unless --kubeconfig names another file.',
         "Revoked credentials do not count. The exit code is 1 if a machine would be left behind, and 2 if no change is in progress.",
       ],
-      operands: [],
-      options: [dataDir, outputOption, ...serverOptions],
-      examples: [{ line: "ca check --data-dir /var/lib/pratique", note: "which machines are not ready, and why" }],
+      options: [...dataDir, outputOption, ...serverOptions],
+      examples: { "which machines are not ready, and why": "ca check --data-dir /var/lib/pratique" },
       run: async (args, io) => (await import("./run-ca-check.ts")).caCheck(args, io),
-    },
-    {
+    }),
+    defineCommand({
       name: "ca revoke",
       deprecatedName: "ca retire",
       summary: "Remove the previous CA from the trust bundle and delete its key",
       details: ["Refused while machines would be left behind; `ca check` lists them.", how],
-      operands: [],
       options: [
-        dataDir,
-        {
-          name: "force",
-          kind: "boolean",
-          default: "false",
-          description:
+        ...dataDir,
+        ...defineOptions({
+          "--force":
             "revoke the CA although machines are left behind, which the command then lists, or although the hub cannot be reached",
-        },
+        }),
         ...serverOptions,
       ],
-      examples: [{ line: "ca revoke --data-dir /var/lib/pratique", note: "end the change" }],
+      examples: { "end the change": "ca revoke --data-dir /var/lib/pratique" },
       run: async (args, io) => (await import("./run-ca-check.ts")).caRevoke(args, io),
-    },
+    }),
   ],
 };

@@ -3,9 +3,8 @@ import { rfc3339 } from "../../apimachinery/clock.ts";
 import { readCaCheck } from "../../ca/ca-check.ts";
 import { phaseOf } from "../../ca/ca-state.ts";
 import { issuedCredentials, type IssuedCredential } from "../../apis/issued-credential.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
+import { CliError, usageError } from "../cli-error.ts";
+import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
 import { revocationsOf } from "../credentials/revoked.ts";
 import { impactsOf, type Impact } from "./next-step-impact.ts";
@@ -17,9 +16,9 @@ import { withServer } from "../server-access.ts";
 import { textTable } from "../text-table.ts";
 
 /** Prints which identities would be left behind, and which would not. */
-export async function caCheck(args: Args, io: Io): Promise<ExitName> {
+export const caCheck: Run = async (args, io) => {
   if (phaseOf((await authoritiesIn(args, io)).state) === "stable") {
-    throw new CliError("usage", "no CA change is in progress; `pratique ca prepare` starts one");
+    throw usageError("no CA change is in progress; `pratique ca prepare` starts one");
   }
   const impacts = await allImpacts(args, io);
   const left = impacts.filter(({ leftBehind }) => leftBehind.length > 0);
@@ -31,10 +30,10 @@ export async function caCheck(args: Args, io: Io): Promise<ExitName> {
     table: () => text(impacts, left.length),
   });
   return left.length === 0 ? "ok" : "failed";
-}
+};
 
 /** Ends the change, unless an identity would be left behind; with --force it names those that are. */
-export async function caRevoke(args: Args, io: Io): Promise<ExitName> {
+export const caRevoke: Run = async (args, io) => {
   // A step that is not due is told before the hub is asked.
   const { state } = await authoritiesIn(args, io);
   if (phaseOf(state) !== "activated") return caStep("revoke", args, io);
@@ -47,7 +46,7 @@ export async function caRevoke(args: Args, io: Io): Promise<ExitName> {
   const exit = await caStep("revoke", args, io);
   io.stderr.write(note);
   return exit;
-}
+};
 
 async function requireNoneLeft(args: Args, io: Io): Promise<void> {
   const left = await leftOf(args, io);

@@ -3,8 +3,8 @@ import { rfc3339 } from "../../apimachinery/clock.ts";
 import { changeAuthorities, readAuthorities, readState, type Authorities } from "../../ca/ca-folder.ts";
 import { phaseOf, type AuthorityPhase, type AuthorityStep } from "../../ca/ca-state.ts";
 import { HubError } from "../../apimachinery/hub-error.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
+import { usageError } from "../cli-error.ts";
+import type { Args, Run } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
@@ -12,7 +12,7 @@ import { textTable } from "../text-table.ts";
 import { systemErrorWords } from "../../apimachinery/system-error.ts";
 
 /** Prints the CAs, what each does, and what comes next. */
-export async function caStatus(args: Args, io: Io): Promise<ExitName> {
+export const caStatus: Run = async (args, io) => {
   const authorities = await authoritiesIn(args, io);
   const phase = phaseOf(authorities.state);
   await writeResult(args, io, {
@@ -20,7 +20,7 @@ export async function caStatus(args: Args, io: Io): Promise<ExitName> {
     table: () => `${table(authorities, io)}\n${comesNext[phase]}\n`,
   });
   return "ok";
-}
+};
 
 /** Takes a step of the change and prints how the CAs stand then. */
 export async function caStep(step: AuthorityStep, args: Args, io: Io): Promise<ExitName> {
@@ -30,23 +30,17 @@ export async function caStep(step: AuthorityStep, args: Args, io: Io): Promise<E
     return changeAuthorities(dir, step, { now: io.clock.now(), random: io.random });
   });
   const authorities = await authoritiesIn(args, io);
-  const phase = phaseOf(after);
-  io.stdout.write(`${done(step, before.next ?? before.signer)}\n\n${table(authorities, io)}\n${comesNext[phase]}\n`);
+  const ca = before.next ?? before.signer;
+  io.stdout.write(`${done[step](ca)}\n\n${table(authorities, io)}\n${comesNext[phaseOf(after)]}\n`);
   return "ok";
 }
 
-function done(step: AuthorityStep, ca: string): string {
-  switch (step) {
-    case "prepare":
-      return "The next CA is created. A running hub publishes it within a few seconds.";
-    case "cancel":
-      return `${ca} is no longer trusted, and its key is deleted.`;
-    case "activate":
-      return `${ca} signs from now on.`;
-    case "revoke":
-      return "The previous CA is no longer trusted, and its key is deleted.";
-  }
-}
+const done: Readonly<Record<AuthorityStep, (ca: string) => string>> = {
+  prepare: () => "The next CA is created. A running hub publishes it within a few seconds.",
+  cancel: (ca) => `${ca} is no longer trusted, and its key is deleted.`,
+  activate: (ca) => `${ca} signs from now on.`,
+  revoke: () => "The previous CA is no longer trusted, and its key is deleted.",
+};
 
 const comesNext: Readonly<Record<AuthorityPhase, string>> = {
   stable: "One CA, and no change in progress; `pratique ca prepare` starts one.",
@@ -56,14 +50,10 @@ const comesNext: Readonly<Record<AuthorityPhase, string>> = {
     "Both CAs are trusted. Run `pratique ca revoke` when `pratique ca check` shows that no certificate of the previous CA is in use.",
 };
 
-interface CaRow {
-  readonly name: string;
-  readonly role: string;
-  readonly pin: string;
-  readonly expires: string;
-}
-
-function rowsOf({ state, trusted }: Authorities): readonly CaRow[] {
+function rowsOf({
+  state,
+  trusted,
+}: Authorities): readonly Readonly<Record<"name" | "role" | "pin" | "expires", string>>[] {
   const roles = ["signs", state.next === undefined ? "signed before" : "signs next"];
   const names = [state.signer, state.next ?? state.previous ?? ""];
   return trusted.map(({ pin, notAfter }, place) => ({
@@ -105,7 +95,7 @@ async function readable(dir: string, io: Io): Promise<Awaited<ReturnType<typeof 
   const { state } = await readState(dir);
   const names = (await io.listFolder(dir)).map(({ name }) => name);
   if (!names.includes(`${state.signer}.crt`)) {
-    throw new CliError("usage", `there is no CA in ${dir}`, [
+    throw usageError(`there is no CA in ${dir}`, [
       "Give the hub's data directory with --data-dir, on the machine where the hub runs. The operator changes the CA of --cluster-signing-cert-file.",
     ]);
   }
@@ -117,10 +107,10 @@ async function clearly<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    if (error instanceof HubError) throw new CliError("usage", error.message);
+    if (error instanceof HubError) throw usageError(error.message);
     const { code, path } = error as { readonly code?: unknown; readonly path?: unknown };
     if (code !== "EACCES" && code !== "EPERM") throw error;
-    throw new CliError("usage", systemErrorWords(error, { operation: "read", at: String(path) }).what, [
+    throw usageError(systemErrorWords(error, { operation: "read", at: String(path) }).what, [
       "Only the owner of the CAs may read them: use the account that the hub runs as, or sudo.",
     ]);
   }

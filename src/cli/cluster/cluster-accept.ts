@@ -1,89 +1,73 @@
-import type { Client } from "../../client/client.ts";
-import { withCondition } from "../../controllers/certificates/csr-view.ts";
-import { certificateSigningRequests } from "../../controllers/kinds.ts";
+import { csrView, hasCondition, withCondition } from "../../controllers/certificates/csr-view.ts";
+import { certificateSigningRequests, leases } from "../../controllers/kinds.ts";
 import { shellWord } from "../../apimachinery/shell-word.ts";
 import { StatusError } from "../../apimachinery/status.ts";
-import { denialReasonAnnotation, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
-import { awaitArrival, heartbeatOf } from "./cluster-arrival.ts";
-import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
-import { planOf, type Chosen, type ClusterPlan } from "./cluster-plan.ts";
-import { hasJoined, lookAtCluster, type AgentRequest } from "./cluster-review.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
-import type { Io } from "../io.ts";
-import { waitFor } from "../wait-for.ts";
+import {
+  clusterCondition,
+  denialReasonAnnotation,
+  isAccepted,
+  type ManagedCluster,
+  managedClusters,
+} from "../../apis/managed-cluster.ts";
+import { eachCluster, type NamedCluster } from "./cluster-access.ts";
+import { type Chosen, type ClusterPlan, planOf } from "./cluster-plan.ts";
+import { type AgentRequest, deniedRequests, hasJoined, lookAtCluster, openRequests } from "./cluster-review.ts";
+import { CliError, usageError } from "../cli-error.ts";
+import type { Run } from "../command.ts";
+import { type Looked, waitFor } from "../wait-for.ts";
+import { ignoreReasons } from "../../client/api-errors.ts";
+import type { Client } from "../../client/client.ts";
+import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
+import { leaseKey } from "../../controllers/clusters/managed-cluster-grant.ts";
+import type { Lease } from "../../apis/lease.ts";
 
 /**
  * Lets clusters in: approves the certificate of the agent that is meant, accepts the cluster, and waits until its agent has come in.
  * A half that somebody has no right to is left to others, and said so.
  */
-export async function clusterAccept(args: Args, io: Io): Promise<ExitName> {
+export const clusterAccept: Run = async (args, io) => {
   const chosen = { agentId: args.text("agent-id"), request: args.text("request") };
   if (args.operands.length > 1 && (chosen.agentId ?? chosen.request) !== undefined) {
-    throw new CliError("usage", "--agent-id and --request are those of one cluster: name one");
+    throw usageError("--agent-id and --request are those of one cluster: name one");
   }
+  return eachCluster(args, io, (one) => acceptOne(one, chosen));
+};
+
+async function acceptOne(one: NamedCluster, chosen: Chosen): Promise<void> {
+  const { client, io, args, name, note } = one;
   const timeoutMs = args.on("wait") ? (args.number("timeout") ?? 0) : 0;
-  return withClusters(args, io, ({ client }) =>
-    eachCluster(args.operands, io, (name) =>
-      acceptOne({ client, io, name, chosen, timeoutMs, waits: args.on("wait") }),
-    ),
-  );
-}
-
-interface Accepting {
-  readonly client: Client;
-  readonly io: Io;
-  readonly name: string;
-  readonly chosen: Chosen;
-  readonly timeoutMs: number;
-  readonly waits: boolean;
-}
-
-/** @throws CliError, StatusError */
-async function acceptOne(accepting: Accepting): Promise<void> {
-  const { client, io, name, timeoutMs } = accepting;
-  const { note } = clusterLines(io, name);
   const until = io.clock.now() + timeoutMs;
-  const done = await waitFor({
+  const { plan, lacking, before } = await waitFor({
     io,
     timeoutMs,
     about: name,
     hints: [`On the spoke: pratique cluster join --bootstrap-kubeconfig FILE --cluster-name ${name}`],
     look: async () => {
-      const plan = planOf(await lookAtCluster(client, name), accepting.chosen, io.clock.now());
-      if (plan.kind === "wait") return { missing: plan.missing };
-      if (plan.kind === "gone") throw new CliError("conflict", `${name} is being deleted`);
-      if (plan.kind === "refuse") throw refusal(name, plan);
-      if (plan.kind === "denied") throw deniedBefore(name, plan);
-      const before = await heartbeatOf(client, name);
-      for (const warning of plan.warnings) note(`warning: ${warning}`);
-      const halves = await decideBoth(plan, accepting);
-      return halves === "changed meanwhile" ? { missing: "it to stay as it is" } : { found: { plan, halves, before } };
+      const seen = planOf(await lookAtCluster(client, name), chosen, io.clock.now());
+      if (seen.kind === "wait") return { missing: seen.missing };
+      if (seen.kind === "gone") throw new CliError("conflict", `${name} is being deleted`);
+      if (seen.kind === "refuse") throw refusal(name, seen);
+      if (seen.kind === "denied") throw deniedBefore(name, seen);
+      const heartbeat = await heartbeatOf(client, name);
+      for (const warning of seen.warnings) note(`warning: ${warning}`);
+      const rights = await decideBoth(seen, one);
+      return rights === undefined
+        ? { missing: "it to stay as it is" }
+        : { found: { plan: seen, lacking: rights, before: heartbeat } };
     },
   });
-  const { approval, admission } = done.halves;
-  if (approval.kind === "no right" && admission.kind === "no right") {
-    throw new CliError("refused", `${name}: you may do neither half of letting it in`, [approval.why, admission.why]);
+  const [first, second] = lacking;
+  if (first !== undefined && second !== undefined) {
+    throw new CliError("refused", `${name}: you may do neither half of letting it in`, [first.why, second.why]);
   }
-  const left = [approval, admission].find((half) => half.kind === "no right");
-  if (!accepting.waits) {
-    if (left !== undefined) throw new CliError("refused", `${name}: your half is done, the other is ${left.left}`);
+  const left = first?.left;
+  if (!args.on("wait")) {
+    if (left !== undefined) throw new CliError("refused", `${name}: your half is done, the other is ${left}`);
     return;
   }
-  if (left !== undefined) note(left.left);
-  await awaitArrival(
-    {
-      name,
-      agent: (done.plan.approve ?? done.plan.approved)?.agent,
-      uid: done.plan.cluster.metadata.uid,
-      before: done.before,
-      wasIn: hasJoined(done.plan.cluster),
-      request: (done.plan.approve ?? done.plan.approved)?.name,
-      left: left?.left,
-    },
-    { client, io, timeoutMs: Math.max(until - io.clock.now(), 0) },
-  );
+  if (left !== undefined) note(left);
+  const decided = { cluster: plan.cluster, request: plan.approve ?? plan.approved, before, left };
+  await awaitArrival(decided, one, Math.max(until - io.clock.now(), 0));
 }
 
 type Going = Extract<ClusterPlan, { kind: "go" }>;
@@ -118,82 +102,190 @@ function deniedBefore(name: string, { requests }: Extract<ClusterPlan, { kind: "
   );
 }
 
-/** How one half went: with no right it is left to somebody else. */
-type Half = { readonly kind: "done" } | { readonly kind: "no right"; readonly why: string; readonly left: string };
-
-interface Halves {
-  readonly approval: Half;
-  readonly admission: Half;
+/** A half that somebody has no right to, which is left to others. */
+interface Lacking {
+  readonly why: string;
+  readonly left: string;
 }
 
-async function decideBoth(plan: Going, accepting: Accepting): Promise<Halves | "changed meanwhile"> {
-  const { client, io, name } = accepting;
+/** The halves that were not done for want of a right; undefined where something changed meanwhile, so that it is looked at anew. */
+async function decideBoth(plan: Going, one: NamedCluster): Promise<readonly Lacking[] | undefined> {
+  const again = `pratique cluster accept ${one.name}`;
+  const agent = plan.approve === undefined ? "" : ` --agent-id ${shellWord(plan.approve.agent)}`;
   try {
     const approval = await half(
-      () => approve(plan, client, io),
-      `left to a user who may approve certificates (role open-cluster-management:approver): pratique cluster accept ${name}${plan.approve === undefined ? "" : ` --agent-id ${shellWord(plan.approve.agent)}`}`,
+      approve(plan, one),
+      `left to a user who may approve certificates (role open-cluster-management:approver): ${again}${agent}`,
     );
     const admission = await half(
-      () => admit(plan, client, io),
-      `left to a user who may accept the cluster (role open-cluster-management:accepter): pratique cluster accept ${name}`,
+      admit(plan, one),
+      `left to a user who may accept the cluster (role open-cluster-management:accepter): ${again}`,
     );
-    return { approval, admission };
+    return [approval, admission].filter((lacking) => lacking !== undefined);
   } catch (error) {
-    // Looked at anew: what was seen is what is decided on.
-    if (error instanceof StatusError && error.reason === "Conflict") return "changed meanwhile";
+    if (error instanceof StatusError && error.reason === "Conflict") return undefined;
     throw error;
   }
 }
 
-async function half(act: () => Promise<void>, left: string): Promise<Half> {
+async function half(done: Promise<void>, left: string): Promise<Lacking | undefined> {
   try {
-    await act();
-    return { kind: "done" };
+    await done;
+    return undefined;
   } catch (error) {
-    if (error instanceof StatusError && error.code === 403) return { kind: "no right", why: error.message, left };
+    if (error instanceof StatusError && error.code === 403) return { why: error.message, left };
     throw error;
   }
 }
 
-async function approve({ cluster, approve: open, approved }: Going, client: Client, io: Io): Promise<void> {
-  const { did } = clusterLines(io, cluster.metadata.name ?? "");
+async function approve({ approve: open, approved }: Going, { client, did }: NamedCluster): Promise<void> {
   if (open === undefined) {
-    const text =
+    return did(
       approved === undefined
         ? "no certificate request was looked at"
-        : `csr/${approved.name} of agent ${approved.agent} is approved already`;
-    did(text);
-    return;
+        : `csr/${approved.name} of agent ${approved.agent} is approved already`,
+    );
   }
-  await client.update(certificateSigningRequests, withCondition(open.object, approval(open)), {
-    subresource: "approval",
-  });
-  did(
-    `csr/${open.name} approved, of agent ${open.agent} with key ${open.fingerprint}, asked for by ${open.requester.username}`,
-  );
-}
-
-function approval({ agent }: AgentRequest): {
-  readonly type: string;
-  readonly status: "True";
-  readonly reason: string;
-  readonly message: string;
-} {
+  const { object, name, agent, fingerprint, requester } = open;
   const message = `The certificate of agent ${agent} was approved by pratique cluster accept.`;
-  return { type: "Approved", status: "True", reason: "PratiqueApprove", message };
+  const condition = { type: "Approved", status: "True", reason: "PratiqueApprove", message } as const;
+  await client.update(certificateSigningRequests, withCondition(object, condition), { subresource: "approval" });
+  did(`csr/${name} approved, of agent ${agent} with key ${fingerprint}, asked for by ${requester.username}`);
 }
 
-async function admit({ cluster, accept }: Going, client: Client, io: Io): Promise<void> {
-  const { name = "", uid, annotations = {} } = cluster.metadata;
-  const { did } = clusterLines(io, name);
-  if (!accept) {
-    did("accepted already");
-    return;
-  }
+async function admit({ cluster, accept }: Going, { client, name, did }: NamedCluster): Promise<void> {
+  if (!accept) return did("accepted already");
+  const { uid, annotations = {} } = cluster.metadata;
   const metadata = {
     uid,
     ...(Object.hasOwn(annotations, denialReasonAnnotation) ? { annotations: { [denialReasonAnnotation]: null } } : {}),
   };
-  await client.patch<ManagedCluster>(managedClusters, { name }, { metadata, spec: { hubAcceptsClient: true } });
+  await client.patch(managedClusters, { name }, { metadata, spec: { hubAcceptsClient: true } });
   did("accepted");
+}
+
+/** When the agent of a cluster last wrote that it lives, as it wrote it; undefined where that may not be read or is not there. */
+async function heartbeatOf(client: Client, cluster: string): Promise<string | undefined> {
+  const lease = await ignoreReasons(client.get<Lease>(leases, leaseKey(cluster)), "Forbidden", "NotFound");
+  return lease?.spec?.renewTime;
+}
+
+/** What was decided about the cluster whose agent is waited for. */
+interface Decided {
+  readonly cluster: ManagedCluster;
+  /** The request that was approved, where one was seen. */
+  readonly request: Pick<AgentRequest, "name" | "agent"> | undefined;
+  /** The heartbeat before the decision. */
+  readonly before: string | undefined;
+  /** What is left to somebody else. */
+  readonly left: string | undefined;
+}
+
+/**
+ * Waits until the agent has come in and said so. One that joined before says nothing new, so that its heartbeat is looked at.
+ * @throws CliError refused where what is left to others was not done in time, timedOut, conflict, interrupted; StatusError
+ */
+async function awaitArrival(decided: Decided, one: NamedCluster, timeoutMs: number): Promise<void> {
+  const { io, name, did } = one;
+  try {
+    const cluster = await waitFor({
+      io,
+      timeoutMs,
+      about: name,
+      hints: [
+        "What was decided stays decided. Look again: pratique cluster list",
+        `Or wait again: pratique cluster accept ${name}`,
+      ],
+      look: () => arrived(decided, one),
+    });
+    did(arrivedText(decided, cluster));
+  } catch (error) {
+    if (decided.left === undefined || !(error instanceof CliError) || error.code !== "timedOut") throw error;
+    throw new CliError("refused", `${error.message}; your half is done, the other is ${decided.left}`);
+  }
+}
+
+async function arrived(decided: Decided, { client, name }: NamedCluster): Promise<Looked<ManagedCluster>> {
+  const cluster = await client.get<ManagedCluster>(managedClusters, { name });
+  const { uid, deletionTimestamp } = cluster.metadata;
+  if (uid !== decided.cluster.metadata.uid || deletionTimestamp !== undefined) {
+    throw new CliError("conflict", `${name} was deleted meanwhile`);
+  }
+  const missing =
+    (await missingCertificate(decided.request?.name, client)) ??
+    missingAdmission(cluster) ??
+    (await missingAgent(decided, cluster, client));
+  return missing === undefined ? { found: cluster } : { missing };
+}
+
+async function missingCertificate(name: string | undefined, client: Client): Promise<string | undefined> {
+  if (name === undefined) return undefined;
+  const object = await ignoreReasons(client.get(certificateSigningRequests, { name }), "Forbidden", "NotFound");
+  // Requests that are done with are cleared away.
+  if (object === undefined) return undefined;
+  const view = csrView(object);
+  const ended = view.conditions.find(({ type }) => type === "Denied" || type === "Failed");
+  if (ended !== undefined) throw new CliError("conflict", `csr/${name} came to be ${ended.type}: ${ended.message}`);
+  if (view.certificate !== "") return undefined;
+  return hasCondition(view, "Approved")
+    ? `csr/${name} to be signed`
+    : `csr/${name} to be approved by a user with that right`;
+}
+
+function missingAdmission(cluster: ManagedCluster): string | undefined {
+  if (!isAccepted(cluster)) return "it to be accepted by a user with that right";
+  const accepted = conditionOf(cluster, clusterCondition.accepted);
+  if (accepted?.status === "True") return undefined;
+  const why = accepted?.reason === "Error" ? `, which failed: ${accepted.message}` : "";
+  return `the hub to make its namespace and rights${why}`;
+}
+
+async function missingAgent(
+  { cluster: decidedOn, request, before }: Decided,
+  cluster: ManagedCluster,
+  client: Client,
+): Promise<string | undefined> {
+  const { name = "" } = cluster.metadata;
+  if (!hasJoined(decidedOn))
+    return hasJoined(cluster) ? undefined : `${agentText(request)} to come in with its certificate`;
+  if (before === undefined || (await heartbeatOf(client, name)) !== before) return undefined;
+  return `a heartbeat of ${agentText(request)}${await othersAsking(name, request?.agent, client)}`;
+}
+
+function agentText(request: Decided["request"]): string {
+  return request === undefined ? "its agent" : `agent ${request.agent}`;
+}
+
+/** An agent whose certificate was revoked asks as another one, which is approved for itself. */
+async function othersAsking(name: string, agent: string | undefined, client: Client): Promise<string> {
+  const sight = await lookAtCluster(client, name);
+  const isOther = (one: AgentRequest): boolean => one.agent !== agent;
+  const ids = [
+    ...new Set(
+      openRequests(sight)
+        .filter(isOther)
+        .map((one) => one.agent),
+    ),
+  ].map((id) => shellWord(id));
+  if (ids.length === 0) return deniedAgents(deniedRequests(sight).filter(isOther));
+  const [id = "", ...others] = ids;
+  const which = others.length === 0 ? `agent ${id} asks` : `agents ${ids.join(", ")} ask`;
+  return `; ${which} in its name: if one is its agent with a new id, pratique cluster accept ${name} --agent-id ${others.length === 0 ? id : "ID"}`;
+}
+
+function deniedAgents(denied: readonly AgentRequest[]): string {
+  if (denied.length === 0) return "";
+  const which = denied.map((one) => `csr/${one.name} of agent ${shellWord(one.agent)}`).join(", ");
+  const names = denied.map((one) => shellWord(one.name)).join(" ");
+  return `; ${which} was denied: if that is its agent with a new id, it creates a new request after kubectl delete csr ${names}`;
+}
+
+function arrivedText({ cluster: decidedOn, request, before }: Decided, cluster: ManagedCluster): string {
+  const who = agentText(request);
+  const wasIn = hasJoined(decidedOn);
+  if (wasIn && before === undefined) return `may come in again; whether ${who} has, you may not see`;
+  const { status, message } = conditionOf(cluster, clusterCondition.available) ?? {};
+  const health =
+    status === "True" ? "it is available" : `it is not available yet${message === undefined ? "" : ` (${message})`}`;
+  return `${wasIn ? `${who} is heard again` : `joined: ${who} has come in`}, ${health}`;
 }

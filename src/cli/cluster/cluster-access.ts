@@ -1,10 +1,11 @@
+import type { Client } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import { managedClusters } from "../../apis/managed-cluster.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import { failureOf } from "../failure.ts";
-import type { Io } from "../io.ts";
+import type { Io, Output } from "../io.ts";
 import { printable } from "../printable.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
 
@@ -29,39 +30,39 @@ export async function withClusters<T>(args: Args, io: Io, use: (server: ServerAc
   });
 }
 
-/** Tells something on standard error, or what was done on standard output; each text is escaped to a line. */
-export function clusterLines(
-  io: Io,
-  name: string,
-): { readonly note: (text: string) => void; readonly did: (text: string) => void } {
-  const line = (text: string): string => `${printable(`${name}: ${text}`)}\n`;
-  return {
-    note: (text) => {
-      io.stderr.write(line(text));
-    },
-    did: (text) => {
-      io.stdout.write(line(text));
-    },
-  };
+/** One of the clusters that a command names; each text that it tells is escaped to a line. */
+export interface NamedCluster {
+  readonly name: string;
+  readonly client: Client;
+  readonly args: Args;
+  readonly io: Io;
+  /** Tells something on standard error. */
+  readonly note: (text: string) => void;
+  /** Tells on standard output what was done. */
+  readonly did: (text: string) => void;
 }
 
 /** Does something for each cluster that is named, all at once; the exit is that of the first, in their order, that failed. */
 export async function eachCluster(
-  names: readonly string[],
+  args: Args,
   io: Io,
-  act: (name: string) => Promise<void>,
+  act: (cluster: NamedCluster) => Promise<void>,
 ): Promise<ExitName> {
-  const exits = await Promise.all(
-    [...new Set(names)].map(async (name): Promise<ExitName> => {
+  return withClusters<ExitName>(args, io, async ({ client }) => {
+    const exits = [...new Set(args.operands)].map(async (name): Promise<ExitName> => {
+      const writerTo =
+        ({ write }: Output) =>
+        (text: string): void =>
+          write(`${printable(`${name}: ${text}`)}\n`);
       try {
-        await act(name);
+        await act({ name, client, args, io, note: writerTo(io.stderr), did: writerTo(io.stdout) });
         return "ok";
       } catch (error) {
         const { exit, message, hints } = failureOf(error);
         for (const line of [`error: ${message}`, ...hints]) io.stderr.write(`${printable(line)}\n`);
         return exit;
       }
-    }),
-  );
-  return exits.find((exit) => exit !== "ok") ?? "ok";
+    });
+    return (await Promise.all(exits)).find((exit) => exit !== "ok") ?? "ok";
+  });
 }

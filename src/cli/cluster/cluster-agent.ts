@@ -1,22 +1,21 @@
+import { readText } from "../../host/read-text.ts";
 import { resolve } from "node:path";
 import { readBootstrapHub } from "../../agent/klusterlet/bootstrap-hub.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import { dnsLabelProblems } from "../../apimachinery/names.ts";
 import { externalServers } from "../agent/klusterlet-world.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
+import { checkedText, type CliError, usageError } from "../cli-error.ts";
+import type { Run } from "../command.ts";
 import type { Io } from "../io.ts";
 import { warnOfOpenKubeconfigFile } from "../open-secrets.ts";
 import { klusterletObjects } from "../../operator/manifests/klusterlet.ts";
 import { yamlText } from "../yaml-text.ts";
-import { systemErrorText } from "../../apimachinery/system-error.ts";
 
 /** Prints what the agent of a cluster needs to run in it, as documents of YAML in the order in which they are to be made. */
-export async function clusterAgent(args: Args, io: Io): Promise<ExitName> {
-  const [namespace, clusterName] = [args.text("namespace") ?? "", args.text("cluster-name")];
-  checkName("namespace", namespace);
-  if (clusterName !== undefined) checkName("cluster-name", clusterName);
+export const clusterAgent: Run = async (args, io) => {
+  const namespace = checkedText(args, "namespace", dnsLabelProblems);
+  const clusterName = args.text("cluster-name");
+  if (clusterName !== undefined) checkedText(args, "cluster-name", dnsLabelProblems);
   const file = args.text("bootstrap-kubeconfig");
   const objects = klusterletObjects({
     namespace,
@@ -29,36 +28,26 @@ export async function clusterAgent(args: Args, io: Io): Promise<ExitName> {
   });
   io.stdout.write(objects.map((object) => yamlText({ ...object })).join("---\n"));
   return "ok";
-}
-
-function checkName(option: string, name: string): void {
-  const [problem] = dnsLabelProblems(name);
-  if (problem !== undefined) throw new CliError("usage", `--${option} ${JSON.stringify(name)}: ${problem}`);
-}
+};
 
 /** The text of a bootstrap kubeconfig that a pod can use: one that refers to no other file. @throws CliError usage */
 async function bootstrapText(file: string, io: Io): Promise<string> {
   const path = resolve(io.cwd, file);
-  const bytes = await io.readFile(path).catch((error: unknown) => {
-    throw new CliError("usage", `--bootstrap-kubeconfig: ${systemErrorText(error, { operation: "read", at: file })}`);
-  });
+  const text = await readText("bootstrap-kubeconfig", file, io);
   await warnOfOpenKubeconfigFile(path, io);
   let problem: CliError | undefined;
   try {
     const readFile = async (asked: string): Promise<Uint8Array> => {
-      if (asked === path) return bytes;
-      problem = new CliError(
-        "usage",
-        `${file} refers to ${asked}, which a pod does not have: put its contents into it`,
-      );
+      if (asked === path) return Buffer.from(text);
+      problem = usageError(`${file} refers to ${asked}, which a pod does not have: put its contents into it`);
       throw problem;
     };
     const { program } = await readBootstrapHub(path, { readFile, clock: io.clock });
     if (program !== undefined) {
-      throw new CliError("usage", `${file} names the program ${program}, which a pod does not have: use a token`);
+      throw usageError(`${file} names the program ${program}, which a pod does not have: use a token`);
     }
   } catch (error) {
-    throw problem ?? (error instanceof JoinError ? new CliError("usage", error.message) : error);
+    throw problem ?? (error instanceof JoinError ? usageError(error.message) : error);
   }
-  return Buffer.from(bytes).toString("utf8");
+  return text;
 }

@@ -1,5 +1,4 @@
 import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
-import type { Client } from "../../client/client.ts";
 import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
 import { withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
@@ -15,55 +14,39 @@ import {
   managedClusters,
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
-import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
-import { lookAtCluster, openRequests, type AgentRequest, type ClusterSight } from "./cluster-review.ts";
+import { eachCluster, type NamedCluster } from "./cluster-access.ts";
+import { lookAtCluster, openRequests, type AgentRequest } from "./cluster-review.ts";
 import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
-import type { Io } from "../io.ts";
+import type { Run } from "../command.ts";
 import { waitFor } from "../wait-for.ts";
 
-interface Denying {
-  readonly client: Client;
-  readonly io: Io;
-  readonly name: string;
-  readonly reason: string | undefined;
-  readonly timeoutMs: number;
-}
-
 /** Shuts clusters out: open requests are denied, acceptance is taken back, and what the hub made of it is waited for. */
-export async function clusterDeny(args: Args, io: Io): Promise<ExitName> {
-  const [reason, timeoutMs] = [args.text("reason"), args.number("timeout") ?? 0];
-  return withClusters(args, io, ({ client }) =>
-    eachCluster(args.operands, io, (name) => denyOne({ client, io, name, reason, timeoutMs })),
-  );
-}
+export const clusterDeny: Run = async (args, io) => {
+  return eachCluster(args, io, denyOne);
+};
 
-/** @throws CliError, StatusError */
-async function denyOne(denying: Denying): Promise<void> {
-  const { client, io, name } = denying;
-  const { note, did } = clusterLines(io, name);
+async function denyOne(one: NamedCluster): Promise<void> {
+  const { client, name, note, did } = one;
   const sight = await lookAtCluster(client, name);
   if (sight.cluster === undefined && openRequests(sight).length === 0) {
     throw new CliError("notFound", `there is no managed cluster ${name}, and no request in its name`);
   }
   const refused: StatusError[] = [];
   // Acceptance first: it is what gives rights.
-  const wasIn =
-    sight.cluster !== undefined && (await unlessRefused(refused, () => denyAcceptance(sight.cluster, denying)));
-  for (const request of openRequests(sight)) await unlessRefused(refused, () => turnAway(request, denying));
+  const wasIn = await unlessRefused(refused, denyAcceptance(sight.cluster, one));
+  for (const request of openRequests(sight)) await unlessRefused(refused, turnAway(request, one));
   if (sight.requests === undefined) note("its certificate requests may not be listed, and were left as they are");
-  if (wasIn === true) await awaitDenial(sight, denying);
+  if (wasIn === true) await awaitDenial(sight.cluster, one);
   const [first] = refused;
   if (first !== undefined) throw first;
   if (sight.cluster === undefined || wasIn === true) return;
   did(`not accepted, as before; to have it gone: pratique cluster detach ${name}`);
 }
 
-/** What `act` gives; where somebody has no right, the other half is still done. */
-async function unlessRefused<T>(refused: StatusError[], act: () => Promise<T>): Promise<T | undefined> {
+/** What is done; where somebody has no right, the other half is still done. */
+async function unlessRefused<T>(refused: StatusError[], done: Promise<T>): Promise<T | undefined> {
   try {
-    return await act();
+    return await done;
   } catch (error) {
     if (!(error instanceof StatusError) || error.code !== 403) throw error;
     refused.push(error);
@@ -74,10 +57,10 @@ async function unlessRefused<T>(refused: StatusError[], act: () => Promise<T>): 
 /** Whether it was accepted, or is still being shut out. */
 async function denyAcceptance(
   cluster: ManagedCluster | undefined,
-  { client, io, name, reason }: Denying,
+  { client, name, args, did }: NamedCluster,
 ): Promise<boolean> {
-  const { did } = clusterLines(io, name);
   if (cluster === undefined) return false;
+  const reason = args.text("reason");
   const isIn = isAccepted(cluster);
   const isRecorded = isIn || cluster.metadata.annotations?.[denialReasonAnnotation] !== undefined;
   if (isIn || reason !== undefined || !isRecorded) {
@@ -93,10 +76,9 @@ async function denyAcceptance(
 
 const defaultReason = "This cluster was denied by pratique cluster deny.";
 
-async function turnAway({ object, name: csr, agent }: AgentRequest, denying: Denying): Promise<void> {
-  const { client, io, name, reason } = denying;
-  const { did } = clusterLines(io, name);
-  const message = reason ?? defaultReason;
+async function turnAway({ object, name: csr, agent }: AgentRequest, one: NamedCluster): Promise<void> {
+  const { client, name, args, did } = one;
+  const message = args.text("reason") ?? defaultReason;
   const condition = { type: "Denied", status: "True", reason: "PratiqueDeny", message } as const;
   try {
     await client.update(certificateSigningRequests, withCondition(object, condition), { subresource: "approval" });
@@ -107,12 +89,11 @@ async function turnAway({ object, name: csr, agent }: AgentRequest, denying: Den
   }
 }
 
-async function awaitDenial({ cluster }: ClusterSight, denying: Denying): Promise<void> {
-  const { client, io, name, timeoutMs } = denying;
-  const { did } = clusterLines(io, name);
+async function awaitDenial(cluster: ManagedCluster | undefined, one: NamedCluster): Promise<void> {
+  const { client, io, name, args, did } = one;
   await waitFor({
     io,
-    timeoutMs,
+    timeoutMs: args.number("timeout") ?? 0,
     about: name,
     hints: ["It is denied all the same, and nothing more is given to it. Is the hub's controller running?"],
     look: async () => {
@@ -122,11 +103,11 @@ async function awaitDenial({ cluster }: ClusterSight, denying: Denying): Promise
     },
   });
   did("its rights are gone");
-  if (cluster !== undefined) for (const line of await certificates(cluster, denying)) did(line);
+  if (cluster !== undefined) for (const line of await certificates(cluster, one)) did(line);
 }
 
 /** What became of the certificates of its agents; they are revoked where CredentialRevocations are known. */
-async function certificates(cluster: ManagedCluster, { client, io, name }: Denying): Promise<readonly string[]> {
+async function certificates(cluster: ManagedCluster, { client, io, name }: NamedCluster): Promise<readonly string[]> {
   const live = [...agentsOn(cluster)].filter(([, end]) => end > io.clock.now());
   if (live.length === 0) return [];
   const revocations = await ignoreReasons(client.list(credentialRevocations), "Forbidden", "NotFound");

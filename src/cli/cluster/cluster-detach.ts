@@ -9,33 +9,18 @@ import {
   managedClusters,
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
-import { clusterLines, eachCluster, withClusters } from "./cluster-access.ts";
+import { eachCluster, type NamedCluster } from "./cluster-access.ts";
 import { hasJoined } from "./cluster-review.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
-import type { Io } from "../io.ts";
+import type { Run } from "../command.ts";
 import { waitFor, type Looked } from "../wait-for.ts";
 
-interface Detaching {
-  readonly client: Client;
-  readonly io: Io;
-  readonly name: string;
-  readonly force: boolean;
-  readonly timeoutMs: number;
-}
-
 /** Takes clusters off the hub, with all that belongs to them there, and waits until nothing is left. */
-export async function clusterDetach(args: Args, io: Io): Promise<ExitName> {
-  const [force, timeoutMs] = [args.on("force"), args.number("timeout") ?? 0];
-  return withClusters(args, io, ({ client }) =>
-    eachCluster(args.operands, io, (name) => detachOne({ client, io, name, force, timeoutMs })),
-  );
-}
+export const clusterDetach: Run = async (args, io) => {
+  return eachCluster(args, io, detachOne);
+};
 
-/** @throws CliError, StatusError */
-async function detachOne(detaching: Detaching): Promise<void> {
-  const { client, io, name, force, timeoutMs } = detaching;
-  const { note, did } = clusterLines(io, name);
+async function detachOne({ client, io, args, name, note, did }: NamedCluster): Promise<void> {
+  const force = args.on("force");
   const cluster = await client.get<ManagedCluster>(managedClusters, { name });
   const { uid = "", deletionTimestamp } = cluster.metadata;
   // Before the deletion, so that nothing waits for the spoke even once.
@@ -47,7 +32,7 @@ async function detachOne(detaching: Detaching): Promise<void> {
   did(`${deletionTimestamp === undefined ? "" : "already "}being detached`);
   await waitFor({
     io,
-    timeoutMs,
+    timeoutMs: args.number("timeout") ?? 0,
     about: name,
     hints: [
       "It goes on without waiting.",

@@ -1,60 +1,48 @@
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletResult } from "../../agent/klusterlet/klusterlet-options.ts";
-import { JoinError } from "../../credentials/join-error.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { formatDuration } from "../../apimachinery/duration.ts";
 import { shellWord } from "../../apimachinery/shell-word.ts";
 import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
+import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
-import { joinExit } from "../agent/join-exit.ts";
 import { klusterletLine } from "../agent/klusterlet-line.ts";
-import { withKlusterlet } from "../agent/klusterlet-world.ts";
+import { withProgress } from "../agent/join-progress.ts";
+import { requireBootstrap, withKlusterlet } from "../agent/klusterlet-world.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
-import { progress, type Progress } from "../progress.ts";
+import type { Progress } from "../progress.ts";
 
 /**
  * Works as the agent of a cluster until both decisions are made and the cluster is available on the hub; says what is waited for and what
  * people on the hub type. What it has made is kept, so that the same command, or `pratique klusterlet`, goes on where it ended.
  */
-export async function clusterJoin(args: Args, io: Io): Promise<ExitName> {
-  if (args.list("bootstrap-kubeconfig").length === 0) {
-    throw new CliError("usage", "--bootstrap-kubeconfig is missing", [
-      "On the hub: pratique cluster token --bootstrap-kubeconfig FILE",
-    ]);
-  }
-  const shown = progress(io);
-  const seen = watched(shown);
-  try {
-    const joined = await untilAvailable({ args, io, report: seen.report });
-    if (!seen.isAvailable()) throw stopped(seen.missing(), joined, io);
-    shown.stop();
-    await writeResult(args, io, { data: joined, table: () => joinedText(joined, args) });
-    return "ok";
-  } catch (error) {
-    shown.stop();
-    if (error instanceof JoinError) throw new CliError(joinExit(error.code), error.message);
-    throw error;
-  }
-}
-
-interface Joining {
-  readonly args: Args;
-  readonly io: Io;
-  readonly report: (event: KlusterletEvent) => void;
-}
+export const clusterJoin: Run = async (args, io) => {
+  requireBootstrap(args);
+  const seen = { available: false, missing: "the hub" };
+  const joined = await withProgress(io, {}, (shown) =>
+    untilAvailable(args, io, (event) => {
+      seen.available ||= event.kind === "available";
+      printEvent(event, shown);
+      const next = nextAfter(event);
+      if (next === undefined) return;
+      seen.missing = next;
+      shown.doing(`waiting for ${next}`);
+    }),
+  );
+  if (!seen.available) throw stopped(seen.missing, joined, io);
+  await writeResult(args, io, { data: joined, table: () => joinedText(joined, args) });
+  return "ok";
+};
 
 /** Ends too when time is up or somebody interrupts; what was reported tells which. */
-async function untilAvailable({ args, io, report }: Joining): Promise<KlusterletResult> {
-  const done = new AbortController();
-  const late = new AbortController();
-  const interrupted = io.interrupted();
+async function untilAvailable(args: Args, io: Io, report: (event: KlusterletEvent) => void): Promise<KlusterletResult> {
+  const [done, late] = [new AbortController(), new AbortController()];
+  const signal = AbortSignal.any([io.interrupted(), late.signal]);
   void io.clock.sleep(args.number("timeout") ?? 0, done.signal).then(() => late.abort());
   try {
     return await withKlusterlet(args, io, (options) =>
-      io.runKlusterlet({ ...options, until: "available", signal: AbortSignal.any([interrupted, late.signal]), report }),
+      io.runKlusterlet({ ...options, until: "available", signal, report }),
     );
   } finally {
     done.abort();
@@ -69,29 +57,6 @@ function stopped(missing: string, { cluster, agent }: KlusterletResult, io: Io):
   return io.interrupted().aborted
     ? new CliError("interrupted", `stopped while waiting for ${missing}`, hints)
     : new CliError("timedOut", `the time is up, still waiting for ${missing}`, hints);
-}
-
-interface Watched {
-  readonly report: (event: KlusterletEvent) => void;
-  readonly isAvailable: () => boolean;
-  /** What is waited for, as the end of a sentence. */
-  readonly missing: () => string;
-}
-
-function watched(shown: Progress): Watched {
-  let isAvailable = false;
-  let missing = "the hub";
-  function wait(text: string): void {
-    missing = text;
-    shown.doing(`waiting for ${text}`);
-  }
-  function report(event: KlusterletEvent): void {
-    if (event.kind === "available") isAvailable = true;
-    printEvent(event, shown);
-    const next = nextAfter(event);
-    if (next !== undefined) wait(next);
-  }
-  return { report, isAvailable: () => isAvailable, missing: () => missing };
 }
 
 function printEvent(event: KlusterletEvent, shown: Progress): void {

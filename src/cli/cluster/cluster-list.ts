@@ -15,35 +15,14 @@ import {
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
 import { withClusters } from "./cluster-access.ts";
-import type { Args } from "../command.ts";
+import type { Run } from "../command.ts";
 import { cut } from "../access/truncate.ts";
 import type { ExitName } from "../exit-code.ts";
-import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import type { TextTable } from "../text-table.ts";
 
-/** One cluster as the list shows it. */
-interface ListedCluster {
-  readonly name: string;
-  readonly accepted: boolean;
-  /** Whether it was accepted once and is not any more, or was denied before that: by what is stored on the cluster, never by requests, whose labels the requester sets. */
-  readonly denied: boolean;
-  readonly deniedBecause?: string;
-  readonly deleting: boolean;
-  readonly joined: boolean;
-  /** `Unknown` where its agent is silent, `None` where it never spoke. */
-  readonly available: string;
-  readonly version?: string;
-  /** RFC 3339, as its agent wrote it; absent where there is none or it may not be read. */
-  readonly lastHeartbeat?: string;
-  /** The agents with valid certificates, and until when. */
-  readonly agents: readonly { readonly id: string; readonly certificateUntil: string }[];
-  readonly set?: string;
-  readonly created: string;
-}
-
 /** Prints the clusters by name. */
-export async function clusterList(args: Args, io: Io): Promise<ExitName> {
+export const clusterList: Run = async (args, io) => {
   return withClusters<ExitName>(args, io, async ({ client }) => {
     const [{ items }, beats] = await Promise.all([
       client.list<ManagedCluster>(managedClusters),
@@ -52,15 +31,12 @@ export async function clusterList(args: Args, io: Io): Promise<ExitName> {
     if (beats === undefined) io.stderr.write("note: heartbeats are not shown, since you may not list leases\n");
     const now = io.clock.now();
     const clusters = items
-      .map((cluster) => {
-        const { name = "" } = cluster.metadata;
-        return listed(cluster, { beat: beats?.get(name), now });
-      })
+      .map((cluster) => listed(cluster, beats?.get(cluster.metadata.name ?? ""), now))
       .sort((one, other) => (one.name < other.name ? -1 : 1));
     await writeResult(args, io, { data: clusters, table: () => clusterTable(clusters, now) });
     return "ok";
   });
-}
+};
 
 async function heartbeatsBySpoke(client: Client): Promise<ReadonlyMap<string, string> | undefined> {
   const { resource, fieldSelector } = heartbeats;
@@ -71,12 +47,11 @@ async function heartbeatsBySpoke(client: Client): Promise<ReadonlyMap<string, st
   );
 }
 
-interface Known {
-  readonly beat: string | undefined;
-  readonly now: number;
-}
+/** One cluster as the list shows it. */
+type ListedCluster = ReturnType<typeof listed>;
 
-function listed(cluster: ManagedCluster, { beat, now }: Known): ListedCluster {
+/** `beat` is when its agent was heard last, in RFC 3339; absent where there is none or it may not be read. */
+function listed(cluster: ManagedCluster, beat: string | undefined, now: number) {
   const { name = "", labels = {}, annotations = {}, creationTimestamp = "", deletionTimestamp } = cluster.metadata;
   const state = (type: string): string | undefined => conditionOf(cluster, type)?.status;
   const version = cluster.status?.version?.kubernetes;
@@ -88,10 +63,12 @@ function listed(cluster: ManagedCluster, { beat, now }: Known): ListedCluster {
   return {
     name,
     accepted: isAccepted(cluster),
+    // Accepted once and not any more, or denied before that: by what is stored on the cluster, never by requests, whose labels the requester sets.
     denied: !isAccepted(cluster) && (state(clusterCondition.accepted) !== undefined || because !== undefined),
     ...(because === undefined ? {} : { deniedBecause: because }),
     deleting: deletionTimestamp !== undefined,
     joined,
+    // `Unknown` where its agent is silent, `None` where it never spoke.
     available: state(clusterCondition.available) ?? "None",
     ...(version === undefined ? {} : { version }),
     ...(lastHeartbeat === undefined ? {} : { lastHeartbeat }),

@@ -45,26 +45,24 @@ export function planOf(sight: ClusterSight, chosen: Chosen, now: number): Cluste
     (chosen.agentId ?? agent) === agent && (chosen.request ?? name) === name;
   const open = openRequests(sight).filter(isMeant);
   const [newest] = open;
-  if (newest === undefined) return withoutOpen(sight, { cluster, chosen, accept, isMeant, now });
+  if (newest === undefined) return withoutOpen(sight, { cluster, chosen, isMeant, now });
   const warnings = clusterWarnings(sight, open, now);
-  const isNamed = chosen.request !== undefined || (chosen.agentId !== undefined && keysOf(open) === 1);
+  const isNamed =
+    chosen.request !== undefined ||
+    (chosen.agentId !== undefined && new Set(open.map(({ fingerprint }) => fingerprint)).size === 1);
   if (warnings.length > 0 && !isNamed) return { kind: "refuse", why: warnings, choice: open };
   return { kind: "go", cluster, accept, approve: newest, warnings };
-}
-
-function keysOf(open: readonly AgentRequest[]): number {
-  return new Set(open.map(({ fingerprint }) => fingerprint)).size;
 }
 
 interface Rest {
   readonly cluster: ManagedCluster;
   readonly chosen: Chosen;
-  readonly accept: boolean;
   readonly isMeant: (request: AgentRequest) => boolean;
   readonly now: number;
 }
 
-function withoutOpen(sight: ClusterSight, { cluster, chosen, accept, isMeant, now }: Rest): ClusterPlan {
+function withoutOpen(sight: ClusterSight, { cluster, chosen, isMeant, now }: Rest): ClusterPlan {
+  const accept = !isAccepted(cluster);
   const { requests = [] } = sight;
   const approved = requests.find((one) => isMeant(one) && (one.state === "Approved" || one.state === "Issued"));
   if (approved !== undefined) return { kind: "go", cluster, accept, approved, warnings: [] };

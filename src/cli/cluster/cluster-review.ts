@@ -66,28 +66,23 @@ export function sightOf(
   requests: readonly ApiObject[] | undefined,
 ): ClusterSight {
   const own = (requests ?? []).filter((request) => labelledCluster(request) === name).map((one) => read(one, name));
+  const newestFirst = (a: AgentRequest, b: AgentRequest): number =>
+    a.created === b.created ? (a.name < b.name ? 1 : -1) : a.created < b.created ? 1 : -1;
   return {
     name,
     cluster,
-    requests:
-      requests &&
-      own
-        .flatMap((one) => (one !== undefined && "agent" in one ? [one] : []))
-        .sort((a, b) => (a.created === b.created ? (a.name < b.name ? 1 : -1) : a.created < b.created ? 1 : -1)),
-    unfit: own.flatMap((one) => (one !== undefined && "why" in one ? [one] : [])),
+    requests: requests && own.filter((one) => one !== undefined && "agent" in one).sort(newestFirst),
+    unfit: own.filter((one) => one !== undefined && "why" in one),
   };
 }
 
 /** Undefined for renewals, and for what is decided and never was an agent's. */
-function read(
-  object: ApiObject,
-  cluster: string,
-): AgentRequest | { readonly name: string; readonly why: string } | undefined {
+function read(object: ApiObject, cluster: string): AgentRequest | ClusterSight["unfit"][number] | undefined {
   const view = csrView(object);
   const { name = "", creationTimestamp: created = "" } = object.metadata;
   const contents = readRequest(parseCsr, view);
   const state = stateOf(view);
-  const unfit = (why: string): { readonly name: string; readonly why: string } | undefined =>
+  const unfit = (why: string): ClusterSight["unfit"][number] | undefined =>
     state === "Pending" ? { name, why } : undefined;
   if (typeof contents === "string") return unfit(contents);
   const identity = agentRequest(view, cluster, contents);
@@ -106,20 +101,12 @@ function stateOf(view: CsrView): AgentRequest["state"] {
 }
 
 /** Those that wait for a decision, the newest first. */
-export function openRequests({ requests = [] }: ClusterSight): readonly AgentRequest[] {
-  return requests.filter(({ state }) => state === "Pending");
-}
+export const openRequests = ({ requests = [] }: ClusterSight): readonly AgentRequest[] =>
+  requests.filter(({ state }) => state === "Pending");
 
 /** Those that were denied, the newest first; their agents ask anew when they are gone. */
-export function deniedRequests({ requests = [] }: ClusterSight): readonly AgentRequest[] {
-  return requests.filter(({ state }) => state === "Denied");
-}
-
-/** Whether a user is one of those that clusters join with. */
-function isBootstrapIdentity({ username, groups }: UserInfo): boolean {
-  const { namespace, name } = clusterBootstrapAccount;
-  return groups.includes(clusterBootstrapGroup) || username === serviceAccountUser(namespace, name).username;
-}
+export const deniedRequests = ({ requests = [] }: ClusterSight): readonly AgentRequest[] =>
+  requests.filter(({ state }) => state === "Denied");
 
 /** Sentences about what needs care before anybody lets it in, for the open requests given. `now` in milliseconds. */
 export function clusterWarnings(sight: ClusterSight, open: readonly AgentRequest[], now: number): readonly string[] {
@@ -129,24 +116,20 @@ export function clusterWarnings(sight: ClusterSight, open: readonly AgentRequest
 
 /** Why the name of a cluster needs a second look before the open requests given are approved. `now` in milliseconds. */
 export function clusterNameMarks(sight: ClusterSight, open: readonly AgentRequest[], now: number): readonly NameMark[] {
-  const marked = (reason: NameMark["reason"], messages: readonly string[]): readonly NameMark[] =>
-    messages.map((message) => ({ reason, message }));
-  return [
-    ...marked("NameContested", rivalWarnings(open)),
-    ...marked("NameInUse", ownerWarnings(sight, open, now)),
-    ...marked("NameRecentlyDenied", denialWarnings(sight, open, now)),
-  ];
+  const messages = {
+    NameContested: rivalWarnings(open),
+    NameInUse: ownerWarnings(sight, open, now),
+    NameRecentlyDenied: denialWarnings(sight, open, now),
+  } as const;
+  return (["NameContested", "NameInUse", "NameRecentlyDenied"] as const).flatMap((reason) =>
+    messages[reason].map((message) => ({ reason, message })),
+  );
 }
 
-function denialWarnings(
-  { requests = [] }: ClusterSight,
-  open: readonly AgentRequest[],
-  now: number,
-): readonly string[] {
-  const denied = requests.filter(({ object }) => isRecentlyDenied(csrView(object), now));
-  return open.length === 0 || denied.length === 0
-    ? []
-    : [`a request in its name was denied in the last 24 hours: ${listed(denied.map(({ name }) => `csr/${name}`))}`];
+function denialWarnings(sight: ClusterSight, open: readonly AgentRequest[], now: number): readonly string[] {
+  const denied = (sight.requests ?? []).filter(({ object }) => isRecentlyDenied(csrView(object), now));
+  if (open.length === 0 || denied.length === 0) return [];
+  return [`a request in its name was denied in the last 24 hours: ${listed(denied.map(({ name }) => `csr/${name}`))}`];
 }
 
 function rivalWarnings(open: readonly AgentRequest[]): readonly string[] {
@@ -176,9 +159,14 @@ function ownerWarnings({ cluster }: ClusterSight, open: readonly AgentRequest[],
 
 function requesterWarnings({ cluster }: ClusterSight, open: readonly AgentRequest[]): readonly string[] {
   const creator = cluster?.metadata.annotations?.[requesterAnnotation];
+  const { namespace, name } = clusterBootstrapAccount;
+  const account = serviceAccountUser(namespace, name).username;
   const others = [...new Map(open.map(({ requester }) => [requester.username, requester])).values()];
   return others.flatMap((requester) => [
-    ...(isBootstrapIdentity(requester) ? [] : [`${quoted(requester.username)}, who asks, is no bootstrap identity`]),
+    // Those that clusters join with.
+    ...(requester.groups.includes(clusterBootstrapGroup) || requester.username === account
+      ? []
+      : [`${quoted(requester.username)}, who asks, is no bootstrap identity`]),
     ...(creator === undefined || creator === requester.username
       ? []
       : [`it was made by ${quoted(creator)}, and another asks for its certificate, ${quoted(requester.username)}`]),
@@ -190,6 +178,4 @@ export function hasJoined(cluster: ManagedCluster): boolean {
   return conditionOf(cluster, clusterCondition.joined)?.status === "True";
 }
 
-function quoted(text: string): string {
-  return JSON.stringify(text);
-}
+const quoted = (text: string): string => JSON.stringify(text);

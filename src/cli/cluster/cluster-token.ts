@@ -1,6 +1,5 @@
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
-import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
 import { replaceFile, textIfThere } from "../../host/private-files.ts";
 import {
@@ -8,7 +7,7 @@ import {
   clusterBootstrapGroup,
 } from "../../authorization/bootstrap-policy/registration-roles.ts";
 import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
-import type { ResourceRef } from "../../client/client.ts";
+import type { Client, ResourceRef } from "../../client/client.ts";
 import { nodePatternProblem } from "../../controllers/certificates/node-pattern.ts";
 import { secrets, serviceAccounts } from "../../controllers/kinds.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
@@ -20,12 +19,13 @@ import { bootstrapUserPrefix, serviceAccountUser } from "../../apimachinery/user
 import { formatToken, generateToken } from "../../trust/token.ts";
 import { tokenSecret } from "../../trust/token-secret.ts";
 import { withClusters } from "./cluster-access.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
+import { CliError, usageError } from "../cli-error.ts";
+import type { Args, Run } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
 import type { ServerAccess } from "../server-access.ts";
+import { warnOfLoopback } from "../token/token-create.ts";
 import { waitFor } from "../wait-for.ts";
 import { systemErrorText } from "../../apimachinery/system-error.ts";
 
@@ -41,17 +41,20 @@ interface Bootstrap {
 }
 
 /** Makes an identity that may ask and nothing else, tries it, and writes the kubeconfig that a spoke needs, for its owner only. */
-export async function clusterToken(args: Args, io: Io): Promise<ExitName> {
+export const clusterToken: Run = async (args, io) => {
   const file = args.text("bootstrap-kubeconfig") ?? "";
   const path = file === "-" ? undefined : resolve(io.cwd, file);
   const clusters = args.list("clusters");
-  checkPatterns(clusters);
+  for (const pattern of clusters) {
+    const problem = nodePatternProblem(pattern);
+    if (problem !== undefined) throw usageError(`--clusters ${JSON.stringify(pattern)}: ${problem}`);
+  }
   const ttlMs = lifetime(args);
   if (path !== undefined) await requirePlace(path, { file, force: args.on("force") });
   return withClusters<ExitName>(args, io, async (server) => {
     const caPem = server.config.caPem;
     if (caPem === undefined) {
-      throw new CliError("usage", "your kubeconfig names no CA (certificate-authority), and a spoke needs one", [
+      throw usageError("your kubeconfig names no CA (certificate-authority), and a spoke needs one", [
         "Give --kubeconfig with the admin kubeconfig of the hub.",
       ]);
     }
@@ -64,10 +67,10 @@ export async function clusterToken(args: Args, io: Io): Promise<ExitName> {
     if (path === undefined) io.stdout.write(text);
     else await replaceFile(path, text);
     await tried(made, server, io);
-    printResult({ made, file, clusters }, io);
+    printResult(made, { file, clusters }, io);
     return "ok";
   });
-}
+};
 
 /** Asked before anything is made on the hub, where an identity that nobody was given would stay. @throws CliError */
 async function requirePlace(
@@ -79,44 +82,29 @@ async function requirePlace(
     if (force || (await textIfThere(path)) === undefined) return;
   } catch (error) {
     const why = systemErrorText(error, { operation: "write", at: file });
-    throw new CliError("usage", `--bootstrap-kubeconfig: ${why}; nothing was made`);
+    throw usageError(`--bootstrap-kubeconfig: ${why}; nothing was made`);
   }
   throw new CliError("conflict", `${file} exists; --force replaces it`);
-}
-
-function checkPatterns(clusters: readonly string[]): void {
-  for (const pattern of clusters) {
-    const problem = nodePatternProblem(pattern);
-    if (problem !== undefined) throw new CliError("usage", `--clusters ${JSON.stringify(pattern)}: ${problem}`);
-  }
 }
 
 function lifetime(args: Args): number {
   const ms = args.number("ttl") ?? 0;
   const least = args.text("identity") === "service-account" ? 600_000 : 60_000;
-  if (ms < least) throw new CliError("usage", `--ttl must be ${humanDuration(least)} or more`);
+  if (ms < least) throw usageError(`--ttl must be ${humanDuration(least)} or more`);
   return Math.floor(ms / 1000) * 1000;
 }
 
 function checkAddress(address: string, io: Io): void {
   if (!URL.canParse(address) || new URL(address).protocol !== "https:") {
-    throw new CliError("usage", `--server ${JSON.stringify(address)} must be a URL that begins with https://`);
+    throw usageError(`--server ${JSON.stringify(address)} must be a URL that begins with https://`);
   }
-  const { hostname } = new URL(address);
-  if (hostname === "localhost" || hostname === "[::1]" || (isIP(hostname) === 4 && hostname.startsWith("127."))) {
-    io.stderr.write(
-      `warning: ${hostname} leads other machines to themselves; give --server with an address that spokes reach\n`,
-    );
-  }
+  warnOfLoopback(address, "give --server with an address that spokes reach", io);
 }
 
-interface Wanted {
-  readonly ttlMs: number;
-  readonly io: Io;
-  readonly clusters: readonly string[];
-}
-
-async function ofToken({ client }: ServerAccess, { ttlMs, io, clusters }: Wanted): Promise<Bootstrap> {
+async function ofToken(
+  { client }: ServerAccess,
+  { ttlMs, io, clusters }: Pick<Bootstrap, "ttlMs"> & { readonly io: Io; readonly clusters: readonly string[] },
+): Promise<Bootstrap> {
   const token = generateToken(io.random);
   const now = io.clock.now();
   const of = clusters.length === 0 ? "" : ` ${clusters.join(", ")}`;
@@ -182,6 +170,18 @@ const needed = [
   { group: "certificates.k8s.io", resource: "certificatesigningrequests", verbs: ["create", "get", "list", "watch"] },
 ].flatMap(({ verbs, ...rest }) => verbs.map((verb) => ({ ...rest, verb })));
 
+/** The right in words, where the server does not grant it. */
+async function lackedRight(client: Client, resourceAttributes: (typeof needed)[number]): Promise<string | undefined> {
+  const review = {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: reviews.kind,
+    metadata: {},
+    spec: { resourceAttributes },
+  };
+  const { status } = await client.create<ApiObject & { status?: { allowed?: boolean } }>(reviews, review);
+  return status?.allowed === true ? undefined : `${resourceAttributes.verb} ${resourceAttributes.resource}`;
+}
+
 /** Asks the hub, as the spoke will, whether the identity is known and may do what it is for. @throws CliError */
 async function tried({ token, takeBack }: Bootstrap, { config }: ServerAccess, io: Io): Promise<void> {
   const { server, caPem, tlsServerName, insecureSkipTlsVerify } = config;
@@ -204,19 +204,8 @@ async function tried({ token, takeBack }: Bootstrap, { config }: ServerAccess, i
       ],
       look: async () => {
         try {
-          const answers = await Promise.all(
-            needed.map(async (resourceAttributes) => {
-              const review = {
-                apiVersion: "authorization.k8s.io/v1",
-                kind: reviews.kind,
-                metadata: {},
-                spec: { resourceAttributes },
-              };
-              const { status } = await client.create<ApiObject & { status?: { allowed?: boolean } }>(reviews, review);
-              return status?.allowed === true ? [] : [`${resourceAttributes.verb} ${resourceAttributes.resource}`];
-            }),
-          );
-          return { found: answers.flat() };
+          const answers = needed.map((attributes) => lackedRight(client, attributes));
+          return { found: (await Promise.all(answers)).filter((right) => right !== undefined) };
         } catch (error) {
           if (error instanceof StatusError && error.code === 401) return { missing: "the server to know it" };
           throw error;
@@ -233,14 +222,12 @@ async function tried({ token, takeBack }: Bootstrap, { config }: ServerAccess, i
   }
 }
 
-interface TokenResult {
-  readonly made: Bootstrap;
-  readonly file: string;
-  readonly clusters: readonly string[];
-}
-
 /** On standard error where the kubeconfig itself goes to standard output. */
-function printResult({ made, file, clusters }: TokenResult, io: Io): void {
+function printResult(
+  made: Bootstrap,
+  { file, clusters }: { readonly file: string; readonly clusters: readonly string[] },
+  io: Io,
+): void {
   const { user, until, takeBack } = made;
   const out = file === "-" ? io.stderr : io.stdout;
   const shown = file === "-" ? "FILE" : shellWord(file);

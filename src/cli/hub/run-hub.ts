@@ -3,21 +3,19 @@ import type { Hub } from "../../server/hub.ts";
 import { HubError } from "../../apimachinery/hub-error.ts";
 import type { HubOptions } from "../../server/hub-options.ts";
 import { kubeletAddressTypes } from "../../kubelet/kubelet-address.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError, securePort, usageError } from "../cli-error.ts";
 import { coloursFor } from "../colours.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
+import type { Args, Run } from "../command.ts";
 import { failureOf } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { logLine } from "../log-line.ts";
-import { logTo } from "../log-to.ts";
+import { logLine, logTo } from "../log-line.ts";
 import { release } from "../release.ts";
-import { tlsSans } from "../tls-sans.ts";
+import { tlsSans } from "../serving.ts";
 import { logEntry } from "../../apimachinery/log-entry.ts";
 import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Starts a hub, says how to reach it, and waits for a signal or its end. */
-export async function runHub(args: Args, io: Io): Promise<ExitName> {
+export const runHub: Run = async (args, io) => {
   const options = hubOptions(args, io);
   const interrupted = io.interrupted();
   const hub = await start(options, io);
@@ -35,7 +33,7 @@ export async function runHub(args: Args, io: Io): Promise<ExitName> {
   await hub.close();
   if (ended !== "stopped") throw new CliError("failed", `the hub stopped: ${ended}`);
   return "ok";
-}
+};
 
 /** A wrong flag or file is the fault of the command line; a port or a folder that is taken is not. */
 async function start(options: HubOptions, io: Io): Promise<Hub> {
@@ -43,7 +41,7 @@ async function start(options: HubOptions, io: Io): Promise<Hub> {
     return await io.startHub(options);
   } catch (error) {
     const isUsage = error instanceof HubError && (error.code === "options" || error.code === "ca");
-    throw isUsage ? new CliError("usage", error.message) : error;
+    throw isUsage ? usageError(error.message) : error;
   }
 }
 
@@ -59,24 +57,22 @@ function aborted(signal: AbortSignal): Promise<"signal"> {
 }
 
 function hubOptions(args: Args, io: Io): HubOptions {
-  const securePort = args.number("secure-port") ?? 6443;
-  if (securePort > 65_535) throw new CliError("usage", `--secure-port ${securePort}: must be 0 to 65535`);
+  const port = securePort(args);
   const clusterSigningCertFile = args.text("cluster-signing-cert-file");
   const clusterSigningKeyFile = args.text("cluster-signing-key-file");
   if ((clusterSigningCertFile === undefined) !== (clusterSigningKeyFile === undefined)) {
-    throw new CliError("usage", "--cluster-signing-cert-file and --cluster-signing-key-file come together");
+    throw usageError("--cluster-signing-cert-file and --cluster-signing-key-file come together");
   }
   const clusterSigningDurationSeconds = Math.floor((args.number("cluster-signing-duration") ?? 0) / 1000);
   if (clusterSigningDurationSeconds < 600) {
-    throw new CliError(
-      "usage",
+    throw usageError(
       `--cluster-signing-duration ${clusterSigningDurationSeconds}s: must be 10m or more, the shortest life that may be asked for`,
     );
   }
   return {
     dataDir: resolve(io.cwd, args.text("data-dir") ?? ""),
     bindAddress: args.text("bind-address") ?? "",
-    securePort,
+    securePort: port,
     tlsSans: tlsSans(args),
     ...authorizationFlags(args),
     anonymousAuth: args.on("anonymous-auth"),
@@ -159,20 +155,29 @@ function oidcFlags(args: Args): HubOptions["oidc"] {
   };
 }
 
+/** The file of an option that is of no use without another. @throws CliError usage */
+function fileOf(
+  args: Args,
+  option: string,
+  needed: { readonly option: string; readonly given: boolean },
+): string | undefined {
+  const file = args.text(option);
+  if (file === undefined || needed.given) return file;
+  throw usageError(`--${option} needs --${needed.option}`);
+}
+
 /** A file alone would approve nothing, which nobody means who writes one. */
 function servingApproval(args: Args): HubOptions["servingApproval"] {
   const providers = args.list("serving-approval");
-  const configFile = args.text("serving-approval-config");
-  if (providers.length > 0) return { providers, configFile };
-  if (configFile !== undefined) throw new CliError("usage", "--serving-approval-config needs --serving-approval");
-  return undefined;
+  const given = providers.length > 0;
+  const configFile = fileOf(args, "serving-approval-config", { option: "serving-approval", given });
+  return given ? { providers, configFile } : undefined;
 }
 
 function managedClusters(args: Args): HubOptions["managedClusters"] {
-  const configFile = args.text("registration-config");
-  if (args.on("managed-clusters")) return { configFile };
-  if (configFile !== undefined) throw new CliError("usage", "--registration-config needs --managed-clusters");
-  return undefined;
+  const given = args.on("managed-clusters");
+  const configFile = fileOf(args, "registration-config", { option: "managed-clusters", given });
+  return given ? { configFile } : undefined;
 }
 
 function tokenWebhook(args: Args): HubOptions["tokenWebhook"] {
@@ -187,8 +192,7 @@ function tokenWebhook(args: Args): HubOptions["tokenWebhook"] {
 
 function auditFlags(args: Args): Pick<HubOptions, Extract<keyof HubOptions, `audit${string}`>> {
   const auditWebhookBatchMaxSize = args.number("audit-webhook-batch-max-size");
-  if (auditWebhookBatchMaxSize === 0)
-    throw new CliError("usage", "--audit-webhook-batch-max-size 0: must be 1 or more");
+  if (auditWebhookBatchMaxSize === 0) throw usageError("--audit-webhook-batch-max-size 0: must be 1 or more");
   return {
     auditPolicyFile: args.text("audit-policy-file"),
     auditLogPath: args.text("audit-log-path"),
@@ -207,10 +211,7 @@ function kubeletFlags(args: Args): Pick<HubOptions, "kubeletPreferredAddressType
   const types = args.list("kubelet-preferred-address-types");
   const unknown = types.find((type) => !kubeletAddressTypes.includes(type));
   if (unknown !== undefined) {
-    throw new CliError(
-      "usage",
-      `--kubelet-preferred-address-types ${unknown}: must be one of ${kubeletAddressTypes.join(", ")}`,
-    );
+    throw usageError(`--kubelet-preferred-address-types ${unknown}: must be one of ${kubeletAddressTypes.join(", ")}`);
   }
   return {
     kubeletPreferredAddressTypes: types,
@@ -224,7 +225,7 @@ const minQuotaBytes = 16 * 1024 * 1024;
 function quotaBackendBytes(args: Args): number {
   const bytes = args.number("quota-backend-bytes") ?? 0;
   if (bytes === 0 || bytes >= minQuotaBytes) return bytes;
-  throw new CliError("usage", `--quota-backend-bytes ${bytes}: must be 0, or ${minQuotaBytes} (16 MiB) or more`);
+  throw usageError(`--quota-backend-bytes ${bytes}: must be 0, or ${minQuotaBytes} (16 MiB) or more`);
 }
 
 function inflightFlags(
@@ -233,7 +234,7 @@ function inflightFlags(
   const maxRequestsInflight = args.number("max-requests-inflight") ?? 0;
   const maxMutatingRequestsInflight = args.number("max-mutating-requests-inflight") ?? 0;
   if (maxRequestsInflight + maxMutatingRequestsInflight === 0) {
-    throw new CliError("usage", "--max-requests-inflight and --max-mutating-requests-inflight must not both be 0");
+    throw usageError("--max-requests-inflight and --max-mutating-requests-inflight must not both be 0");
   }
   return {
     maxRequestsInflight,

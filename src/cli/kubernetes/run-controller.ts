@@ -3,16 +3,14 @@ import { logEntry } from "../../apimachinery/log-entry.ts";
 import { serveHealth } from "../../host/health-listener.ts";
 import { runControllerManager, type ControllerManager } from "../../operator/controller-manager.ts";
 import { controllerPlan, type ControllerOptions } from "../../operator/controller-plan.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
-import type { Io } from "../io.ts";
-import { logTo } from "../log-to.ts";
+import { checkedText, usageError } from "../cli-error.ts";
+import type { Args, Run } from "../command.ts";
+import { logTo } from "../log-line.ts";
 import { warnInLog } from "../open-secrets.ts";
 import { withServer } from "../server-access.ts";
 
 /** Runs the controllers against the cluster of the kubeconfig until a signal; with an election, whenever it is the leader. */
-export async function runController(args: Args, io: Io): Promise<ExitName> {
+export const runController: Run = async (args, io) => {
   const log = logTo(args, io);
   const signal = io.interrupted();
   await withServer(
@@ -34,13 +32,13 @@ export async function runController(args: Args, io: Io): Promise<ExitName> {
   );
   log(logEntry("Stopped", "the controller stopped"));
   return "ok";
-}
+};
 
 function controllerOptions(args: Args): ControllerOptions {
   const names = args.list("controllers");
   const registrationFile = args.text("registration-config");
   if (registrationFile !== undefined && !names.includes("registration")) {
-    throw new CliError("usage", "--registration-config needs --controllers registration");
+    throw usageError("--registration-config needs --controllers registration");
   }
   return {
     names,
@@ -52,13 +50,7 @@ function controllerOptions(args: Args): ControllerOptions {
 
 /** @throws CliError usage, also where no leader is elected */
 function leaseOf(args: Args): ControllerManager["lease"] {
-  const checked = (option: string, problemsOf: (name: string) => readonly string[]): string => {
-    const given = args.text(option) ?? "";
-    const [problem] = problemsOf(given);
-    if (problem !== undefined) throw new CliError("usage", `--${option} ${JSON.stringify(given)}: ${problem}`);
-    return given;
-  };
-  const namespace = checked("leader-elect-lease-namespace", dnsLabelProblems);
-  const name = checked("leader-elect-lease-name", dnsSubdomainProblems);
+  const namespace = checkedText(args, "leader-elect-lease-namespace", dnsLabelProblems);
+  const name = checkedText(args, "leader-elect-lease-name", dnsSubdomainProblems);
   return args.on("leader-elect") ? { namespace, name } : undefined;
 }

@@ -2,23 +2,19 @@ import { dnsLabelProblems } from "../../apimachinery/names.ts";
 import { readText } from "../../host/read-text.ts";
 import { accountNames } from "../../operator/manifests/access-rbac.ts";
 import { manifestsOf } from "../../operator/manifests/manifests.ts";
-import type { InventoryGuard, WebhookPlace } from "../../operator/manifests/webhook-configurations.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
-import type { Io } from "../io.ts";
+import type { WebhookPlace } from "../../operator/manifests/webhook-configurations.ts";
+import { checkedText, usageError } from "../cli-error.ts";
+import type { Args, Run } from "../command.ts";
 import { yamlText } from "../yaml-text.ts";
 
 /** Prints everything that access requests need on a cluster, as documents of YAML in the order in which they are to be made. */
-export async function runManifests(args: Args, io: Io): Promise<ExitName> {
-  const namespace = args.text("namespace") ?? "";
-  const [problem] = dnsLabelProblems(namespace);
-  if (problem !== undefined) throw new CliError("usage", `--namespace ${JSON.stringify(namespace)}: ${problem}`);
+export const runManifests: Run = async (args, io) => {
+  const namespace = checkedText(args, "namespace", dnsLabelProblems);
   const caFile = args.text("webhook-ca-file");
   const documents = manifestsOf({
     caPem: caFile === undefined ? undefined : await readText("webhook-ca-file", caFile, io),
     place: placeOf(args.text("webhook-url"), namespace),
-    inventory: guardOfInventory(args),
+    inventory: !args.on("node-inventory") ? "unguarded" : args.on("cel") ? "by-name" : "configmaps",
     managedClusters: args.on("managed-clusters"),
     olderAddOns: asksForOlderAddOns(args),
     namespace,
@@ -28,17 +24,12 @@ export async function runManifests(args: Args, io: Io): Promise<ExitName> {
   });
   io.stdout.write(documents.map(yamlText).join("---\n"));
   return "ok";
-}
-
-function guardOfInventory(args: Args): InventoryGuard {
-  if (!args.on("node-inventory")) return "unguarded";
-  return args.on("cel") ? "by-name" : "configmaps";
-}
+};
 
 /** Whether add-ons are served in their older version too. @throws CliError usage where clusters are no concern */
 export function asksForOlderAddOns(args: Args): boolean {
   if (!args.on("older-add-ons")) return false;
-  if (!args.on("managed-clusters")) throw new CliError("usage", "--older-add-ons needs --managed-clusters");
+  if (!args.on("managed-clusters")) throw usageError("--older-add-ons needs --managed-clusters");
   return true;
 }
 
@@ -48,6 +39,6 @@ export function placeOf(url: string | undefined, namespace: string, option = "--
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   const isPlain =
     parsed?.protocol === "https:" && `${parsed.username}${parsed.password}${parsed.search}${parsed.hash}` === "";
-  if (!isPlain) throw new CliError("usage", `${option} ${JSON.stringify(url)}: must be https://HOST[:PORT][/PATH]`);
+  if (!isPlain) throw usageError(`${option} ${JSON.stringify(url)}: must be https://HOST[:PORT][/PATH]`);
   return { url };
 }

@@ -4,11 +4,9 @@ import { checkServing } from "../../operator/serving/secure-serving.ts";
 import { servingPair, type ServingPair } from "../../operator/serving/serving-pair.ts";
 import { trustBundleOf } from "../../operator/trust-bundle.ts";
 import { serveWebhook, type WebhookOptions } from "../../operator/webhook.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
-import type { Io } from "../io.ts";
-import { logTo } from "../log-to.ts";
+import { usageError } from "../cli-error.ts";
+import type { Args, Run } from "../command.ts";
+import { logTo } from "../log-line.ts";
 import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { withServer } from "../server-access.ts";
 import { secureServing } from "../serving.ts";
@@ -17,7 +15,7 @@ import { asksForOlderAddOns, placeOf } from "./run-manifests.ts";
 import { configurationsOf } from "../../operator/manifests/manifests.ts";
 
 /** Serves admission for access requests until a signal, or prints the configurations that lead there. */
-export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
+export const runWebhook: Run = async (args, io) => {
   const options = webhookOptions(args);
   const { serving, place } = options;
   await checkServing(serving, io);
@@ -54,16 +52,14 @@ export async function runWebhook(args: Args, io: Io): Promise<ExitName> {
   );
   log(logEntry("Stopped", "the webhook stopped"));
   return "ok";
-}
+};
 
 function webhookOptions(args: Args): WebhookOptions {
-  const place = placeOfWebhook(args);
-  const olderAddOns = asksForOlderAddOns(args);
   return {
+    place: placeOfWebhook(args),
+    olderAddOns: asksForOlderAddOns(args),
     serving: secureServing(args),
-    place,
     managedClusters: args.on("managed-clusters"),
-    olderAddOns,
     register: args.on("register"),
     requestsPerMinute: args.number("requests-per-minute") ?? 0,
     maxPending: args.number("max-pending") ?? 0,
@@ -73,7 +69,7 @@ function webhookOptions(args: Args): WebhookOptions {
 function placeOfWebhook(args: Args): WebhookPlace {
   const [namespace = "", name = "", more] = (args.text("service") ?? "").split("/");
   if (namespace === "" || name === "" || more !== undefined)
-    throw new CliError("usage", `--service ${JSON.stringify(args.text("service"))}: must be NAMESPACE/NAME`);
+    throw usageError(`--service ${JSON.stringify(args.text("service"))}: must be NAMESPACE/NAME`);
   const url = args.text("url");
   return url === undefined ? { service: { namespace, name } } : placeOf(url, namespace, "--url");
 }

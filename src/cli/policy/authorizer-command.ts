@@ -1,7 +1,6 @@
 import type { Command } from "../command.ts";
-import { logOptions } from "../log-options.ts";
 import { serverOptions } from "../server-options.ts";
-import { servingOptions } from "../serving-options.ts";
+import { logOptions, servingOptions } from "../serving-options.ts";
 import { policyOptions } from "./policy-options.ts";
 
 /** `pratique authorizer`. */

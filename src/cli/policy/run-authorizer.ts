@@ -10,7 +10,7 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { logTo } from "../log-to.ts";
+import { logTo } from "../log-line.ts";
 import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { requireKubeconfig } from "../server-access.ts";
 import { secureServing } from "../serving.ts";

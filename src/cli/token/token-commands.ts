@@ -1,4 +1,4 @@
-import type { CommandGroup } from "../command.ts";
+import { type CommandGroup, defineCommand, defineOptions } from "../command.ts";
 import { outputOption } from "../output.ts";
 import { serverOptions } from "../server-options.ts";
 
@@ -7,7 +7,7 @@ export const tokenCommands: CommandGroup = {
   name: "token",
   summary: "Bootstrap tokens: the secrets with which machines prove that they may ask to join",
   commands: [
-    {
+    defineCommand({
       name: "token create",
       summary: "Create a bootstrap token and print it",
       details: [
@@ -23,74 +23,46 @@ export const tokenCommands: CommandGroup = {
         },
       ],
       options: [
-        {
-          name: "ttl",
-          kind: "duration",
-          value: "DURATION",
-          default: "24h",
-          description: "how long the token lives; 0 for ever",
-        },
-        {
-          name: "usages",
-          kind: "list",
-          value: "USAGES",
-          default: "signing,authentication",
-          choices: ["signing", "authentication"],
-          description: "what the token may be used for",
-        },
-        {
-          name: "groups",
-          kind: "list",
-          value: "GROUPS",
-          description:
+        ...defineOptions({
+          "--ttl DURATION = 24h": "how long the token lives; 0 for ever",
+          "--usages USAGES... = signing,authentication": {
+            choices: ["signing", "authentication"],
+            description: "what the token may be used for",
+          },
+          "--groups GROUPS...":
             "groups of the user of the token, each beginning with system:bootstrappers: (default system:bootstrappers:kubeadm:default-node-token, where the token may authenticate)",
-        },
-        {
-          name: "description",
-          kind: "text",
-          value: "TEXT",
-          description: "what the token is for, for people",
-        },
-        {
-          name: "print-join-command",
-          kind: "boolean",
-          default: "false",
-          description: "print the whole command to type on the machine that joins, instead of the token alone",
-        },
+          "--description TEXT": "what the token is for, for people",
+          "--print-join-command":
+            "print the whole command to type on the machine that joins, instead of the token alone",
+        }),
         ...serverOptions,
       ],
-      examples: [
-        { note: "what to type on the machine that joins", line: "token create --print-join-command" },
-        { note: "a token for one hour", line: "token create --ttl 1h --description 'rack 7'" },
-      ],
+      examples: {
+        "what to type on the machine that joins": "token create --print-join-command",
+        "a token for one hour": "token create --ttl 1h --description 'rack 7'",
+      },
       run: async (args, io) => (await import("./token-create.ts")).tokenCreate(args, io),
-    },
-    {
+    }),
+    defineCommand({
       name: "token list",
       summary: "List the bootstrap tokens, secrets included",
-      details: [],
-      operands: [],
       options: [outputOption, ...serverOptions],
-      examples: [],
-      run: async (args, io) => (await import("./token-list.ts")).tokenList(args, io),
-    },
-    {
+
+      run: async (args, io) => (await import("./run-token.ts")).tokenList(args, io),
+    }),
+    defineCommand({
       name: "token delete",
       summary: "Delete bootstrap tokens; machines that have joined stay",
-      details: [],
       operands: [{ name: "TOKEN", required: true, many: true, description: "the id of a token, or all of it" }],
       options: serverOptions,
-      examples: [{ note: "by its id", line: "token delete abcdef" }],
-      run: async (args, io) => (await import("./token-delete.ts")).tokenDelete(args, io),
-    },
-    {
+      examples: { "by its id": "token delete abcdef" },
+      run: async (args, io) => (await import("./run-token.ts")).tokenDelete(args, io),
+    }),
+    defineCommand({
       name: "token generate",
       summary: "Print a random token without creating it; talks to no server",
-      details: [],
-      operands: [],
-      options: [],
-      examples: [],
-      run: async (args, io) => (await import("./token-generate.ts")).tokenGenerate(args, io),
-    },
+
+      run: async (args, io) => (await import("./run-token.ts")).tokenGenerate(args, io),
+    }),
   ],
 };

@@ -5,38 +5,46 @@ import { secrets } from "../../controllers/kinds.ts";
 import { certificatesOfBundle } from "../../trust/pins.ts";
 import { type BootstrapToken, formatToken, generateToken, requireToken } from "../../trust/token.ts";
 import { tokenSecret, type TokenSecret } from "../../trust/token-secret.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
+import { CliError, usageError } from "../cli-error.ts";
+import type { Args, Run } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { withServer } from "../server-access.ts";
 import { shellWord } from "../../apimachinery/shell-word.ts";
 
 /** Creates a token and prints it, or the command with which a machine joins. */
-export async function tokenCreate(args: Args, io: Io): Promise<ExitName> {
+export const tokenCreate: Run = async (args, io) => {
   const token = await chosenToken(args, io);
   const secret = secretFor(token, args, io);
   const wantsCommand = args.on("print-join-command");
   if (wantsCommand && args.list("usages").length < 2) {
-    throw new CliError("usage", "--print-join-command needs a token with the usages signing,authentication");
+    throw usageError("--print-join-command needs a token with the usages signing,authentication");
   }
   return withServer<ExitName>(args, io, async ({ client, config }) => {
     // Made first, so that no token is left behind when the kubeconfig does not say enough.
     const text = wantsCommand ? joinCommand(config, token) : formatToken(token);
-    await create(() => client.create(secrets, secret), token);
-    if (wantsCommand) warnOfLoopback(config, io);
+    try {
+      await client.create(secrets, secret);
+    } catch (error) {
+      if (!hasReason(error, "AlreadyExists")) throw error;
+      throw new CliError("conflict", `a token with id ${JSON.stringify(token.id)} already exists`);
+    }
+    if (wantsCommand) {
+      const advice = "start the hub with --bind-address and --tls-san to make it reachable";
+      warnOfLoopback(config.server, advice, io);
+    }
     io.stdout.write(`${text}\n`);
     return "ok";
   });
-}
+};
 
 /**
  * The command line that joins a machine: server and CA come from the kubeconfig, with one pin for each certificate of the CA.
  * @throws CliError usage when the kubeconfig names no CA; PinError
  */
-export function joinCommand(config: ResolvedKubeconfig, token: BootstrapToken): string {
+function joinCommand(config: ResolvedKubeconfig, token: BootstrapToken): string {
   if (config.caPem === undefined) {
-    throw new CliError("usage", "the kubeconfig has no certificate-authority, so there is no pin for a join command", [
+    throw usageError("the kubeconfig has no certificate-authority, so there is no pin for a join command", [
       "Give --kubeconfig with the admin kubeconfig of the hub.",
     ]);
   }
@@ -54,13 +62,12 @@ function endpoint(server: string): string {
   return url.port === "" ? `${url.hostname}:443` : url.host;
 }
 
-function warnOfLoopback(config: ResolvedKubeconfig, io: Io): void {
-  const { hostname } = new URL(config.server);
-  if (hostname === "localhost" || hostname === "[::1]" || (isIP(hostname) === 4 && hostname.startsWith("127."))) {
-    io.stderr.write(
-      `warning: ${hostname} leads other machines to themselves; start the hub with --bind-address and --tls-san to make it reachable\n`,
-    );
-  }
+/** Warns of a server that is this machine to every other, with what to do about it. */
+export function warnOfLoopback(server: string, advice: string, io: Io): void {
+  const { hostname } = new URL(server);
+  const isLoopback =
+    hostname === "localhost" || hostname === "[::1]" || (isIP(hostname) === 4 && hostname.startsWith("127."));
+  if (isLoopback) io.stderr.write(`warning: ${hostname} leads other machines to themselves; ${advice}\n`);
 }
 
 async function chosenToken(args: Args, io: Io): Promise<BootstrapToken> {
@@ -72,7 +79,7 @@ async function chosenToken(args: Args, io: Io): Promise<BootstrapToken> {
 function secretFor(token: BootstrapToken, args: Args, io: Io): TokenSecret {
   const groups = args.list("groups");
   const ms = args.number("ttl") ?? 0;
-  if (ms > 0 && ms < 1000) throw new CliError("usage", "--ttl must be 1s or more, or 0 for a token that never expires");
+  if (ms > 0 && ms < 1000) throw usageError("--ttl must be 1s or more, or 0 for a token that never expires");
   return tokenSecret({
     token,
     now: io.clock.now(),
@@ -81,15 +88,4 @@ function secretFor(token: BootstrapToken, args: Args, io: Io): TokenSecret {
     description: args.text("description") ?? "",
     ...(groups.length === 0 ? {} : { groups }),
   });
-}
-
-async function create(write: () => Promise<unknown>, token: BootstrapToken): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    if (hasReason(error, "AlreadyExists")) {
-      throw new CliError("conflict", `a token with id ${JSON.stringify(token.id)} already exists`);
-    }
-    throw error;
-  }
 }

@@ -1,29 +1,34 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
 import { secrets } from "../../controllers/kinds.ts";
 import { formatDuration } from "../../apimachinery/duration.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
-import { formatToken } from "../../trust/token.ts";
+import { formatToken, generateToken, requireTokenId } from "../../trust/token.ts";
 import { tokenLifetime } from "../../trust/token-rules.ts";
-import { readTokenSecret, tokenIdOfName, tokenSecretNamespace, tokenSecretType } from "../../trust/token-secret.ts";
-import type { Args } from "../command.ts";
+import {
+  readTokenSecret,
+  tokenIdOfName,
+  tokenSecretName,
+  tokenSecretNamespace,
+  tokenSecretType,
+} from "../../trust/token-secret.ts";
+import type { Run } from "../command.ts";
 import type { ExitName } from "../exit-code.ts";
-import type { Io } from "../io.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { withServer } from "../server-access.ts";
 import type { TextTable } from "../text-table.ts";
 
 /** Prints the tokens; Secrets that hold none are named on stderr. */
-export async function tokenList(args: Args, io: Io): Promise<ExitName> {
+export const tokenList: Run = async (args, io) => {
   return withServer<ExitName>(args, io, async ({ client }) => {
     const { items } = await client.list(secrets, {
       namespace: tokenSecretNamespace,
       fieldSelector: `type=${tokenSecretType}`,
     });
     const tokens = items.filter(isToken);
-    for (const other of items.filter((item) => !isToken(item))) {
-      io.stderr.write(
-        `warning: the Secret "${printable(other.metadata.name ?? "")}" is of a token's type and holds none\n`,
-      );
+    for (const { metadata } of items.filter((item) => !isToken(item))) {
+      const name = printable(metadata.name ?? "");
+      io.stderr.write(`warning: the Secret "${name}" is of a token's type and holds none\n`);
     }
     await writeResult(args, io, {
       data: tokens.map(tokenData),
@@ -31,7 +36,7 @@ export async function tokenList(args: Args, io: Io): Promise<ExitName> {
     });
     return "ok";
   });
-}
+};
 
 function isToken(secret: ApiObject): boolean {
   const facts = readTokenSecret(secret);
@@ -50,7 +55,7 @@ function tokenData(secret: ApiObject): Readonly<Record<string, unknown>> {
 }
 
 /** The table of `kubeadm token list`. `now` in milliseconds. */
-export function tokenTable(tokens: readonly ApiObject[], now: number): TextTable {
+function tokenTable(tokens: readonly ApiObject[], now: number): TextTable {
   return {
     headings: ["TOKEN", "TTL", "EXPIRES", "USAGES", "DESCRIPTION", "EXTRA GROUPS"],
     rows: tokens.map((secret) => {
@@ -69,12 +74,34 @@ export function tokenTable(tokens: readonly ApiObject[], now: number): TextTable
 
 function ttl(secret: ApiObject, now: number): string {
   const lifetime = tokenLifetime(secret, now);
-  switch (lifetime.kind) {
-    case "forever":
-      return "<forever>";
-    case "expired":
-      return "<expired>";
-    case "expires":
-      return formatDuration(Math.floor(lifetime.afterMs / 1000) * 1000);
-  }
+  if (lifetime.kind !== "expires") return `<${lifetime.kind}>`;
+  return formatDuration(Math.floor(lifetime.afterMs / 1000) * 1000);
 }
+
+/**
+ * Deletes the named tokens in order; all names are checked before the first is deleted. One that is not there does not keep the others
+ * from being deleted.
+ */
+export const tokenDelete: Run = async (args, io) => {
+  const ids = args.operands.map(requireTokenId);
+  return withServer<ExitName>(args, io, async ({ client }) => {
+    let exit: ExitName = "ok";
+    for (const id of new Set(ids)) {
+      const token = `bootstrap token ${JSON.stringify(id)}`;
+      const key = { namespace: tokenSecretNamespace, name: tokenSecretName(id) };
+      const deleted = client.delete(secrets, key).then(() => true);
+      if (await ignoreReasons(deleted, "NotFound")) io.stdout.write(`${token} deleted\n`);
+      else {
+        io.stderr.write(`error: ${token} not found\n`);
+        exit = "notFound";
+      }
+    }
+    return exit;
+  });
+};
+
+/** Prints a fresh token. */
+export const tokenGenerate: Run = async (_args, io) => {
+  io.stdout.write(`${formatToken(generateToken(io.random))}\n`);
+  return "ok";
+};
