@@ -1,4 +1,4 @@
-import type { Command, Operand, Option } from "../command.ts";
+import { defineCommand, defineOptions, type Command, type Operand, type Option } from "../command.ts";
 import { outputOption } from "../output.ts";
 import { serverOptions } from "../server-options.ts";
 
@@ -9,34 +9,16 @@ const requests: Operand = {
   description: "the request; a name alone is a certificate request, accessrequest (areq) alone goes with --all or -l",
 };
 
-const decisionOptions: readonly Option[] = [
-  {
-    name: "all",
-    kind: "boolean",
-    default: "false",
-    description: "decide on every request of the kind that waits for it; needs --expect",
-  },
-  {
-    name: "selector",
+const decisionOptions: readonly Option[] = defineOptions({
+  "--all": "decide on every request of the kind that waits for it; needs --expect",
+  "--selector LABELS": {
     short: "l",
-    kind: "text",
-    value: "LABELS",
     description:
       "decide on those with these labels, as in rack=7; needs --expect. People label requests; machines cannot",
   },
-  {
-    name: "expect",
-    kind: "integer",
-    value: "N",
-    description: "how many requests --all or -l must find; with any other number nothing is done",
-  },
-  {
-    name: "dry-run",
-    kind: "boolean",
-    default: "false",
-    description: "let the server check everything and change nothing",
-  },
-];
+  "--expect N": "how many requests --all or -l must find; with any other number nothing is done",
+  "--dry-run": "let the server check everything and change nothing",
+});
 
 const pendingOutput: Option = {
   ...outputOption,
@@ -45,7 +27,7 @@ const pendingOutput: Option = {
 };
 
 /** `pratique pending`. */
-export const pendingCommand: Command = {
+export const pendingCommand: Command = defineCommand({
   name: "pending",
   summary: "List the requests that wait for a decision, with who asks for what",
   details: [
@@ -56,30 +38,23 @@ export const pendingCommand: Command = {
     "A kind of request that you may not list is passed over, and said so on standard error.",
     "--watch goes on after a lost connection, shows then what has changed meanwhile, and ends with status 0 at Ctrl-C. With -o json and yaml it prints one document for each request that is new or has changed.",
   ],
-  operands: [],
   options: [
     pendingOutput,
-    {
-      name: "watch",
-      short: "w",
-      kind: "boolean",
-      default: "false",
-      description: "print the requests, then each one that is new or has changed, until a signal",
-    },
-    {
-      name: "watch-only",
-      kind: "boolean",
-      default: "false",
-      description: "as --watch, without those that wait already",
-    },
+    ...defineOptions({
+      "--watch": {
+        short: "w",
+        description: "print the requests, then each one that is new or has changed, until a signal",
+      },
+      "--watch-only": "as --watch, without those that wait already",
+    }),
     ...serverOptions,
   ],
-  examples: [{ note: "what waits, and what comes", line: "pending --watch" }],
+  examples: { "what waits, and what comes": "pending --watch" },
   run: async (args, io) => (await import("./pending.ts")).pending(args, io),
-};
+});
 
 /** `pratique approve`. */
-export const approveCommand: Command = {
+export const approveCommand: Command = defineCommand({
   name: "approve",
   summary: "Approve certificate requests and access requests",
   details: [
@@ -88,62 +63,43 @@ export const approveCommand: Command = {
   ],
   operands: [requests],
   options: [
-    {
-      name: "words",
-      kind: "text",
-      value: "WORDS",
-      description: "the six words that the machine shows; for one access request",
-    },
-    { name: "reason", kind: "text", value: "REASON", description: "why, kept with the decision on access" },
-    {
-      name: "wait",
-      kind: "duration",
-      value: "DURATION",
-      description: "wait until access is issued, up to this time",
-    },
+    ...defineOptions({
+      "--words WORDS": "the six words that the machine shows; for one access request",
+      "--reason REASON": "why, kept with the decision on access",
+      "--wait DURATION": "wait until access is issued, up to this time",
+    }),
     ...decisionOptions,
     ...serverOptions,
   ],
-  examples: [
-    { note: "one request", line: "approve csr/node-csr-x" },
-    {
-      note: "access for a machine that shows these words",
-      line: 'approve accessrequest/vm-1 --words "apple bird cloud door eagle farm"',
-    },
-    { note: "a rack of machines, if they are exactly 24", line: "approve accessrequest -l rack=7 --expect 24" },
-    { note: "all that wait, if they are exactly three", line: "approve --all --expect 3" },
-  ],
+  examples: {
+    "one request": "approve csr/node-csr-x",
+    "access for a machine that shows these words":
+      'approve accessrequest/vm-1 --words "apple bird cloud door eagle farm"',
+    "a rack of machines, if they are exactly 24": "approve accessrequest -l rack=7 --expect 24",
+    "all that wait, if they are exactly three": "approve --all --expect 3",
+  },
   run: async (args, io) => (await import("./decide.ts")).decide("Approved", args, io),
-};
+});
 
 /** `pratique deny`. */
-export const denyCommand: Command = {
+export const denyCommand: Command = defineCommand({
   name: "deny",
   summary: "Deny certificate requests and access requests",
-  details: [],
   operands: [requests],
   options: [
-    {
-      name: "reason",
-      kind: "text",
-      value: "REASON",
-      description: "why, in one word; the requester sees it (for a certificate request default PratiqueDeny)",
-    },
-    {
-      name: "message",
-      kind: "text",
-      value: "TEXT",
-      description: "why, in a sentence; the requester sees it",
-    },
+    ...defineOptions({
+      "--reason REASON": "why, in one word; the requester sees it (for a certificate request default PratiqueDeny)",
+      "--message TEXT": "why, in a sentence; the requester sees it",
+    }),
     ...decisionOptions,
     ...serverOptions,
   ],
-  examples: [{ note: "with a reason", line: "deny csr/node-csr-x --reason UnknownMachine" }],
+  examples: { "with a reason": "deny csr/node-csr-x --reason UnknownMachine" },
   run: async (args, io) => (await import("./decide.ts")).decide("Denied", args, io),
-};
+});
 
 /** `pratique revoke`. */
-export const revokeCommand: Command = {
+export const revokeCommand: Command = defineCommand({
   name: "revoke",
   summary: "Revoke access or a credential",
   details: [
@@ -161,61 +117,30 @@ export const revokeCommand: Command = {
     },
   ],
   options: [
-    { name: "user", kind: "text", value: "USER", description: "every credential of this user, by its exact name" },
-    {
-      name: "fingerprint",
-      kind: "text",
-      value: "SHA256",
-      description: "a certificate by its SHA-256, with or without colons",
-    },
-    { name: "serial", kind: "text", value: "HEX", description: "a certificate by its serial number" },
-    {
-      name: "issuer",
-      kind: "text",
-      value: "SHA256",
-      description: "with --serial: the SHA-256 of the DER of its issuer's name; default any issuer",
-    },
-    {
-      name: "token",
-      kind: "text",
-      value: "ID",
-      description: "a token by its id: that of a bootstrap token, the jti of a ServiceAccount's, or what whoami shows",
-    },
-    {
-      name: "namespace",
-      short: "n",
-      kind: "text",
-      value: "NAME",
-      description: "where a ServiceAccount or Secret lies that is named without one",
-    },
-    { name: "reason", kind: "text", value: "REASON", description: "why; a machine sees that of its access request" },
-    {
-      name: "until",
-      kind: "text",
-      value: "TIME",
-      description: "when the revocation of a credential ends, as 2026-12-31T00:00:00Z or 48h; default never",
-    },
-    {
-      name: "force",
-      kind: "boolean",
-      default: "false",
-      description: "also the credential that this command itself uses",
-    },
-    {
-      name: "remove-grants",
-      kind: "boolean",
-      default: "false",
-      description:
+    ...defineOptions({
+      "--user USER": "every credential of this user, by its exact name",
+      "--fingerprint SHA256": "a certificate by its SHA-256, with or without colons",
+      "--serial HEX": "a certificate by its serial number",
+      "--issuer SHA256": "with --serial: the SHA-256 of the DER of its issuer's name; default any issuer",
+      "--token ID": "a token by its id: that of a bootstrap token, the jti of a ServiceAccount's, or what whoami shows",
+      "--namespace NAME": {
+        short: "n",
+        description: "where a ServiceAccount or Secret lies that is named without one",
+      },
+      "--reason REASON": "why; a machine sees that of its access request",
+      "--until TIME": "when the revocation of a credential ends, as 2026-12-31T00:00:00Z or 48h; default never",
+      "--force": "also the credential that this command itself uses",
+      "--remove-grants":
         "also remove what gives rights: its bindings, certificate requests, token Secrets, ServiceAccount; cannot be undone",
-    },
+    }),
     ...decisionOptions,
     ...serverOptions,
   ],
-  examples: [
-    { note: "a machine that was stolen", line: "revoke accessrequest/vm-1 --reason stolen" },
-    { note: "a node with all its certificates", line: "revoke node/worker-3 --reason stolen" },
-    { note: "one certificate", line: "revoke --fingerprint 9f2c…" },
-    { note: "for the weekend", line: "revoke user/ann --until 48h" },
-  ],
+  examples: {
+    "a machine that was stolen": "revoke accessrequest/vm-1 --reason stolen",
+    "a node with all its certificates": "revoke node/worker-3 --reason stolen",
+    "one certificate": "revoke --fingerprint 9f2c…",
+    "for the weekend": "revoke user/ann --until 48h",
+  },
   run: async (args, io) => (await import("../credentials/run-revoke.ts")).revoke(args, io),
-};
+});

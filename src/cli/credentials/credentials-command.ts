@@ -1,9 +1,9 @@
-import type { Command } from "../command.ts";
+import { defineCommand, defineOptions, type Command } from "../command.ts";
 import { outputOption } from "../output.ts";
 import { serverOptions } from "../server-options.ts";
 
 /** `pratique credentials`. */
-export const credentialsCommand: Command = {
+export const credentialsCommand: Command = defineCommand({
   name: "credentials",
   summary: "List what was issued to whom, by whom approved, when it ends, and when its holder was last seen",
   details: [
@@ -12,11 +12,7 @@ export const credentialsCommand: Command = {
     "2 KEYS VALID marks a node with two valid client certificates of different keys, of which the later was not requested by the node itself: one machine joined twice, or two machines use its name.",
   ],
   operands: [{ name: "list", required: false, many: false, choices: ["list"], description: "the same" }],
-  options: [
-    { name: "care", kind: "boolean", default: "false", description: "only those that need care" },
-    outputOption,
-    ...serverOptions,
-  ],
-  examples: [{ note: "what will stop working", line: "credentials --care" }],
+  options: [...defineOptions({ "--care": "only those that need care" }), outputOption, ...serverOptions],
+  examples: { "what will stop working": "credentials --care" },
   run: async (args, io) => (await import("./run-credentials.ts")).runCredentials(args, io),
-};
+});

@@ -1,9 +1,9 @@
-import type { Command } from "../command.ts";
+import { defineCommand, defineOptions, type Command } from "../command.ts";
 import { outputOption } from "../output.ts";
 import { serverOptions } from "../server-options.ts";
 
 /** `pratique revocations`. */
-export const revocationsCommand: Command = {
+export const revocationsCommand: Command = defineCommand({
   name: "revocations",
   summary: "List what is revoked, print a signed list of it, or import one",
   details: [
@@ -27,30 +27,18 @@ export const revocationsCommand: Command = {
     },
   ],
   options: [
-    {
-      name: "format",
-      kind: "text",
-      value: "FORMAT",
-      choices: ["jws", "crl"],
-      default: "jws",
-      description: "which signed list",
-    },
-    {
-      name: "dry-run",
-      kind: "boolean",
-      default: "false",
-      description: "with import: add nothing, and list what would be added",
-    },
+    ...defineOptions({
+      "--format FORMAT = jws": { choices: ["jws", "crl"], description: "which signed list" },
+      "--dry-run": "with import: add nothing, and list what would be added",
+    }),
     outputOption,
     ...serverOptions,
   ],
-  examples: [
-    { note: "kept beside each backup, and newer than it", line: "revocations export > revocations.jws" },
-    { note: "after a restore", line: "revocations import revocations.jws" },
-    {
-      note: "checked with OpenSSL",
-      line: "revocations export --format crl > pratique.crl && openssl crl -in pratique.crl -CAfile ca.crt -noout -text",
-    },
-  ],
+  examples: {
+    "kept beside each backup, and newer than it": "revocations export > revocations.jws",
+    "after a restore": "revocations import revocations.jws",
+    "checked with OpenSSL":
+      "revocations export --format crl > pratique.crl && openssl crl -in pratique.crl -CAfile ca.crt -noout -text",
+  },
   run: async (args, io) => (await import("./run-revocations.ts")).runRevocations(args, io),
-};
+});

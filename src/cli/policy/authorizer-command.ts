@@ -1,10 +1,10 @@
-import type { Command } from "../command.ts";
+import { defineCommand, defineOptions, type Command } from "../command.ts";
 import { serverOptions } from "../server-options.ts";
 import { logOptions, servingOptions } from "../serving-options.ts";
 import { policyOptions } from "./policy-options.ts";
 
 /** `pratique authorizer`. */
-export const authorizerCommand: Command = {
+export const authorizerCommand: Command = defineCommand({
   name: "authorizer",
   summary: "Decide the SubjectAccessReviews of any kube-apiserver with a policy in Rego or CEL",
   details: [
@@ -14,48 +14,26 @@ export const authorizerCommand: Command = {
     "With --revocations it denies what is revoked, and until the list is known everything but reading the list. Put it first, with failurePolicy: Deny where the release has that, and a short cache: docs/revocation.md.",
     "Without --tls-cert-file it makes a CA in --cert-dir and serves under it. --print-kubeconfig prints the file for --authorization-webhook-config-file.",
   ],
-  operands: [],
   options: [
     ...policyOptions,
-    {
-      name: "revocations",
-      kind: "boolean",
-      default: "false",
-      description:
+    ...defineOptions({
+      "--revocations":
         "first deny every credential that a CredentialRevocation of the cluster names, whatever the policy says; a policy is then not needed. --kubeconfig must be allowed to list and watch them",
-    },
-    {
-      name: "bind-address",
-      kind: "text",
-      value: "IP",
-      default: "127.0.0.1",
-      description: "the address to listen on; 0.0.0.0 or :: for all",
-    },
-    { name: "secure-port", kind: "integer", value: "PORT", default: "8444", description: "the port; 0 for a free one" },
-    {
-      name: "url",
-      kind: "text",
-      value: "URL",
-      description: "the https:// URL at which kube-apiserver reaches it; default that of --bind-address",
-    },
+      "--bind-address IP = 127.0.0.1": "the address to listen on; 0.0.0.0 or :: for all",
+      "--secure-port PORT = 8444": "the port; 0 for a free one",
+      "--url URL": "the https:// URL at which kube-apiserver reaches it; default that of --bind-address",
+    }),
     ...servingOptions({ dir: "pratique-authorizer", hosts: "--url", printed: "--print-kubeconfig" }),
-    {
-      name: "print-kubeconfig",
-      kind: "boolean",
-      default: "false",
-      description: "print the file that kube-apiserver wants, and end",
-    },
+    ...defineOptions({ "--print-kubeconfig": "print the file that kube-apiserver wants, and end" }),
     ...serverOptions,
     ...logOptions,
   ],
-  examples: [
-    { note: "for an API server on this machine", line: "authorizer --policy k8s.rego --query data.k8s.allow" },
-    { note: "with an OPA beside it", line: "authorizer --opa-url http://127.0.0.1:8181 --query data.k8s.allow" },
-    {
-      note: "that nothing but refuses what is revoked, as the first of several",
-      line: "authorizer --revocations --kubeconfig authorizer.conf",
-    },
-    { note: "the file for it", line: "authorizer --policy k8s.rego --print-kubeconfig > authorizer.kubeconfig" },
-  ],
+  examples: {
+    "for an API server on this machine": "authorizer --policy k8s.rego --query data.k8s.allow",
+    "with an OPA beside it": "authorizer --opa-url http://127.0.0.1:8181 --query data.k8s.allow",
+    "that nothing but refuses what is revoked, as the first of several":
+      "authorizer --revocations --kubeconfig authorizer.conf",
+    "the file for it": "authorizer --policy k8s.rego --print-kubeconfig > authorizer.kubeconfig",
+  },
   run: async (args, io) => (await import("./run-authorizer.ts")).runAuthorizer(args, io),
-};
+});

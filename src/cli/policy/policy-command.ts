@@ -1,7 +1,6 @@
-import type { CommandGroup, Operand } from "../command.ts";
+import { defineCommand, defineOptions, type CommandGroup, type Operand } from "../command.ts";
 import { outputOption } from "../output.ts";
-import { policyOptions } from "./policy-options.ts";
-import { proposedOptions } from "./proposed-options.ts";
+import { policyOptions, proposedOptions } from "./policy-options.ts";
 
 const tested: Operand = {
   name: "FILE|DIR",
@@ -15,41 +14,33 @@ export const policyCommands: CommandGroup = {
   name: "policy",
   summary: "Policies in Rego and CEL: try them, test them, and find out which requests they would reject",
   commands: [
-    {
+    defineCommand({
       name: "policy eval",
       summary: "Evaluate a policy for one input and print its value as JSON",
       details: [
         "The input is what the policy sees as `input`: for `pratique authorizer` a SubjectAccessReview. A policy in CEL takes nothing else, and prints its decision. A rule without a value prints undefined, and the exit code is 1.",
       ],
-      operands: [],
       options: [
         ...policyOptions,
-        {
-          name: "input",
-          kind: "text",
-          value: "FILE|-",
-          completes: "file",
-          description: "the input as JSON; - reads standard input; without it there is none",
-        },
+        ...defineOptions({ "--input FILE|-": "the input as JSON; - reads standard input; without it there is none" }),
       ],
-      examples: [
-        { note: "one review", line: "policy eval --policy k8s.rego --query data.k8s.allow --input review.json" },
-        { note: "the same of an OPA server", line: "policy eval --opa-url http://127.0.0.1:8181 --input review.json" },
-      ],
+      examples: {
+        "one review": "policy eval --policy k8s.rego --query data.k8s.allow --input review.json",
+        "the same of an OPA server": "policy eval --opa-url http://127.0.0.1:8181 --input review.json",
+      },
       run: async (args, io) => (await import("./run-policy-eval.ts")).runPolicyEval(args, io),
-    },
-    {
+    }),
+    defineCommand({
       name: "policy test",
       summary: "Run the rules whose names begin with test_",
       details: [
         "A test passes when its rule is true. A failing test, or one whose evaluation fails, makes the exit code 1.",
       ],
       operands: [tested],
-      options: [],
-      examples: [{ note: "all tests of a folder", line: "policy test policies/" }],
+      examples: { "all tests of a folder": "policy test policies/" },
       run: async (args, io) => (await import("./run-policy-test.ts")).runPolicyTest(args, io),
-    },
-    {
+    }),
+    defineCommand({
       name: "policy check",
       summary: "Say whom a proposed chain of authorizers would lock out",
       details: [
@@ -57,40 +48,29 @@ export const policyCommands: CommandGroup = {
         "A policy stands in for the webhook of the chain; without one, --authorization-webhook-config-file and the services of --authorization-config are really asked. Everything is asked twice where the chain has a webhook: once more as if it could not be reached.",
         "RBAC has the default roles of Kubernetes, kubeadm and the hub unless --rbac-base says otherwise; no server is asked but for those roles. Node knows of one pod on the node in the questions.",
       ],
-      operands: [],
       options: [
         ...proposedOptions,
-        {
-          name: "for",
-          kind: "text",
-          value: "WHERE",
-          choices: ["hub", "kubernetes"],
-          description:
-            "ask only for what runs there; a hub lets its own controllers through by their roles; default both",
-        },
-        {
-          name: "outage",
-          kind: "boolean",
-          default: "true",
-          description: "ask as well as if no webhook could be reached",
-        },
-        { name: "all", kind: "boolean", default: "false", description: "print what is allowed request by request too" },
+        ...defineOptions({
+          "--for WHERE": {
+            choices: ["hub", "kubernetes"],
+            description:
+              "ask only for what runs there; a hub lets its own controllers through by their roles; default both",
+          },
+          "--outage = true": "ask as well as if no webhook could be reached",
+          "--all": "print what is allowed request by request too",
+        }),
         outputOption,
       ],
-      examples: [
-        { note: "a policy behind Node and RBAC", line: "policy check --policy k8s.rego" },
-        {
-          note: "a configuration file, with the policy in place of its webhook",
-          line: "policy check --authorization-config authorization.yaml --policy k8s.rego",
-        },
-        {
-          note: "the roles of a cluster as they are, and a policy before them",
-          line: "policy check --authorization-mode Webhook,Node,RBAC --policy k8s.rego --rbac roles.json --rbac-base none",
-        },
-      ],
+      examples: {
+        "a policy behind Node and RBAC": "policy check --policy k8s.rego",
+        "a configuration file, with the policy in place of its webhook":
+          "policy check --authorization-config authorization.yaml --policy k8s.rego",
+        "the roles of a cluster as they are, and a policy before them":
+          "policy check --authorization-mode Webhook,Node,RBAC --policy k8s.rego --rbac roles.json --rbac-base none",
+      },
       run: async (args, io) => (await import("./run-policy-check.ts")).runPolicyCheck(args, io),
-    },
-    {
+    }),
+    defineCommand({
       name: "policy replay",
       summary: "Say which recorded requests a proposed chain would decide otherwise",
       details: [
@@ -98,33 +78,22 @@ export const policyCommands: CommandGroup = {
         "Level Metadata is enough. It checks the impersonated user, and the right to impersonate as well. A request with several stages counts once.",
         "RBAC has the default roles unless --rbac-base says otherwise: give the roles and bindings of the cluster, from the server or a dump, or requests that those allow seem to be refused.",
       ],
-      operands: [],
       options: [
-        {
-          name: "audit-log",
-          kind: "list",
-          value: "FILE",
-          completes: "file",
-          description: "a log, such as those that a rotation has put aside; may be given several times",
-        },
+        ...defineOptions({
+          "--audit-log FILE...": "a log, such as those that a rotation has put aside; may be given several times",
+        }),
         ...proposedOptions,
         outputOption,
       ],
-      examples: [
-        {
-          note: "a new policy behind the roles of the cluster",
-          line: "policy replay --audit-log audit.log --policy new.rego --rbac-base server",
-        },
-        {
-          note: "the policy alone, without Node and RBAC",
-          line: "policy replay --audit-log audit.log --policy new.rego --authorization-mode Webhook",
-        },
-        {
-          note: "roles and bindings before they are applied",
-          line: "policy replay --audit-log audit.log --rbac-base server --rbac proposed.yaml",
-        },
-      ],
+      examples: {
+        "a new policy behind the roles of the cluster":
+          "policy replay --audit-log audit.log --policy new.rego --rbac-base server",
+        "the policy alone, without Node and RBAC":
+          "policy replay --audit-log audit.log --policy new.rego --authorization-mode Webhook",
+        "roles and bindings before they are applied":
+          "policy replay --audit-log audit.log --rbac-base server --rbac proposed.yaml",
+      },
       run: async (args, io) => (await import("./run-policy-replay.ts")).runPolicyReplay(args, io),
-    },
+    }),
   ],
 };

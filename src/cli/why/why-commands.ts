@@ -1,4 +1,4 @@
-import type { Command, Operand, Option } from "../command.ts";
+import { defineCommand, defineOptions, type Command, type Operand, type Option } from "../command.ts";
 import { outputOption } from "../output.ts";
 import { serverOptions } from "../server-options.ts";
 
@@ -17,31 +17,14 @@ const operands: readonly Operand[] = [
   },
 ];
 
-const placeOptions: readonly Option[] = [
-  {
-    name: "namespace",
-    short: "n",
-    kind: "text",
-    value: "NAMESPACE",
-    description: "where; default the namespace of the kubeconfig's context",
-  },
-  {
-    name: "all-namespaces",
-    short: "A",
-    kind: "boolean",
-    default: "false",
-    description: "in all namespaces at once",
-  },
-  {
-    name: "subresource",
-    kind: "text",
-    value: "PART",
-    description: "a part of the object, such as log, status or exec",
-  },
-];
+const placeOptions: readonly Option[] = defineOptions({
+  "--namespace NAMESPACE": { short: "n", description: "where; default the namespace of the kubeconfig's context" },
+  "--all-namespaces": { short: "A", description: "in all namespaces at once" },
+  "--subresource PART": "a part of the object, such as log, status or exec",
+});
 
 /** `pratique why`. */
-export const whyCommand: Command = {
+export const whyCommand: Command = defineCommand({
   name: "why",
   summary: "Say why a user may do something, or may not, and what is missing",
   details: [
@@ -52,33 +35,26 @@ export const whyCommand: Command = {
   ],
   operands,
   options: [
-    { name: "as", kind: "text", value: "USER", description: "about whom; default about yourself" },
-    {
-      name: "as-group",
-      kind: "list",
-      commas: "kept",
-      value: "GROUP",
-      description: "a group of that user; may be given several times",
-    },
-    { name: "as-uid", kind: "text", value: "UID", description: "the UID of that user" },
+    ...defineOptions({
+      "--as USER": "about whom; default about yourself",
+      "--as-group GROUP...": { commas: "kept", description: "a group of that user; may be given several times" },
+      "--as-uid UID": "the UID of that user",
+    }),
     ...placeOptions,
     outputOption,
     ...serverOptions,
   ],
-  examples: [
-    { note: "why can ann not delete pods there", line: "why --as ann --as-group devs delete pods -n dev" },
-    {
-      note: "what lets a ServiceAccount read a Secret",
-      line: "why --as system:serviceaccount:ci:bot get secrets/db -n dev",
-    },
-    { note: "about yourself", line: "why get pods --subresource=log" },
-    { note: "a path", line: "why --as ann get /metrics" },
-  ],
+  examples: {
+    "why can ann not delete pods there": "why --as ann --as-group devs delete pods -n dev",
+    "what lets a ServiceAccount read a Secret": "why --as system:serviceaccount:ci:bot get secrets/db -n dev",
+    "about yourself": "why get pods --subresource=log",
+    "a path": "why --as ann get /metrics",
+  },
   run: async (args, io) => (await import("./run-why.ts")).why(args, io),
-};
+});
 
 /** `pratique who-can`. */
-export const whoCanCommand: Command = {
+export const whoCanCommand: Command = defineCommand({
   name: "who-can",
   summary: "List who may do something, through which binding and role",
   details: [
@@ -86,12 +62,9 @@ export const whoCanCommand: Command = {
   ],
   operands,
   options: [...placeOptions, outputOption, ...serverOptions],
-  examples: [
-    { note: "who reads Secrets there", line: "who-can get secrets -n kube-system" },
-    {
-      note: "who approves nodes",
-      line: "who-can approve signers.certificates.k8s.io/kubernetes.io/kube-apiserver-client-kubelet",
-    },
-  ],
+  examples: {
+    "who reads Secrets there": "who-can get secrets -n kube-system",
+    "who approves nodes": "who-can approve signers.certificates.k8s.io/kubernetes.io/kube-apiserver-client-kubelet",
+  },
   run: async (args, io) => (await import("./run-who-can.ts")).whoCanRun(args, io),
-};
+});
