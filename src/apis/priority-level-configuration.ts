@@ -1,11 +1,11 @@
 import { type FieldError, forbiddenField, invalid, notSupported, required } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, textColumn } from "./columns.ts";
 import { mandatoryFlowControl } from "./flow-control-objects.ts";
 import { validateConditionTypes } from "./flow-schema.ts";
 import { type Fields, fieldsAt, isFields, isSameJson, numberAt, stringAt, valueAt, withField } from "./json-fields.ts";
-import { type Column, type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import type { Column, Resource } from "./resource.ts";
 
 /** How many requests of a level are served at once, and what becomes of the others. Source: api/flowcontrol/v1 PriorityLevelConfiguration. */
 export interface PriorityLevelConfiguration extends ApiObject {
@@ -45,26 +45,13 @@ const limitedColumn = (name: string, description: string, ...path: readonly stri
   cell: (object) => numberAt(object, "spec", "limited", ...path) ?? "<none>",
 });
 
-export const priorityLevelConfigurations: Resource = {
+export const priorityLevelConfigurations: Resource = builtinKind({
   group: "flowcontrol.apiserver.k8s.io",
-  version: "v1",
   kind: "PriorityLevelConfiguration",
-  plural: "prioritylevelconfigurations",
-  singular: "prioritylevelconfiguration",
-  shortNames: [],
-  categories: [],
   scope: "Cluster",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration");
-  },
+  schema: "io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration",
   columns: [
-    {
-      name: "Type",
-      type: "string",
-      description: "Whether requests of the level are limited.",
-      cell: (object) => stringAt(object, "spec", "type"),
-    },
+    textColumn("Type", "Whether requests of the level are limited.", "spec", "type"),
     limitedColumn("NominalConcurrencyShares", "The share of the seats that the level has.", "nominalConcurrencyShares"),
     limitedColumn("Queues", "How many queues the level has.", "limitResponse", "queuing", "queues"),
     limitedColumn("HandSize", "How many queues a flow may use.", "limitResponse", "queuing", "handSize"),
@@ -83,15 +70,12 @@ export const priorityLevelConfigurations: Resource = {
       prepareForUpdate: (incoming, stored) => withField(stored, "status", incoming["status"]),
     },
   },
-  names: "dns-subdomain",
-  createOnUpdate: false,
   unconditionalUpdate: true,
-  deleteReturnsObject: false,
   generation: true,
   prepareForCreate: (object) => withField(defaulted(object), "status", {}),
   prepareForUpdate: (incoming, stored) => withField(defaulted(incoming), "status", stored["status"] ?? {}),
-  validate: (object) => validateLevel(object),
-};
+  validate: validateLevel,
+});
 
 /** Source: kubernetes pkg/apis/flowcontrol/v1 defaults. */
 function defaulted(object: ApiObject): ApiObject {

@@ -3,7 +3,7 @@ import type { Steps } from "../apimachinery/steps.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
 import { dynType, type CelType } from "../policy/cel/types.ts";
 import { checkedType, type CheckedScope } from "./admission-expression.ts";
-import type { AdmissionRule } from "./admission-rule.ts";
+import type { AdmissionRule } from "./admission-match.ts";
 import type { Resource } from "./resource.ts";
 import { objectTypeOf } from "./schema-type.ts";
 import type { PolicySpec } from "./validating-admission-policy.ts";
