@@ -4,7 +4,7 @@ import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
 import { dynType } from "../policy/cel/types.ts";
 import { compileKubernetesCel } from "../policy/kubernetes/compile-kubernetes-cel.ts";
-import { type DecidedProfile, accessKind } from "./access-request.ts";
+import { type DecidedProfile, accessKind, accessStatus } from "./access-request.ts";
 import { ageColumn, column, textColumn } from "./columns.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import {
@@ -105,12 +105,7 @@ export const accessProfiles: Resource = builtinKind({
     ),
     ageColumn,
   ],
-  subresources: {
-    status: {
-      verbs: ["get", "patch", "update"],
-      prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
-    },
-  },
+  subresources: { status: accessStatus },
   // Only the controller knows whether what is named exists.
   prepareForCreate: (object) => withField(object, "status", undefined),
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),

@@ -6,7 +6,7 @@ import { parseSshPublicKey, type SshPublicKey } from "../pki/ssh-public-key.ts";
 import { SshKeyError } from "../pki/ssh-key-error.ts";
 import { ageColumn, column, wideColumn } from "./columns.ts";
 import type { DefinitionRule } from "./definition-of.ts";
-import { fieldsAt, isTrueAt, stringAt, valueAt, withField } from "./json-fields.ts";
+import { fieldListAt, fieldsAt, isTrueAt, stringAt, withField } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import type { Column, PrepareContext, Resource, Subresource } from "./resource.ts";
@@ -123,7 +123,8 @@ const columns: readonly Column[] = [
   ageColumn,
 ];
 
-const status: Subresource = {
+/** The part `status` of a kind about access, which is never without one once it was written. */
+export const accessStatus: Subresource = {
   verbs: ["get", "patch", "update"],
   prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
 };
@@ -140,7 +141,7 @@ export const accessRequests: Resource = builtinKind({
   shortNames: ["areq"],
   schema: accessRequestSchema,
   columns,
-  subresources: { status },
+  subresources: { status: accessStatus },
   prepareForCreate: (object, context) => withField(object, "status", firstStatus(object, context)),
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: (object) => [...limitErrors(accessRequestSchema, object), ...specErrors(object)],
@@ -220,16 +221,12 @@ export function notIssuedIn({ conditions = [] }: AccessRequestStatus):
 /** Where a request stands, in one word. The last that was decided counts. */
 export function stateOf(object: ApiObject): string {
   const is = (field: string): boolean => isTrueAt(object, "status", field);
-  const holds = (type: string): boolean => {
-    const conditions = valueAt(object, "status", "conditions");
-    return (
-      Array.isArray(conditions) &&
-      conditions.some((one) => stringAt(one, "type") === type && stringAt(one, "status") === "True")
-    );
-  };
+  const isExpired = fieldListAt(object, "status", "conditions").some(
+    (one) => stringAt(one, "type") === "Expired" && stringAt(one, "status") === "True",
+  );
   if (is("revoked")) return "Revoked";
   if (is("denied")) return "Denied";
-  if (holds("Expired")) return "Expired";
+  if (isExpired) return "Expired";
   if (is("ready")) return "Approved,Issued";
   return is("accepted") ? "Approved" : "Pending";
 }

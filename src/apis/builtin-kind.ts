@@ -1,7 +1,7 @@
 import type { ApiObject } from "../apimachinery/object.ts";
 import type { ObjectSchema } from "../apimachinery/schema.ts";
-import { stringAt } from "./json-fields.ts";
-import { type Resource, storedVerbs } from "./resource.ts";
+import { stringAt, withField } from "./json-fields.ts";
+import { type PartOfObject, type Resource, storedVerbs } from "./resource.ts";
 import { published } from "./schemas/published.ts";
 
 type Defaulted =
@@ -45,6 +45,12 @@ export function builtinKind(terms: KindTerms): Resource {
 
 /** What is the same of all kinds that ask a question of the API: each is created, answered at once, and never stored. */
 export const reviewKind: Pick<Resource, "verbs" | "names"> = { verbs: ["create"], names: "path" };
+
+/** The part `status` of a kind, written by itself: nothing else of the object changes there. */
+export const statusPart: PartOfObject = {
+  verbs: ["get", "patch", "update"],
+  prepareForUpdate: (incoming, stored) => withField(stored, "status", incoming["status"]),
+};
 
 /** Field labels that are the paths of strings. */
 export function stringFields(...labels: readonly string[]): NonNullable<Resource["selectableFields"]> {

@@ -23,8 +23,8 @@ import {
   valueAt,
   withField,
 } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
-import type { Resource } from "./resource.ts";
+import { builtinKind, statusPart } from "./builtin-kind.ts";
+import { type Resource, storedVerbs } from "./resource.ts";
 
 /** Which requests belong to a priority level. Source: api/flowcontrol/v1 FlowSchema. */
 export interface FlowSchema extends ApiObject {
@@ -70,17 +70,7 @@ export interface NonResourceRule {
 const maxPrecedence = 10_000;
 const defaultPrecedence = 1000;
 const distinguishers: readonly string[] = ["ByNamespace", "ByUser"];
-const verbs: readonly string[] = [
-  "create",
-  "delete",
-  "deletecollection",
-  "get",
-  "list",
-  "patch",
-  "proxy",
-  "update",
-  "watch",
-];
+const verbs: readonly string[] = [...storedVerbs, "proxy"].toSorted();
 
 export const flowSchemas: Resource = builtinKind({
   group: "flowcontrol.apiserver.k8s.io",
@@ -110,12 +100,7 @@ export const flowSchemas: Resource = builtinKind({
       danglingOf(object),
     ),
   ],
-  subresources: {
-    status: {
-      verbs: ["get", "patch", "update"],
-      prepareForUpdate: (incoming, stored) => withField(stored, "status", incoming["status"]),
-    },
-  },
+  subresources: { status: statusPart },
   unconditionalUpdate: true,
   generation: true,
   prepareForCreate: (object) => withField(defaulted(object), "status", {}),

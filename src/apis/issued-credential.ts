@@ -1,7 +1,7 @@
 import { forbiddenField, required, type FieldError } from "../apimachinery/field-error.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { accessKind } from "./access-request.ts";
+import { accessKind, accessStatus } from "./access-request.ts";
 import { ageColumn, column, textColumn, wideColumn } from "./columns.ts";
 import { fieldListAt, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
@@ -72,12 +72,7 @@ export const issuedCredentials: Resource = builtinKind({
     wideColumn("Approved-By", "Who approved the newest.", (object) => newestAt(object, "approvedBy") || "<unknown>"),
     ageColumn,
   ],
-  subresources: {
-    status: {
-      verbs: ["get", "patch", "update"],
-      prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
-    },
-  },
+  subresources: { status: accessStatus },
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: (object) => [...limitErrors(issuedCredentialSchema, object), ...identityErrors(object)],
   validateUpdate: (next, stored) =>

@@ -4,7 +4,7 @@ import { ageColumn, textColumn } from "./columns.ts";
 import { mandatoryFlowControl } from "./flow-control-objects.ts";
 import { validateConditionTypes } from "./flow-schema.ts";
 import { type Fields, fieldsAt, isFields, isSameJson, numberAt, stringAt, valueAt, withField } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { builtinKind, statusPart } from "./builtin-kind.ts";
 import type { Column, Resource } from "./resource.ts";
 
 /** How many requests of a level are served at once, and what becomes of the others. Source: api/flowcontrol/v1 PriorityLevelConfiguration. */
@@ -64,12 +64,7 @@ export const priorityLevelConfigurations: Resource = builtinKind({
     ),
     ageColumn,
   ],
-  subresources: {
-    status: {
-      verbs: ["get", "patch", "update"],
-      prepareForUpdate: (incoming, stored) => withField(stored, "status", incoming["status"]),
-    },
-  },
+  subresources: { status: statusPart },
   unconditionalUpdate: true,
   generation: true,
   prepareForCreate: (object) => withField(defaulted(object), "status", {}),
@@ -140,7 +135,8 @@ function validateSpec(spec: Fields, name: string): readonly FieldError[] {
   const { limited, exempt } = spec;
   if (type === "Exempt") {
     if (isFields(limited)) errors.push(forbiddenField("spec.limited", "must be nil if the type is not Limited"));
-    if (isFields(exempt)) errors.push(...validateShares(exempt, "spec.exempt"));
+    if (isFields(exempt))
+      errors.push(...validateShares(exempt, "spec.exempt"), ...validateLendable(exempt, "spec.exempt"));
   } else if (type === "Limited") {
     if (isFields(exempt)) errors.push(forbiddenField("spec.exempt", "must be nil if the type is Limited"));
     if (isFields(limited)) errors.push(...validateLimited(limited, "spec.limited"));
@@ -152,25 +148,20 @@ function validateSpec(spec: Fields, name: string): readonly FieldError[] {
 
 function validateLimited(limited: Fields, path: string): readonly FieldError[] {
   const borrowing = valueAt(limited, "borrowingLimitPercent");
-  const [shares, lendable] = [validateShares(limited, path, false), validateLendable(limited, path)];
   return [
-    ...shares,
+    ...validateShares(limited, path),
     ...validateResponse(fieldsAt(limited, "limitResponse"), `${path}.limitResponse`),
-    ...lendable,
+    ...validateLendable(limited, path),
     ...(typeof borrowing === "number" && borrowing < 0
       ? [invalid(`${path}.borrowingLimitPercent`, borrowing, "if specified, must be a non-negative integer")]
       : []),
   ];
 }
 
-function validateShares(level: Fields, path: string, withLendable = true): readonly FieldError[] {
+function validateShares(level: Fields, path: string): readonly FieldError[] {
   const shares = valueAt(level, "nominalConcurrencyShares");
-  return [
-    ...(typeof shares === "number" && shares < 0
-      ? [invalid(`${path}.nominalConcurrencyShares`, shares, "must be a non-negative integer")]
-      : []),
-    ...(withLendable ? validateLendable(level, path) : []),
-  ];
+  if (typeof shares !== "number" || shares >= 0) return [];
+  return [invalid(`${path}.nominalConcurrencyShares`, shares, "must be a non-negative integer")];
 }
 
 function validateLendable(level: Fields, path: string): readonly FieldError[] {

@@ -17,7 +17,7 @@ import {
 import { ageColumn, column } from "./columns.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { arrayAt, fieldListAt, type Fields, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { builtinKind, statusPart } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 
 /** Conditions in CEL on what is written; a binding puts them into force. Source: api/admissionregistration/v1 ValidatingAdmissionPolicy. */
@@ -64,12 +64,7 @@ export const validatingAdmissionPolicies: Resource = builtinKind({
     paramKindColumn,
     ageColumn,
   ],
-  subresources: {
-    status: {
-      verbs: ["get", "patch", "update"],
-      prepareForUpdate: (incoming, stored) => withField(stored, "status", incoming["status"]),
-    },
-  },
+  subresources: { status: statusPart },
   prepareForCreate: (object) => withField(defaultedPolicy(object), "status", undefined),
   prepareForUpdate: (incoming, stored) => withField(defaultedPolicy(incoming), "status", stored["status"]),
   validate: (object, stored) => validatePolicy(object, stored),
