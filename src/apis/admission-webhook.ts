@@ -17,7 +17,7 @@ import {
   validateRules,
   admissionKind,
 } from "./admission-match.ts";
-import { ageColumn, column } from "./columns.ts";
+import { ageColumn, countColumn } from "./columns.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import { collectErrors } from "./collect-errors.ts";
 import {
@@ -63,10 +63,7 @@ const reinvocations: readonly string[] = ["IfNeeded", "Never"];
 
 /** The columns of `kubectl get` for both kinds. */
 const webhookColumns: readonly Column[] = [
-  {
-    ...column("Webhooks", "How many webhooks the configuration has.", (object) => arrayAt(object, "webhooks").length),
-    type: "integer",
-  },
+  countColumn("Webhooks", "How many webhooks the configuration has.", "webhooks"),
   ageColumn,
 ];
 

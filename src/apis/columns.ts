@@ -1,5 +1,5 @@
 import { humanDuration } from "../apimachinery/duration.ts";
-import { stringAt } from "./json-fields.ts";
+import { arrayAt, stringAt } from "./json-fields.ts";
 import type { Column } from "./resource.ts";
 
 /** How long ago an RFC 3339 time was, as kubectl writes it; `<unknown>` for an absent or unreadable time. `now` in milliseconds. */
@@ -21,6 +21,11 @@ export function wideColumn(name: string, description: string, cell: Column["cell
 /** A column of the string that lies under a path. */
 export function textColumn(name: string, description: string, ...path: readonly string[]): Column {
   return column(name, description, (object) => stringAt(object, ...path));
+}
+
+/** A column of how many entries the list under a path has. */
+export function countColumn(name: string, description: string, ...path: readonly string[]): Column {
+  return { ...column(name, description, (object) => arrayAt(object, ...path).length), type: "integer" };
 }
 
 /** The Age column of nearly every kind. */

@@ -1,9 +1,9 @@
 import { duplicate, type FieldError, invalid, required } from "../apimachinery/field-error.ts";
 import { dnsSubdomainProblems, qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column } from "./columns.ts";
+import { ageColumn, countColumn } from "./columns.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { arrayAt, fieldListAt, type Fields, isSameJson, numberAt, stringAt, stringsAt } from "./json-fields.ts";
+import { fieldListAt, type Fields, isSameJson, numberAt, stringAt, stringsAt } from "./json-fields.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 
@@ -15,17 +15,7 @@ export const csiNodes: Resource = builtinKind({
   kind: "CSINode",
   scope: "Cluster",
   schema: "io.k8s.api.storage.v1.CSINode",
-  columns: [
-    {
-      ...column(
-        "Drivers",
-        "The number of CSI drivers on the node.",
-        (object) => arrayAt(object, "spec", "drivers").length,
-      ),
-      type: "integer",
-    },
-    ageColumn,
-  ],
+  columns: [countColumn("Drivers", "The number of CSI drivers on the node.", "spec", "drivers"), ageColumn],
   validate: validateDrivers,
   validateUpdate: validateUnchanged,
 });

@@ -13,9 +13,9 @@ import {
   validatePolicyTerms,
   type PolicyTerms,
 } from "./admission-policy.ts";
-import { ageColumn, column } from "./columns.ts";
+import { ageColumn, countColumn } from "./columns.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { arrayAt, fieldListAt, type Fields, fieldsAt, isFields, stringAt, stringsAt } from "./json-fields.ts";
+import { fieldListAt, type Fields, fieldsAt, isFields, stringAt, stringsAt } from "./json-fields.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 
@@ -59,14 +59,7 @@ export const mutatingAdmissionPolicies: Resource = builtinKind({
   plural: "mutatingadmissionpolicies",
   schema: "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy",
   columns: [
-    {
-      ...column(
-        "Mutations",
-        "How many mutations the policy has.",
-        (object) => arrayAt(object, "spec", "mutations").length,
-      ),
-      type: "integer",
-    },
+    countColumn("Mutations", "How many mutations the policy has.", "spec", "mutations"),
     paramKindColumn,
     ageColumn,
   ],

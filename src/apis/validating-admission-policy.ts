@@ -14,7 +14,7 @@ import {
   validatePolicyTerms,
   type PolicyTerms,
 } from "./admission-policy.ts";
-import { ageColumn, column } from "./columns.ts";
+import { ageColumn, countColumn } from "./columns.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { arrayAt, fieldListAt, type Fields, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
 import { builtinKind, statusPart } from "./builtin-kind.ts";
@@ -53,14 +53,7 @@ export const validatingAdmissionPolicies: Resource = builtinKind({
   plural: "validatingadmissionpolicies",
   schema: "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy",
   columns: [
-    {
-      ...column(
-        "Validations",
-        "How many validations the policy has.",
-        (object) => arrayAt(object, "spec", "validations").length,
-      ),
-      type: "integer",
-    },
+    countColumn("Validations", "How many validations the policy has.", "spec", "validations"),
     paramKindColumn,
     ageColumn,
   ],
