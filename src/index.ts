@@ -39,13 +39,13 @@ export type { CertificateSigningRequest } from "./apis/certificate-signing-reque
 export type { ConfigMap } from "./apis/config-map.ts";
 export type { Event } from "./apis/event.ts";
 export type { Lease } from "./apis/lease.ts";
-export type { LocalSubjectAccessReview } from "./apis/local-subject-access-review.ts";
+export type { LocalSubjectAccessReview } from "./apis/access-review.ts";
 export type { Namespace } from "./apis/namespace.ts";
 export type { Node } from "./apis/node.ts";
 export type { Pod } from "./apis/pod.ts";
 export type { Secret } from "./apis/secret.ts";
-export type { SelfSubjectAccessReview } from "./apis/self-subject-access-review.ts";
-export type { SelfSubjectReview } from "./apis/self-subject-review.ts";
+export type { SelfSubjectAccessReview } from "./apis/access-review.ts";
+export type { SelfSubjectReview } from "./apis/token-review.ts";
 export type { ServiceAccount } from "./apis/service-account.ts";
-export type { SubjectAccessReview } from "./apis/subject-access-review.ts";
+export type { SubjectAccessReview } from "./apis/access-review.ts";
 export type { TokenReview } from "./apis/token-review.ts";

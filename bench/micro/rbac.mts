@@ -5,8 +5,8 @@ import {
   group,
   rule,
   user,
+  roleBinding,
 } from "../../src/authorization/bootstrap-policy/policy-object.ts";
-import { roleBinding } from "../../src/authorization/bootstrap-policy/policy-object.ts";
 import { bootstrapPolicy } from "../../src/authorization/bootstrap-policy/bootstrap-policy.ts";
 import type { Attributes } from "../../src/authorization/authorizer.ts";
 import { firstDecision } from "../../src/authorization/chain.ts";
@@ -15,7 +15,7 @@ import { rbac } from "../../src/authorization/rbac.ts";
 import { type RbacIndex, rbacIndex } from "../../src/authorization/rbac-index.ts";
 import type { RbacKind, RbacObject } from "../../src/authorization/rbac-types.ts";
 import { isAggregated, neededRules } from "../../src/controllers/objects/cluster-role-aggregation-policy.ts";
-import type { ClusterRole } from "../../src/apis/cluster-role.ts";
+import type { ClusterRole } from "../../src/apis/rbac.ts";
 import { isQuick, print } from "./measure.mts";
 
 /** Half ClusterRoleBindings, half RoleBindings of `edit`, each for a user of its own; on top the default policy. */

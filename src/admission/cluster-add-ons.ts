@@ -1,4 +1,4 @@
-import { clientSigner, wantsApiAccess } from "../apis/add-on-access.ts";
+import { clientSigner, wantsApiAccess } from "../apis/add-on-versions.ts";
 import { managedClusterAddOns } from "../apis/managed-cluster.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin } from "./admission.ts";

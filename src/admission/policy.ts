@@ -1,15 +1,17 @@
 import { boolType, dynType, stringType, type CelType } from "../policy/cel/types.ts";
 import type { ExpressionScope } from "../apis/admission-expression.ts";
 import type { PolicyTerms, PolicyVariable } from "../apis/admission-policy.ts";
-import type { ParamRef } from "../apis/admission-policy-binding.ts";
+import type {
+  ParamRef,
+  MutatingAdmissionPolicyBinding,
+  ValidatingAdmissionPolicyBinding,
+} from "../apis/admission-policy-binding.ts";
 import { patchTypes, type MutatingAdmissionPolicy, type PatchType } from "../apis/mutating-admission-policy.ts";
-import type { MutatingAdmissionPolicyBinding } from "../apis/mutating-admission-policy-binding.ts";
 import {
   annotationTypes,
   type PolicyValidation,
   type ValidatingAdmissionPolicy,
 } from "../apis/validating-admission-policy.ts";
-import type { ValidatingAdmissionPolicyBinding } from "../apis/validating-admission-policy-binding.ts";
 import { storedExpression, type Expression, type NamedExpression } from "./expression-run.ts";
 import { matchConditions, type MatchConditions } from "./match-conditions.ts";
 import { requestMatch, type RequestMatch } from "./request-match.ts";

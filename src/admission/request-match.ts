@@ -2,8 +2,7 @@ import { labelSelectorFrom, matchesLabels, type LabelSelector } from "../apimach
 import type { ApiObject } from "../apimachinery/object.ts";
 import { SelectorError } from "../apimachinery/selector-error.ts";
 import { internalError, notFound } from "../apimachinery/status.ts";
-import type { MatchResources } from "../apis/admission-match.ts";
-import type { AdmissionRule } from "../apis/admission-rule.ts";
+import type { MatchResources, AdmissionRule } from "../apis/admission-match.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { matchesAnyRule } from "./rule-match.ts";

@@ -1,5 +1,5 @@
 import type { Resource } from "../apis/resource.ts";
-import type { AdmissionRule } from "../apis/admission-rule.ts";
+import type { AdmissionRule } from "../apis/admission-match.ts";
 import type { AdmissionRequest } from "./admission.ts";
 
 /** What rules look at of a write; `resource` may be another version than the one that was asked for. */

@@ -3,12 +3,11 @@ import { accessGroup } from "./access-request.ts";
 import {
   type SubjectAccessReviewSpec,
   type SubjectAccessReviewStatus,
-  validateNoMetadata,
-  validateReviewedAction,
-  validateReviewedSubject,
+  validateSelfAccessReview,
+  validateSubjectAccessReview,
 } from "./access-review.ts";
 import type { Resource } from "./resource.ts";
-import { reviewKind } from "./review-kind.ts";
+import { builtinKind, reviewKind } from "./builtin-kind.ts";
 import { accessExplanationSchema, selfAccessExplanationSchema } from "./schemas/access-explanation.ts";
 
 /** The question why somebody may do something, or may not, and the answer. */
@@ -54,33 +53,18 @@ export interface AccessExplanationStatus extends SubjectAccessReviewStatus {
   readonly notes?: readonly string[];
 }
 
-type Shared = Omit<Resource, "kind" | "plural" | "singular" | "schema" | "validate">;
+const shared = { ...reviewKind, group: accessGroup, version: "v1alpha1", scope: "Cluster" } as const;
 
-const shared: Shared = {
-  ...reviewKind,
-  group: accessGroup,
-  version: "v1alpha1",
-  scope: "Cluster",
-};
-
-export const accessExplanations: Resource = {
+export const accessExplanations: Resource = builtinKind({
   ...shared,
   kind: "AccessExplanation",
-  plural: "accessexplanations",
-  singular: "accessexplanation",
   schema: accessExplanationSchema,
-  validate: (object) => [
-    ...validateReviewedAction(object),
-    ...validateReviewedSubject(object),
-    ...validateNoMetadata(object),
-  ],
-};
+  validate: validateSubjectAccessReview,
+});
 
-export const selfAccessExplanations: Resource = {
+export const selfAccessExplanations: Resource = builtinKind({
   ...shared,
   kind: "SelfAccessExplanation",
-  plural: "selfaccessexplanations",
-  singular: "selfaccessexplanation",
   schema: selfAccessExplanationSchema,
-  validate: (object) => [...validateReviewedAction(object), ...validateNoMetadata(object)],
-};
+  validate: validateSelfAccessReview,
+});

@@ -2,9 +2,11 @@ import { forbiddenField, invalid, required, type FieldError } from "../apimachin
 import { dnsLabelProblems, pathSegmentProblems } from "../apimachinery/names.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
-import { accessGroup, type DecidedProfile } from "./access-request.ts";
-import { compileAccessRule } from "./access-rule.ts";
-import { ageColumn } from "./age-column.ts";
+import { dynType } from "../policy/cel/types.ts";
+import { compileKubernetesCel } from "../policy/kubernetes/compile-kubernetes-cel.ts";
+import { type DecidedProfile, accessKind, accessStatus } from "./access-request.ts";
+import { ageColumn, column, textColumn } from "./columns.ts";
+import { builtinKind } from "./builtin-kind.ts";
 import {
   fieldListAt,
   fieldsAt,
@@ -17,7 +19,7 @@ import {
 } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
 import { cidrErrors, recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
-import { storedVerbs, type Resource } from "./resource.ts";
+import type { Resource } from "./resource.ts";
 import { accessProfileSchema } from "./schemas/access.ts";
 
 /** What approval grants, and on which terms. */
@@ -69,69 +71,46 @@ export const profileDefaults: {
 
 const bootstrapGroupPrefix = "system:bootstrappers:";
 
-export const accessProfiles: Resource = {
-  group: accessGroup,
-  version: "v1alpha1",
+export const accessProfiles: Resource = builtinKind({
+  ...accessKind,
   kind: "AccessProfile",
-  plural: "accessprofiles",
-  singular: "accessprofile",
   shortNames: ["aprof"],
-  categories: ["pratique"],
-  scope: "Cluster",
-  verbs: storedVerbs,
   schema: accessProfileSchema,
   columns: [
-    {
-      name: "Namespace",
-      type: "string",
-      description: "Where the machine's account lies.",
-      cell: (object) => stringAt(object, "spec", "namespace"),
-    },
-    {
-      name: "Roles",
-      type: "string",
-      description: "What is granted.",
-      cell: (object) =>
+    textColumn("Namespace", "Where the machine's account lies.", "spec", "namespace"),
+    column(
+      "Roles",
+      "What is granted.",
+      (object) =>
         fieldListAt(object, "spec", "roles")
           .map((role) => stringAt(role, "name"))
           .join(",") || "<none>",
-    },
+    ),
     {
-      name: "Approvers",
+      ...column(
+        "Approvers",
+        "How many different users must approve.",
+        (object) => numberAt(object, "spec", "approvers") ?? profileDefaults.approvers,
+      ),
       type: "integer",
-      description: "How many different users must approve.",
-      cell: (object) => numberAt(object, "spec", "approvers") ?? profileDefaults.approvers,
     },
     {
-      name: "Default",
+      ...column("Default", "Whether requests that name no profile are for this one.", isMarkedDefault),
       type: "boolean",
-      description: "Whether requests that name no profile are for this one.",
-      cell: isMarkedDefault,
     },
-    {
-      name: "Ready",
-      type: "string",
-      description: "Whether the namespace and the roles that it names exist.",
-      cell: (object) => fieldListAt(object, "status", "conditions").map(readyText).join("") || "Unknown",
-    },
+    column(
+      "Ready",
+      "Whether the namespace and the roles that it names exist.",
+      (object) => fieldListAt(object, "status", "conditions").map(readyText).join("") || "Unknown",
+    ),
     ageColumn,
   ],
-  subresources: {
-    status: {
-      verbs: ["get", "patch", "update"],
-      prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
-    },
-  },
-  names: "dns-subdomain",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: true,
+  subresources: { status: accessStatus },
   // Only the controller knows whether what is named exists.
   prepareForCreate: (object) => withField(object, "status", undefined),
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: (object) => [...limitErrors(accessProfileSchema, object), ...profileErrors(object)],
-};
+});
 
 /** Whether everything that a profile names exists, by its status. */
 export const profileCondition = "Ready";
@@ -196,4 +175,35 @@ function ruleErrors(rule: Fields, path: string): readonly FieldError[] {
     if (!(error instanceof CelError)) throw error;
     return [...known, invalid(`${path}.expression`, expression, `compilation failed: ${error.message}`)];
   }
+}
+
+/** What a rule of an AccessProfile may look at: the request, what the API saw of it, and the profile, as JSON. */
+export interface AccessRuleFacts {
+  readonly object: unknown;
+  readonly evidence: unknown;
+  readonly profile: unknown;
+}
+
+/** A compiled rule: whether it holds, or why that cannot be said, and what that cost of the `budget`. Never throws. */
+export type AccessRuleProgram = (
+  facts: AccessRuleFacts,
+  budget: number,
+) => ({ readonly holds: boolean } | { readonly error: string }) & { readonly cost: number };
+
+/** What all rules of a profile together may cost for one request. Source: apiserver's PerCallLimit for admission policies. */
+export const accessRulesBudget = 1_000_000;
+const maxExpressionCharacters = 10_000;
+
+/** Compiles a rule over `object`, `evidence` and `profile`, whose value must be a bool. @throws CelError */
+export function compileAccessRule(expression: string): AccessRuleProgram {
+  if (expression.length > maxExpressionCharacters)
+    throw new CelError("size", `longer than ${maxExpressionCharacters} characters`);
+  const variables = { object: dynType, evidence: dynType, profile: dynType };
+  const program = compileKubernetesCel(expression, variables);
+  if (program.type.kind !== "bool") throw new CelError("type", "must evaluate to bool");
+  return ({ object, evidence, profile }, budget) => {
+    const result = program.evaluate({ object, evidence, profile }, { budget });
+    const { cost } = result;
+    return "error" in result ? { error: result.error, cost } : { holds: result.value === true, cost };
+  };
 }

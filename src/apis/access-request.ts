@@ -4,15 +4,25 @@ import { jsonEqual } from "../apimachinery/equal.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { parseSshPublicKey, type SshPublicKey } from "../pki/ssh-public-key.ts";
 import { SshKeyError } from "../pki/ssh-key-error.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, column, wideColumn } from "./columns.ts";
 import type { DefinitionRule } from "./definition-of.ts";
-import { fieldsAt, isTrueAt, stringAt, valueAt, withField } from "./json-fields.ts";
+import { fieldListAt, fieldsAt, isTrueAt, stringAt, withField } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
-import { storedVerbs, type Column, type PrepareContext, type Resource, type Subresource } from "./resource.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import type { Column, PrepareContext, Resource, Subresource } from "./resource.ts";
 import { accessRequestSchema } from "./schemas/access.ts";
 
 /** The group of everything about access. */
 export const accessGroup = "access.pratique.dev";
+
+/** What is the same of all kinds about access that are stored. */
+export const accessKind: Pick<Resource, "group" | "version" | "categories" | "scope" | "generation"> = {
+  group: accessGroup,
+  version: "v1alpha1",
+  categories: ["pratique"],
+  scope: "Cluster",
+  generation: true,
+};
 
 /** On everything that is made for a request: its uid. */
 export const requestLabel = "access.pratique.dev/request-uid";
@@ -93,50 +103,28 @@ const longestClaims = 4096;
 
 const columns: readonly Column[] = [
   {
-    name: "Ready",
+    ...column("Ready", "Whether the answer is there.", (object) => isTrueAt(object, "status", "ready")),
     type: "boolean",
-    description: "Whether the answer is there.",
-    cell: (object) => isTrueAt(object, "status", "ready"),
   },
-  {
-    name: "Profile",
-    type: "string",
-    description: "What is asked for.",
-    cell: (object) => stringAt(object, "spec", "profile") || "<default>",
-  },
-  {
-    name: "Condition",
-    type: "string",
-    description: "Where the request stands.",
-    cell: stateOf,
-  },
-  {
-    name: "Source",
-    type: "string",
-    description: "Where it came from, as the API saw it.",
-    cell: (object) => stringAt(object, "status", "evidence", "sourceAddress") || "<unknown>",
-  },
-  {
-    name: "Fingerprint",
-    type: "string",
-    description: "The fingerprint of the machine's key.",
-    priority: 1,
-    cell: (object) => stringAt(object, "status", "fingerprint"),
-  },
-  {
-    name: "Expires",
-    type: "string",
-    description: "When the token ends.",
-    priority: 1,
-    cell: (object, now) => {
-      const at = Date.parse(stringAt(object, "status", "expiresAt"));
-      return Number.isNaN(at) ? null : at <= now ? "expired" : `in ${humanDuration(at - now)}`;
-    },
-  },
+  column("Profile", "What is asked for.", (object) => stringAt(object, "spec", "profile") || "<default>"),
+  column("Condition", "Where the request stands.", stateOf),
+  column(
+    "Source",
+    "Where it came from, as the API saw it.",
+    (object) => stringAt(object, "status", "evidence", "sourceAddress") || "<unknown>",
+  ),
+  wideColumn("Fingerprint", "The fingerprint of the machine's key.", (object) =>
+    stringAt(object, "status", "fingerprint"),
+  ),
+  wideColumn("Expires", "When the token ends.", (object, now) => {
+    const at = Date.parse(stringAt(object, "status", "expiresAt"));
+    return Number.isNaN(at) ? null : at <= now ? "expired" : `in ${humanDuration(at - now)}`;
+  }),
   ageColumn,
 ];
 
-const status: Subresource = {
+/** The part `status` of a kind about access, which is never without one once it was written. */
+export const accessStatus: Subresource = {
   verbs: ["get", "patch", "update"],
   prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
 };
@@ -147,30 +135,19 @@ const fixed: DefinitionRule = { rule: "self == oldSelf", message: "a request can
 /** What the hub says of a spec besides its schema, as rules for an API that serves the kind by its definition. */
 export const requestRules: readonly DefinitionRule[] = [fixed];
 
-export const accessRequests: Resource = {
-  group: accessGroup,
-  version: "v1alpha1",
+export const accessRequests: Resource = builtinKind({
+  ...accessKind,
   kind: "AccessRequest",
-  plural: "accessrequests",
-  singular: "accessrequest",
   shortNames: ["areq"],
-  categories: ["pratique"],
-  scope: "Cluster",
-  verbs: storedVerbs,
   schema: accessRequestSchema,
   columns,
-  subresources: { status },
-  names: "dns-subdomain",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: true,
+  subresources: { status: accessStatus },
   prepareForCreate: (object, context) => withField(object, "status", firstStatus(object, context)),
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: (object) => [...limitErrors(accessRequestSchema, object), ...specErrors(object)],
   validateUpdate: (next, stored) =>
     jsonEqual(next["spec"], stored["spec"]) ? [] : [forbiddenField("spec", fixed.message)],
-};
+});
 
 /** What the API itself knows of a new request; nothing that the client says of its status counts. */
 function firstStatus(object: ApiObject, { user, source }: PrepareContext): AccessRequestStatus {
@@ -244,16 +221,12 @@ export function notIssuedIn({ conditions = [] }: AccessRequestStatus):
 /** Where a request stands, in one word. The last that was decided counts. */
 export function stateOf(object: ApiObject): string {
   const is = (field: string): boolean => isTrueAt(object, "status", field);
-  const holds = (type: string): boolean => {
-    const conditions = valueAt(object, "status", "conditions");
-    return (
-      Array.isArray(conditions) &&
-      conditions.some((one) => stringAt(one, "type") === type && stringAt(one, "status") === "True")
-    );
-  };
+  const isExpired = fieldListAt(object, "status", "conditions").some(
+    (one) => stringAt(one, "type") === "Expired" && stringAt(one, "status") === "True",
+  );
   if (is("revoked")) return "Revoked";
   if (is("denied")) return "Denied";
-  if (holds("Expired")) return "Expired";
+  if (isExpired) return "Expired";
   if (is("ready")) return "Approved,Issued";
   return is("accepted") ? "Approved" : "Pending";
 }

@@ -3,10 +3,12 @@ import { describe, expect, test } from "vitest";
 import type { FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { reviewResources } from "./builtin.ts";
-import { localSubjectAccessReviews } from "./local-subject-access-review.ts";
-import { rulesReviewProblem } from "./self-subject-rules-review.ts";
-import { selfSubjectAccessReviews } from "./self-subject-access-review.ts";
-import { subjectAccessReviews } from "./subject-access-review.ts";
+import {
+  localSubjectAccessReviews,
+  rulesReviewProblem,
+  selfSubjectAccessReviews,
+  subjectAccessReviews,
+} from "./access-review.ts";
 import { tokenReviewProblem } from "./token-review.ts";
 
 function review(spec: object, metadata: object = {}): ApiObject {

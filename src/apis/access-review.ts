@@ -1,8 +1,12 @@
 import { type FieldError, invalid, required } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
+import { badRequest, type StatusError } from "../apimachinery/status.ts";
+import { builtinKind, reviewKind } from "./builtin-kind.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { arrayAt, fieldListAt, fieldsAt, isFields, stringAt, stringsAt, valueAt } from "./json-fields.ts";
 import { validateLabelRequirement, validateSelectorOperator } from "./label-selector-validation.ts";
+import type { PolicyRule } from "./rbac.ts";
+import type { Resource } from "./resource.ts";
 
 /** Something that may be done to a resource; `*` means all, in `group` the empty string means the core group. Source: api/authorization/v1. */
 export interface ResourceAttributes {
@@ -52,7 +56,7 @@ export interface SubjectAccessReviewSpec {
 }
 
 /** A review asks either about a resource or about a path. Source: pkg/apis/authorization/validation. */
-export function validateReviewedAction(review: ApiObject): readonly FieldError[] {
+function validateReviewedAction(review: ApiObject): readonly FieldError[] {
   const resource = valueAt(review, "spec", "resourceAttributes");
   const path = valueAt(review, "spec", "nonResourceAttributes");
   const errors: FieldError[] = [];
@@ -69,7 +73,7 @@ export function validateReviewedAction(review: ApiObject): readonly FieldError[]
 }
 
 /** A review about somebody names a user or a group. */
-export function validateReviewedSubject(review: ApiObject): readonly FieldError[] {
+function validateReviewedSubject(review: ApiObject): readonly FieldError[] {
   const user = stringAt(review, "spec", "user");
   return user === "" && stringsAt(review, "spec", "groups").length === 0
     ? [invalid("spec.user", user, "at least one of user or group must be specified")]
@@ -77,14 +81,24 @@ export function validateReviewedSubject(review: ApiObject): readonly FieldError[
 }
 
 /** A review is never stored, so it has no name, labels or anything else; `allowed` names the exceptions. */
-export function hasOtherMetadata(review: ApiObject, allowed: readonly string[]): boolean {
+function hasOtherMetadata(review: ApiObject, allowed: readonly string[]): boolean {
   return Object.entries(fieldsAt(review, "metadata")).some(
     ([field, value]) => !allowed.includes(field) && !isUnset(value),
   );
 }
 
+/** What is wrong with a review about somebody. */
+export function validateSubjectAccessReview(review: ApiObject): readonly FieldError[] {
+  return [...validateReviewedAction(review), ...validateReviewedSubject(review), ...validateNoMetadata(review)];
+}
+
+/** What is wrong with a review about the caller. */
+export function validateSelfAccessReview(review: ApiObject): readonly FieldError[] {
+  return [...validateReviewedAction(review), ...validateNoMetadata(review)];
+}
+
 /** The error for a review with metadata, worded for reviews that may have none at all. */
-export function validateNoMetadata(review: ApiObject): readonly FieldError[] {
+function validateNoMetadata(review: ApiObject): readonly FieldError[] {
   return hasOtherMetadata(review, ["managedFields"])
     ? [invalid("metadata", fieldsAt(review, "metadata"), "must be empty")]
     : [];
@@ -118,4 +132,95 @@ function validateSelector(resource: unknown, field: "fieldSelector" | "labelSele
       ];
     }),
   ];
+}
+
+/** The question whether somebody may do something, and the answer. Source: api/authorization/v1. */
+export interface SubjectAccessReview extends ApiObject {
+  readonly spec: SubjectAccessReviewSpec;
+  readonly status?: SubjectAccessReviewStatus;
+}
+
+export const subjectAccessReviews: Resource = builtinKind({
+  ...reviewKind,
+  group: "authorization.k8s.io",
+  kind: "SubjectAccessReview",
+  scope: "Cluster",
+  schema: "io.k8s.api.authorization.v1.SubjectAccessReview",
+  validate: validateSubjectAccessReview,
+});
+
+/** The question whether somebody may do something in one namespace; who may ask it is granted by namespace too. Source: api/authorization/v1. */
+export type LocalSubjectAccessReview = SubjectAccessReview;
+
+export const localSubjectAccessReviews: Resource = builtinKind({
+  ...reviewKind,
+  group: "authorization.k8s.io",
+  kind: "LocalSubjectAccessReview",
+  scope: "Namespaced",
+  schema: "io.k8s.api.authorization.v1.LocalSubjectAccessReview",
+  validate: (object) => [
+    ...validateReviewedAction(object),
+    ...validateReviewedSubject(object),
+    ...(hasOtherMetadata(object, ["managedFields", "namespace"])
+      ? [invalid("metadata", fieldsAt(object, "metadata"), "must be empty except for namespace")]
+      : []),
+    ...validateLocal(object),
+  ],
+});
+
+function validateLocal(object: ApiObject): readonly FieldError[] {
+  const resource = valueAt(object, "spec", "resourceAttributes");
+  const path = valueAt(object, "spec", "nonResourceAttributes");
+  const namespace = stringAt(resource, "namespace");
+  const errors: FieldError[] = [];
+  if (isFields(resource) && namespace !== (object.metadata.namespace ?? "")) {
+    errors.push(invalid("spec.resourceAttributes.namespace", namespace, "must match metadata.namespace"));
+  }
+  if (isFields(path)) {
+    errors.push(invalid("spec.nonResourceAttributes", path, "disallowed on this kind of request"));
+  }
+  return errors;
+}
+
+/** The question whether the caller may do something (`kubectl auth can-i`). Source: api/authorization/v1. */
+export interface SelfSubjectAccessReview extends ApiObject {
+  readonly spec: Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
+  readonly status?: SubjectAccessReviewStatus;
+}
+
+export const selfSubjectAccessReviews: Resource = builtinKind({
+  ...reviewKind,
+  group: "authorization.k8s.io",
+  kind: "SelfSubjectAccessReview",
+  scope: "Cluster",
+  schema: "io.k8s.api.authorization.v1.SelfSubjectAccessReview",
+  validate: validateSelfAccessReview,
+});
+
+/** The question what the caller may do in a namespace (`kubectl auth can-i --list`). Source: api/authorization/v1. */
+export interface SelfSubjectRulesReview extends ApiObject {
+  readonly spec: { readonly namespace?: string };
+  readonly status?: SubjectRulesReviewStatus;
+}
+
+/** The answer. Both arrays must be there even when they are empty: clients walk over them. */
+export interface SubjectRulesReviewStatus {
+  readonly resourceRules: readonly Omit<PolicyRule, "nonResourceURLs">[];
+  readonly nonResourceRules: readonly Pick<PolicyRule, "verbs" | "nonResourceURLs">[];
+  /** True when an authorizer took part that cannot list its rules. */
+  readonly incomplete: boolean;
+  readonly evaluationError?: string;
+}
+
+export const selfSubjectRulesReviews: Resource = builtinKind({
+  ...reviewKind,
+  group: "authorization.k8s.io",
+  kind: "SelfSubjectRulesReview",
+  scope: "Cluster",
+  schema: "io.k8s.api.authorization.v1.SelfSubjectRulesReview",
+});
+
+/** The 400 for a review that names no namespace, or undefined: Kubernetes has no field error for this. Source: pkg/registry/authorization/selfsubjectrulesreview. */
+export function rulesReviewProblem(review: ApiObject): StatusError | undefined {
+  return stringAt(review, "spec", "namespace") === "" ? badRequest("no namespace on request") : undefined;
 }

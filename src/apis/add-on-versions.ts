@@ -8,7 +8,6 @@ export const olderAddOnVersion = "v1alpha1";
 
 /** Where v1beta1 keeps what v1alpha1 holds in `spec.installNamespace`. */
 const installNamespaceAnnotation = "addon.open-cluster-management.io/v1alpha1-install-namespace";
-const apiSigner = "kubernetes.io/kube-apiserver-client";
 
 /**
  * A ManagedClusterAddOn in another of its versions, v1alpha1 or v1beta1; fields that both know stay as they are, and nothing that
@@ -67,7 +66,7 @@ function olderRegistration(one: Fields): JsonObject {
   const own = fieldsAt(one, isForApi ? "kubeClient" : "customSigner");
   const units = isForApi ? [] : stringsAt(own, "subject", "organizationUnits");
   return {
-    signerName: isForApi ? apiSigner : stringAt(own, "signerName"),
+    signerName: isForApi ? clientSigner : stringAt(own, "signerName"),
     subject: { ...subjectOf(own), ...(units.length === 0 ? {} : { organizationUnit: units }) },
   };
 }
@@ -75,7 +74,7 @@ function olderRegistration(one: Fields): JsonObject {
 function newerRegistration(one: Fields, driver: string): JsonObject {
   const signerName = stringAt(one, "signerName");
   const subject = subjectOf(one);
-  if (signerName === apiSigner) {
+  if (signerName === clientSigner) {
     return { type: "kubeClient", kubeClient: { subject, ...(driver === "" ? {} : { driver }) } };
   }
   const units = stringsAt(one, "subject", "organizationUnit");
@@ -98,4 +97,17 @@ function withStatus(addOn: ApiObject, change: (status: Fields) => Fields): Field
 
 function withList(status: Fields, field: string, change: (one: Fields) => Fields): Fields {
   return Object.hasOwn(status, field) ? { [field]: fieldListAt(status, field).map(change) } : {};
+}
+
+/** The signer of the certificates of agents. */
+export const clientSigner = "kubernetes.io/kube-apiserver-client";
+
+/** Whether the hub side of an add-on, of either version, wants its agents to have a certificate for the API. */
+export function wantsApiAccess(addOn: ApiObject): boolean {
+  return fieldListAt(addOn, "status", "registrations").some(
+    (one) =>
+      stringAt(one, "signerName") === clientSigner ||
+      valueAt(one, "kubeClient") !== undefined ||
+      stringAt(one, "type").toLowerCase() === "kubeclient",
+  );
 }

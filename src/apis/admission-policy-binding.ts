@@ -1,11 +1,22 @@
-import { type FieldError, forbiddenField, invalid, notSupported, required } from "../apimachinery/field-error.ts";
+import {
+  type FieldError,
+  forbiddenField,
+  invalid,
+  notSupported,
+  required,
+  duplicate,
+} from "../apimachinery/field-error.ts";
 import type { LabelSelectorObject } from "../apimachinery/label-selector.ts";
 import { dnsSubdomainProblems, pathSegmentProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { defaultedMatch, validateMatchResources, type MatchResources } from "./admission-match.ts";
-import { type Fields, fieldsAt, isFields, stringAt, valueAt, withField } from "./json-fields.ts";
+import { defaultedMatch, validateMatchResources, type MatchResources, admissionKind } from "./admission-match.ts";
+import { ageColumn, column, textColumn } from "./columns.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import { collectErrors } from "./collect-errors.ts";
+import { type Fields, fieldsAt, isFields, stringAt, valueAt, withField, stringsAt } from "./json-fields.ts";
 import { validateLabelSelector } from "./label-selector-validation.ts";
-import type { Column } from "./resource.ts";
+import { validateOperations } from "./mutating-admission-policy.ts";
+import type { Column, Resource } from "./resource.ts";
 
 /** What bindings of policies that validate and of policies that mutate have in common. */
 export interface BindingTerms {
@@ -23,20 +34,12 @@ export interface ParamRef {
 }
 
 /** The column of `spec.policyName`. */
-export const policyNameColumn: Column = {
-  name: "PolicyName",
-  type: "string",
-  description: "The policy that is put into force.",
-  cell: (object) => stringAt(object, "spec", "policyName"),
-};
+const policyNameColumn: Column = textColumn("PolicyName", "The policy that is put into force.", "spec", "policyName");
 
 /** The column of `spec.paramRef`. */
-export const paramRefColumn: Column = {
-  name: "ParamRef",
-  type: "string",
-  description: "The parameters of the policy.",
-  cell: (object) => paramText(fieldsAt(object, "spec", "paramRef")),
-};
+const paramRefColumn: Column = column("ParamRef", "The parameters of the policy.", (object) =>
+  paramText(fieldsAt(object, "spec", "paramRef")),
+);
 
 function paramText(reference: Fields): string {
   const [name, namespace] = [stringAt(reference, "name"), stringAt(reference, "namespace")];
@@ -44,14 +47,30 @@ function paramText(reference: Fields): string {
   return isFields(reference["selector"]) ? JSON.stringify(reference["selector"]) : "<unset>";
 }
 
+/** Both kinds are alike but for what else is wrong with a spec. */
+function bindingKind(kind: string, ownErrors: (spec: Fields) => readonly FieldError[]): Resource {
+  return builtinKind({
+    ...admissionKind,
+    kind,
+    schema: `io.k8s.api.admissionregistration.v1.${kind}`,
+    columns: [policyNameColumn, paramRefColumn, ageColumn],
+    prepareForCreate: defaultedBinding,
+    prepareForUpdate: defaultedBinding,
+    validate: (object) => {
+      const spec = fieldsAt(object, "spec");
+      return [...validateBindingTerms(spec), ...ownErrors(spec)];
+    },
+  });
+}
+
 /** The binding with the defaults of Kubernetes. */
-export function defaultedBinding(object: ApiObject): ApiObject {
+function defaultedBinding(object: ApiObject): ApiObject {
   const spec = fieldsAt(object, "spec");
   return withField(object, "spec", { ...spec, ...defaultedMatch(spec, "matchResources") });
 }
 
 /** What is wrong with the terms of a binding. Source: kubernetes pkg/apis/admissionregistration/validation. */
-export function validateBindingTerms(spec: Fields): readonly FieldError[] {
+function validateBindingTerms(spec: Fields): readonly FieldError[] {
   const policy = stringAt(spec, "policyName");
   return [
     ...(policy === ""
@@ -83,3 +102,44 @@ function validateParamRef(reference: Fields, path: string): readonly FieldError[
         : [notSupported(`${path}.parameterNotFoundAction`, action, ["Deny", "Allow"])]),
   ];
 }
+
+/** Puts a policy into force. Source: api/admissionregistration/v1 ValidatingAdmissionPolicyBinding. */
+export interface ValidatingAdmissionPolicyBinding extends ApiObject {
+  readonly spec?: BindingSpec;
+}
+
+/** The spec as it is stored, defaults included. */
+export interface BindingSpec extends BindingTerms {
+  readonly validationActions?: readonly string[];
+}
+
+const actions: readonly string[] = ["Audit", "Deny", "Warn"];
+
+export const validatingAdmissionPolicyBindings: Resource = bindingKind("ValidatingAdmissionPolicyBinding", (spec) =>
+  validateActions(stringsAt(spec, "validationActions"), "spec.validationActions"),
+);
+
+function validateActions(given: readonly string[], path: string): readonly FieldError[] {
+  const errors: FieldError[] = [
+    ...collectErrors(given, (action, index) => [
+      ...(actions.includes(action) ? [] : [notSupported(`${path}[${index}]`, action, actions)]),
+      ...(given.indexOf(action) < index ? [duplicate(`${path}[${index}]`, action)] : []),
+    ]),
+  ];
+  if (given.includes("Deny") && given.includes("Warn")) {
+    const why =
+      "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)";
+    errors.push(invalid(path, given, why));
+  }
+  if (given.length === 0) errors.push(required(path, "at least one validation action is required"));
+  return errors;
+}
+
+/** Puts a policy that mutates into force. Source: api/admissionregistration/v1 MutatingAdmissionPolicyBinding. */
+export interface MutatingAdmissionPolicyBinding extends ApiObject {
+  readonly spec?: BindingTerms;
+}
+
+export const mutatingAdmissionPolicyBindings: Resource = bindingKind("MutatingAdmissionPolicyBinding", (spec) =>
+  validateOperations(fieldsAt(spec, "matchResources"), "spec.matchResources"),
+);

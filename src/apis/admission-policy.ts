@@ -28,6 +28,7 @@ import {
   valueAt,
   withField,
 } from "./json-fields.ts";
+import { column } from "./columns.ts";
 import type { Column } from "./resource.ts";
 
 /** What policies that validate and policies that mutate have in common. */
@@ -53,15 +54,10 @@ const reservedWords: ReadonlySet<string> = new Set(
 );
 
 /** The column of `spec.paramKind`. */
-export const paramKindColumn: Column = {
-  name: "ParamKind",
-  type: "string",
-  description: "The kind of the policy's parameters.",
-  cell: (object) => {
-    const kind = valueAt(object, "spec", "paramKind");
-    return isFields(kind) ? `${stringAt(kind, "apiVersion")}/${stringAt(kind, "kind")}` : "<unset>";
-  },
-};
+export const paramKindColumn: Column = column("ParamKind", "The kind of the policy's parameters.", (object) => {
+  const kind = valueAt(object, "spec", "paramKind");
+  return isFields(kind) ? `${stringAt(kind, "apiVersion")}/${stringAt(kind, "kind")}` : "<unset>";
+});
 
 /** The policy with the defaults of Kubernetes. */
 export function defaultedPolicy(object: ApiObject): ApiObject {

@@ -3,8 +3,8 @@ import type { LabelSelectorObject } from "../apimachinery/label-selector.ts";
 import { dnsSubdomainProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import type { WebhookClientConfig } from "../apimachinery/webhook-call.ts";
+import { checkMatchCondition } from "./admission-expression.ts";
 import {
-  type ExpressionCheck,
   type MatchCondition,
   matchDefaults,
   maximumExpressions,
@@ -12,9 +12,13 @@ import {
   validateFailurePolicy,
   validateMatchConditions,
   validateSelectors,
+  type AdmissionRule,
+  defaultedRules,
+  validateRules,
+  admissionKind,
 } from "./admission-match.ts";
-import { type AdmissionRule, defaultedRules, validateRules } from "./admission-rule.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, countColumn } from "./columns.ts";
+import { builtinKind } from "./builtin-kind.ts";
 import { collectErrors } from "./collect-errors.ts";
 import {
   arrayAt,
@@ -28,7 +32,7 @@ import {
   valueAt,
   withField,
 } from "./json-fields.ts";
-import type { Column } from "./resource.ts";
+import type { Column, Resource } from "./resource.ts";
 import { defaultedClientConfig, validateClientConfig } from "./webhook-client.ts";
 
 /** One admission webhook as it is stored, defaults included. Source: api/admissionregistration/v1 MutatingWebhook, ValidatingWebhook. */
@@ -58,18 +62,26 @@ const reviewVersions: readonly string[] = ["v1", "v1beta1"];
 const reinvocations: readonly string[] = ["IfNeeded", "Never"];
 
 /** The columns of `kubectl get` for both kinds. */
-export const webhookColumns: readonly Column[] = [
-  {
-    name: "Webhooks",
-    type: "integer",
-    description: "How many webhooks the configuration has.",
-    cell: (object) => arrayAt(object, "webhooks").length,
-  },
+const webhookColumns: readonly Column[] = [
+  countColumn("Webhooks", "How many webhooks the configuration has.", "webhooks"),
   ageColumn,
 ];
 
+/** A kind of configuration, with the defaults of webhooks that only it has. */
+function configurationKind(kind: string, own: Fields): Resource {
+  return builtinKind({
+    ...admissionKind,
+    kind,
+    schema: `io.k8s.api.admissionregistration.v1.${kind}`,
+    columns: webhookColumns,
+    prepareForCreate: (object) => defaultedWebhooks(object, own),
+    prepareForUpdate: (incoming) => defaultedWebhooks(incoming, own),
+    validate: validateWebhooks,
+  });
+}
+
 /** The configuration with the defaults of each webhook; `own` are those of one kind only. Source: pkg/apis/admissionregistration/v1 defaults. */
-export function defaultedWebhooks(configuration: ApiObject, own: Fields): ApiObject {
+function defaultedWebhooks(configuration: ApiObject, own: Fields): ApiObject {
   if (valueAt(configuration, "webhooks") === undefined) return configuration;
   const webhooks = fieldListAt(configuration, "webhooks").map((webhook) => ({
     failurePolicy: "Fail",
@@ -87,11 +99,8 @@ export function defaultedWebhooks(configuration: ApiObject, own: Fields): ApiObj
  * What is wrong with a configuration; match conditions that `stored` has as well are not compiled again.
  * Source: kubernetes pkg/apis/admissionregistration/validation.
  */
-export function validateWebhooks(
-  configuration: ApiObject,
-  stored: ApiObject | undefined,
-  check: ExpressionCheck,
-): readonly FieldError[] {
+function validateWebhooks(configuration: ApiObject, stored?: ApiObject): readonly FieldError[] {
+  const check = checkMatchCondition({ params: false });
   const webhooks = fieldListAt(configuration, "webhooks");
   const before = fieldListAt(stored, "webhooks");
   const conditions = webhooks.reduce((sum, webhook) => sum + arrayAt(webhook, "matchConditions").length, 0);
@@ -157,3 +166,11 @@ function validateReviewVersions(versions: readonly string[], path: string): read
       : [invalid(path, versions, `must include at least one of ${known}`)]),
   ];
 }
+
+/** Webhooks that may change or refuse what is written, before it is validated. Source: api/admissionregistration/v1. */
+export const mutatingWebhookConfigurations: Resource = configurationKind("MutatingWebhookConfiguration", {
+  reinvocationPolicy: "Never",
+});
+
+/** Webhooks that may refuse what is written, after it was validated. Source: api/admissionregistration/v1. */
+export const validatingWebhookConfigurations: Resource = configurationKind("ValidatingWebhookConfiguration", {});

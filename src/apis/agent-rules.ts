@@ -1,5 +1,5 @@
 import { addOnGroup, clusterGroup, clusterLeaseName, registerGroup } from "./managed-cluster.ts";
-import type { PolicyRule } from "./policy-rule.ts";
+import type { PolicyRule } from "./rbac.ts";
 
 /** What the agent of one accepted cluster may do on the whole hub. Source: open-cluster-management.io/ocm manifests. */
 export function acceptedAgentRules(cluster: string): readonly PolicyRule[] {

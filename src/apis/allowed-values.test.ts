@@ -6,14 +6,13 @@ import { definition, version } from "../../test/kits/definitions.ts";
 import { certificateSigningRequests } from "./certificate-signing-request.ts";
 import { customResourceDefinitions } from "./custom-resource-definition.ts";
 import { mutatingAdmissionPolicies } from "./mutating-admission-policy.ts";
-import { mutatingWebhookConfigurations } from "./mutating-webhook-configuration.ts";
+import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "./admission-webhook.ts";
 import { nodes } from "./node.ts";
 import { pods } from "./pod.ts";
 import type { Resource } from "./resource.ts";
 import { published } from "./schemas/published.ts";
 import { validatingAdmissionPolicies } from "./validating-admission-policy.ts";
-import { validatingAdmissionPolicyBindings } from "./validating-admission-policy-binding.ts";
-import { validatingWebhookConfigurations } from "./validating-webhook-configuration.ts";
+import { validatingAdmissionPolicyBindings } from "./admission-policy-binding.ts";
 
 const admission = "io.k8s.api.admissionregistration.v1";
 

@@ -1,45 +1,30 @@
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, column } from "./columns.ts";
 import { fieldListAt, stringAt } from "./json-fields.ts";
+import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
-import { published } from "./schemas/published.ts";
 
 /**
  * Where each group version is served, which on a hub is the hub itself: it aggregates no other API servers. The hub alone writes them;
  * clients list them to learn which groups there are. Source: kube-aggregator apis/apiregistration/v1.
  */
-export const apiServices: Resource = {
+export const apiServices: Resource = builtinKind({
   group: "apiregistration.k8s.io",
-  version: "v1",
   kind: "APIService",
-  plural: "apiservices",
-  singular: "apiservice",
-  shortNames: [],
   categories: ["api-extensions"],
   scope: "Cluster",
   verbs: ["get", "list", "watch"],
   readOnly: "the hub aggregates no other API servers; it keeps an APIService for each group version that it serves",
-  get schema() {
-    return published("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService");
-  },
+  schema: "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService",
   columns: [
-    {
-      name: "Service",
-      type: "string",
-      description: "The Service that serves the group version; Local is the hub itself.",
-      cell: () => "Local",
-    },
-    { name: "Available", type: "string", description: "Whether the group version is served.", cell: availableCell },
+    column("Service", "The Service that serves the group version; Local is the hub itself.", () => "Local"),
+    column("Available", "Whether the group version is served.", availableCell),
     ageColumn,
   ],
   subresources: { status: { verbs: ["get"], prepareForUpdate: (_incoming, stored) => stored, table: false } },
   // The group of v1 is empty, and a name that ends in a dot is none of DNS.
   names: "path",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: false,
-};
+});
 
 /** Source: kube-aggregator pkg/registry/apiservice/etcd ConvertToTable. */
 function availableCell(object: ApiObject): string {

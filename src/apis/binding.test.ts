@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import type { FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { clusterRoleBindings } from "./cluster-role-binding.ts";
-import { roleBindings } from "./role-binding.ts";
+import { clusterRoleBindings, roleBindings } from "./rbac.ts";
 import { tableFor } from "../serializer/table.ts";
 
 const context = { user: { username: "u", groups: [] }, now: 0 };

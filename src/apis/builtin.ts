@@ -3,8 +3,7 @@ import { accessProfiles } from "./access-profile.ts";
 import { accessRequests } from "./access-request.ts";
 import { apiServices } from "./api-service.ts";
 import { certificateSigningRequests } from "./certificate-signing-request.ts";
-import { clusterRoleBindings } from "./cluster-role-binding.ts";
-import { clusterRoles } from "./cluster-role.ts";
+import { clusterRoleBindings, clusterRoles, roleBindings, roles } from "./rbac.ts";
 import { credentialRevocations } from "./credential-revocation.ts";
 import { configMaps } from "./config-map.ts";
 import { csiNodes } from "./csi-node.ts";
@@ -13,29 +12,26 @@ import { events } from "./event.ts";
 import { flowSchemas } from "./flow-schema.ts";
 import { issuedCredentials } from "./issued-credential.ts";
 import { leases } from "./lease.ts";
-import { localSubjectAccessReviews } from "./local-subject-access-review.ts";
+import {
+  localSubjectAccessReviews,
+  selfSubjectAccessReviews,
+  selfSubjectRulesReviews,
+  subjectAccessReviews,
+} from "./access-review.ts";
 import { mutatingAdmissionPolicies } from "./mutating-admission-policy.ts";
-import { mutatingAdmissionPolicyBindings } from "./mutating-admission-policy-binding.ts";
-import { mutatingWebhookConfigurations } from "./mutating-webhook-configuration.ts";
+import { mutatingAdmissionPolicyBindings, validatingAdmissionPolicyBindings } from "./admission-policy-binding.ts";
+import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "./admission-webhook.ts";
 import { namespaces } from "./namespace.ts";
 import { nodes } from "./node.ts";
 import { pods } from "./pod.ts";
 import { priorityLevelConfigurations } from "./priority-level-configuration.ts";
 import { recoveryPolicies } from "./recovery-policy.ts";
 import type { Resource } from "./resource.ts";
-import { roleBindings } from "./role-binding.ts";
-import { roles } from "./role.ts";
 import { secrets } from "./secret.ts";
-import { selfSubjectAccessReviews } from "./self-subject-access-review.ts";
-import { selfSubjectReviews } from "./self-subject-review.ts";
-import { selfSubjectRulesReviews } from "./self-subject-rules-review.ts";
+import { selfSubjectReviews, tokenReviews } from "./token-review.ts";
 import { serviceAccounts } from "./service-account.ts";
 import { services } from "./service.ts";
-import { subjectAccessReviews } from "./subject-access-review.ts";
-import { tokenReviews } from "./token-review.ts";
 import { validatingAdmissionPolicies } from "./validating-admission-policy.ts";
-import { validatingAdmissionPolicyBindings } from "./validating-admission-policy-binding.ts";
-import { validatingWebhookConfigurations } from "./validating-webhook-configuration.ts";
 
 /** The kinds that are kept in the store. */
 export const storedResources: readonly Resource[] = [

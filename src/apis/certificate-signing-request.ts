@@ -16,7 +16,7 @@ import { CsrError, parseCsr } from "../pki/csr.ts";
 import { decodePem, type PemBlock, PemError } from "../pki/pem.ts";
 import { usageMeanings } from "../pki/usages.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, column, textColumn } from "./columns.ts";
 import {
   csrConditionCell,
   validateCsrApprovalsUntouched,
@@ -27,8 +27,8 @@ import {
 } from "./csr-conditions.ts";
 import { plainAddress } from "./access-request.ts";
 import { fieldListAt, fieldsAt, type Fields, numberAt, stringAt, stringsAt, withField } from "./json-fields.ts";
-import { type Column, type PrepareContext, type Resource, storedVerbs, type Subresource } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import type { Column, PrepareContext, Resource, Subresource } from "./resource.ts";
 import { validateSignerName } from "./signer-name.ts";
 
 /** A request for a certificate, its decision, and the certificate. Source: api/certificates/v1 CertificateSigningRequest. */
@@ -71,30 +71,14 @@ const maxCertificatePem = 262_144;
 
 const columns: readonly Column[] = [
   ageColumn,
-  {
-    name: "SignerName",
-    type: "string",
-    description: "The signer that is asked for the certificate.",
-    cell: (object) => stringAt(object, "spec", "signerName") || "<none>",
-  },
-  {
-    name: "Requestor",
-    type: "string",
-    description: "The user that made the request.",
-    cell: (object) => stringAt(object, "spec", "username"),
-  },
-  {
-    name: "RequestedDuration",
-    type: "string",
-    description: "The lifetime that is asked for.",
-    cell: requestedDuration,
-  },
-  {
-    name: "Condition",
-    type: "string",
-    description: "What was decided, and whether a certificate was issued.",
-    cell: csrConditionCell,
-  },
+  column(
+    "SignerName",
+    "The signer that is asked for the certificate.",
+    (object) => stringAt(object, "spec", "signerName") || "<none>",
+  ),
+  textColumn("Requestor", "The user that made the request.", "spec", "username"),
+  column("RequestedDuration", "The lifetime that is asked for.", requestedDuration),
+  column("Condition", "What was decided, and whether a certificate was issued.", csrConditionCell),
 ];
 
 /** Signers write here: the certificate, and conditions other than the decision. */
@@ -132,27 +116,17 @@ function isDecided(object: ApiObject): boolean {
   return fieldListAt(object, "status", "conditions").some(({ type }) => type === "Approved" || type === "Denied");
 }
 
-export const certificateSigningRequests: Resource = {
+export const certificateSigningRequests: Resource = builtinKind({
   group: "certificates.k8s.io",
-  version: "v1",
   kind: "CertificateSigningRequest",
-  plural: "certificatesigningrequests",
-  singular: "certificatesigningrequest",
   shortNames: ["csr"],
-  categories: [],
   scope: "Cluster",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.certificates.v1.CertificateSigningRequest");
-  },
+  schema: "io.k8s.api.certificates.v1.CertificateSigningRequest",
   columns,
   subresources: { approval, status },
   // A kubelet derives the name from a hash in base64url: upper case, `_` and `-` at the end are all possible.
   names: "path",
-  createOnUpdate: false,
   unconditionalUpdate: true,
-  deleteReturnsObject: false,
-  generation: false,
   serverFields: {
     "f:metadata": { "f:annotations": Object.fromEntries(stampedAnnotations.map((name) => [`f:${name}`, {}])) },
     "f:spec": { "f:username": {}, "f:uid": {}, "f:groups": {}, "f:extra": {} },
@@ -160,9 +134,9 @@ export const certificateSigningRequests: Resource = {
   prepareForCreate,
   // No error: spec and status of a plain update are overwritten by what is stored, so that metadata can be edited.
   prepareForUpdate: (incoming, stored) => withField(withoutClaims(incoming, stored), "status", stored["status"]),
-  validate: (object) => validateSpec(object),
+  validate: validateSpec,
   selectableFields: { "spec.signerName": (object) => stringAt(object, "spec", "signerName") },
-};
+});
 
 /** Nobody creates a request in another's name, nor one that is approved already. */
 function prepareForCreate(object: ApiObject, context: PrepareContext): ApiObject {

@@ -1,6 +1,12 @@
 import type { JsonObject } from "../apimachinery/json-value.ts";
 import { olderAddOnVersion } from "./add-on-versions.ts";
-import { addOnGroup, clusterGroup } from "./managed-cluster.ts";
+import {
+  managedClusterAddOns,
+  managedClusters,
+  managedClusterSetBindings,
+  managedClusterSets,
+  type ClusterKind,
+} from "./managed-cluster.ts";
 
 const text: JsonObject = { type: "string" };
 const time: JsonObject = { type: "string", format: "date-time" };
@@ -155,12 +161,16 @@ const conditionsOnly: JsonObject = { type: "object", properties: { conditions } 
 
 const anything: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 const namedConfig: Readonly<Record<string, JsonObject>> = { group: text, name: text, namespace: text, resource: text };
+const configs: JsonObject = {
+  type: "array",
+  items: { type: "object", required: ["name", "resource"], properties: namedConfig },
+};
 
 const addOnSpec: JsonObject = {
   type: "object",
   description: "How the add-on is configured in this cluster.",
   properties: {
-    configs: { type: "array", items: { type: "object", required: ["name", "resource"], properties: namedConfig } },
+    configs,
   },
 };
 
@@ -196,7 +206,7 @@ const olderAddOnSpec: JsonObject = {
   type: "object",
   description: "How the add-on is configured in this cluster, and where it is installed.",
   properties: {
-    configs: { type: "array", items: { type: "object", required: ["name", "resource"], properties: namedConfig } },
+    configs,
     installNamespace: { type: "string", maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
   },
 };
@@ -213,13 +223,8 @@ function conditionColumn(name: string, type: string): Column {
 
 const age: Column = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
 
-interface Kind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-  readonly plural: string;
+interface Kind extends ClusterKind {
   readonly shortNames?: readonly string[];
-  readonly scope: "Cluster" | "Namespaced";
   readonly description: string;
   readonly columns: readonly Column[];
   readonly spec: JsonObject;
@@ -230,12 +235,8 @@ interface Kind {
 
 const kinds: readonly Kind[] = [
   {
-    group: clusterGroup,
-    version: "v1",
-    kind: "ManagedCluster",
-    plural: "managedclusters",
+    ...managedClusters,
     shortNames: ["mcl", "mcls"],
-    scope: "Cluster",
     description: "A ManagedCluster is a cluster whose agent registers with this hub.",
     columns: [
       { name: "Hub Accepted", type: "boolean", jsonPath: ".spec.hubAcceptsClient" },
@@ -248,24 +249,16 @@ const kinds: readonly Kind[] = [
     status: clusterStatus,
   },
   {
-    group: clusterGroup,
-    version: "v1beta2",
-    kind: "ManagedClusterSet",
-    plural: "managedclustersets",
+    ...managedClusterSets,
     shortNames: ["mclset", "mclsets"],
-    scope: "Cluster",
     description: "A ManagedClusterSet is a group of clusters that workloads are placed on.",
     columns: [conditionColumn("Empty", "ClusterSetEmpty"), age],
     spec: setSpec,
     status: conditionsOnly,
   },
   {
-    group: clusterGroup,
-    version: "v1beta2",
-    kind: "ManagedClusterSetBinding",
-    plural: "managedclustersetbindings",
+    ...managedClusterSetBindings,
     shortNames: ["mclsetbinding", "mclsetbindings"],
-    scope: "Namespaced",
     description: "A ManagedClusterSetBinding lets a namespace use the clusters of a set.",
     columns: [],
     spec: {
@@ -277,12 +270,8 @@ const kinds: readonly Kind[] = [
     status: conditionsOnly,
   },
   {
-    group: addOnGroup,
-    version: "v1beta1",
-    kind: "ManagedClusterAddOn",
-    plural: "managedclusteraddons",
+    ...managedClusterAddOns,
     shortNames: ["mca", "mcas"],
-    scope: "Namespaced",
     description: "A ManagedClusterAddOn is an add-on in the cluster of its namespace.",
     columns: [
       conditionColumn("Available", "Available"),

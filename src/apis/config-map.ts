@@ -1,10 +1,11 @@
-import { type FieldError, invalid, tooLong } from "../apimachinery/field-error.ts";
+import { type FieldError, invalid, tooLong, forbiddenField } from "../apimachinery/field-error.ts";
+import { configMapKeyProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./age-column.ts";
-import { maxDataBytes, validateDataKeys, validateImmutableData } from "./data-keys.ts";
-import { fieldsAt } from "./json-fields.ts";
-import { type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import { ageColumn, column } from "./columns.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import { collectErrors } from "./collect-errors.ts";
+import { fieldsAt, isSameJson, isTrueAt } from "./json-fields.ts";
+import type { Resource } from "./resource.ts";
 
 /** Small configuration data. Source: api/core/v1 ConfigMap. */
 export interface ConfigMap extends ApiObject {
@@ -14,38 +15,24 @@ export interface ConfigMap extends ApiObject {
   readonly binaryData?: Readonly<Record<string, string>>;
 }
 
-export const configMaps: Resource = {
+export const configMaps: Resource = builtinKind({
   group: "",
-  version: "v1",
   kind: "ConfigMap",
-  plural: "configmaps",
-  singular: "configmap",
   shortNames: ["cm"],
-  categories: [],
   scope: "Namespaced",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.core.v1.ConfigMap");
-  },
+  schema: "io.k8s.api.core.v1.ConfigMap",
   columns: [
-    {
-      name: "Data",
-      type: "string",
-      description: "How many keys the ConfigMap holds.",
-      cell: (object) =>
-        Object.keys(fieldsAt(object, "data")).length + Object.keys(fieldsAt(object, "binaryData")).length,
-    },
+    column(
+      "Data",
+      "How many keys the ConfigMap holds.",
+      (object) => Object.keys(fieldsAt(object, "data")).length + Object.keys(fieldsAt(object, "binaryData")).length,
+    ),
     ageColumn,
   ],
-  subresources: {},
-  names: "dns-subdomain",
-  createOnUpdate: false,
   unconditionalUpdate: true,
-  deleteReturnsObject: false,
-  generation: false,
-  validate: (object) => validateConfigMap(object),
+  validate: validateConfigMap,
   validateUpdate: (next, stored) => validateImmutableData(next, stored, ["data", "binaryData"]),
-};
+});
 
 function validateConfigMap(object: ApiObject): readonly FieldError[] {
   const data = fieldsAt(object, "data");
@@ -65,4 +52,28 @@ function bytesOf(values: Readonly<Record<string, unknown>>, encoding: "utf8" | "
     (sum, value) => sum + (typeof value === "string" ? Buffer.byteLength(value, encoding) : 0),
     0,
   );
+}
+
+/** How many bytes the values of one Secret or ConfigMap may hold together: 1 MiB. */
+export const maxDataBytes: number = 1024 * 1024;
+
+/** Field errors for the keys of one map, e.g. `data[a b]: Invalid value: "a b": …`. */
+export function validateDataKeys(path: string, data: Readonly<Record<string, unknown>>): readonly FieldError[] {
+  return collectErrors(Object.keys(data), (key) =>
+    configMapKeyProblems(key).map((why) => invalid(`${path}[${key}]`, key, why)),
+  );
+}
+
+/** What an update may not touch once the stored object says `immutable: true`: that field, and the fields that are named. */
+export function validateImmutableData(
+  next: ApiObject,
+  stored: ApiObject,
+  fields: readonly string[],
+): readonly FieldError[] {
+  if (!isTrueAt(stored, "immutable")) return [];
+  const frozen = "field is immutable when `immutable` is set";
+  return [
+    ...(isTrueAt(next, "immutable") ? [] : [forbiddenField("immutable", frozen)]),
+    ...fields.filter((field) => !isSameJson(next[field], stored[field])).map((field) => forbiddenField(field, frozen)),
+  ];
 }

@@ -1,5 +1,6 @@
+import { builtinKind, reviewKind } from "./builtin-kind.ts";
+import type { ObjectSchema } from "../apimachinery/schema.ts";
 import type { Resource } from "./resource.ts";
-import { reviewKind } from "./review-kind.ts";
 import {
   nodeProxyOptionsSchema,
   podAttachOptionsSchema,
@@ -7,42 +8,16 @@ import {
   podPortForwardOptionsSchema,
 } from "./schemas/connect-options.ts";
 
-/** The query of `pods/attach` as admission sees it. Source: api/core/v1. */
-export const podAttachOptions: Resource = {
-  ...reviewKind,
-  group: "",
-  version: "v1",
-  kind: "PodAttachOptions",
-  plural: "podattachoptions",
-  singular: "podattachoptions",
-  scope: "Namespaced",
-  schema: podAttachOptionsSchema,
-};
+// What the query or the path of a connection says, as admission sees it. Source: api/core/v1.
+export const podAttachOptions: Resource = optionsKind("PodAttachOptions", "Namespaced", podAttachOptionsSchema);
+export const podExecOptions: Resource = optionsKind("PodExecOptions", "Namespaced", podExecOptionsSchema);
+export const podPortForwardOptions: Resource = optionsKind(
+  "PodPortForwardOptions",
+  "Namespaced",
+  podPortForwardOptionsSchema,
+);
+export const nodeProxyOptions: Resource = optionsKind("NodeProxyOptions", "Cluster", nodeProxyOptionsSchema);
 
-/** The query of `pods/exec` as admission sees it. Source: api/core/v1. */
-export const podExecOptions: Resource = {
-  ...podAttachOptions,
-  kind: "PodExecOptions",
-  plural: "podexecoptions",
-  singular: "podexecoptions",
-  schema: podExecOptionsSchema,
-};
-
-/** The query of `pods/portforward` as admission sees it. Source: api/core/v1. */
-export const podPortForwardOptions: Resource = {
-  ...podAttachOptions,
-  kind: "PodPortForwardOptions",
-  plural: "podportforwardoptions",
-  singular: "podportforwardoptions",
-  schema: podPortForwardOptionsSchema,
-};
-
-/** The path of a request through `nodes/proxy` as admission sees it. Source: api/core/v1. */
-export const nodeProxyOptions: Resource = {
-  ...podAttachOptions,
-  kind: "NodeProxyOptions",
-  plural: "nodeproxyoptions",
-  singular: "nodeproxyoptions",
-  scope: "Cluster",
-  schema: nodeProxyOptionsSchema,
-};
+function optionsKind(kind: string, scope: Resource["scope"], schema: ObjectSchema): Resource {
+  return builtinKind({ ...reviewKind, group: "", kind, plural: kind.toLowerCase(), scope, schema });
+}

@@ -1,15 +1,16 @@
-import { forbiddenField, invalid, required, type FieldError } from "../apimachinery/field-error.ts";
+import { createHash } from "node:crypto";
 import { jsonEqual } from "../apimachinery/equal.ts";
+import { forbiddenField, invalid, required, type FieldError } from "../apimachinery/field-error.ts";
 import { dnsLabelProblems, dnsSubdomainProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { anonymousUser } from "../apimachinery/user.ts";
-import { accessGroup } from "./access-request.ts";
-import { ageColumn } from "./age-column.ts";
-import { cloneLockPendingAnnotation } from "./cloned.ts";
+import { accessKind } from "./access-request.ts";
+import { ageColumn, column } from "./columns.ts";
+import { builtinKind } from "./builtin-kind.ts";
 import type { DefinitionRule } from "./definition-of.ts";
 import { fieldsAt, stringAt, withField, type Fields } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
-import { storedVerbs, type Resource } from "./resource.ts";
+import type { Resource } from "./resource.ts";
 import { credentialRevocationSchema } from "./schemas/credentials.ts";
 
 /** What takes credentials back. */
@@ -81,45 +82,18 @@ const fixedTarget: DefinitionRule = {
 /** What the hub says of a spec besides its schema, as rules for an API that serves the kind by its definition. */
 export const revocationRules: readonly DefinitionRule[] = [oneTarget, fixedTarget];
 
-export const credentialRevocations: Resource = {
-  group: accessGroup,
-  version: "v1alpha1",
+export const credentialRevocations: Resource = builtinKind({
+  ...accessKind,
   kind: "CredentialRevocation",
-  plural: "credentialrevocations",
-  singular: "credentialrevocation",
   shortNames: ["crev"],
-  categories: ["pratique"],
-  scope: "Cluster",
-  verbs: storedVerbs,
   schema: credentialRevocationSchema,
   columns: [
-    { name: "Revokes", type: "string", description: "What counts no longer.", cell: revokedText },
-    {
-      name: "By",
-      type: "string",
-      description: "Who revoked.",
-      cell: (object) => stringAt(object, "status", "revokedBy") || "<unknown>",
-    },
-    {
-      name: "Reason",
-      type: "string",
-      description: "Why.",
-      cell: (object) => stringAt(object, "spec", "reason") || "<none>",
-    },
-    {
-      name: "Expires",
-      type: "string",
-      description: "When the revocation ends.",
-      cell: (object) => stringAt(object, "spec", "expiresAt") || "<none>",
-    },
+    column("Revokes", "What counts no longer.", revokedText),
+    column("By", "Who revoked.", (object) => stringAt(object, "status", "revokedBy") || "<unknown>"),
+    column("Reason", "Why.", (object) => stringAt(object, "spec", "reason") || "<none>"),
+    column("Expires", "When the revocation ends.", (object) => stringAt(object, "spec", "expiresAt") || "<none>"),
     ageColumn,
   ],
-  subresources: {},
-  names: "dns-subdomain",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: true,
   prepareForCreate: (object, { user }) => withField(object, "status", { revokedBy: user.username, enforced: true }),
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: (object) => [
@@ -130,7 +104,7 @@ export const credentialRevocations: Resource = {
     ...(jsonEqual(targetOf(next), targetOf(stored)) ? [] : [forbiddenField("spec", fixedTarget.message)]),
     ...pendingErrors(next, stored),
   ],
-};
+});
 
 /** A controller revokes what this annotation names: who may only update must not have more revoked by it. */
 function pendingErrors({ metadata }: ApiObject, stored: ApiObject): readonly FieldError[] {
@@ -211,3 +185,19 @@ const targetErrors: Readonly<Record<keyof RevocationTarget, Check>> = {
     ];
   },
 };
+
+/** On a revocation that the hub made because two machines held one identity: that identity. */
+export const clonedAnnotation = "access.pratique.dev/cloned";
+
+/**
+ * On the first revocation of a clone lock, until the lock is complete: the fingerprints of the certificates that are to be revoked after
+ * it, separated by commas. Set when the revocation is created, and removed later, never added or changed.
+ */
+export const cloneLockPendingAnnotation = "access.pratique.dev/clone-lock-pending";
+
+/** The name of a revocation: one for each target, so that revoking twice is revoking once. */
+export function revocationName(target: RevocationTarget): string {
+  const [kind = ""] = Object.keys(target);
+  const digest = createHash("sha256").update(JSON.stringify(target)).digest("hex").slice(0, 32);
+  return `${kind.toLowerCase()}-${digest}`;
+}

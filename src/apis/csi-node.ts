@@ -1,46 +1,24 @@
 import { duplicate, type FieldError, invalid, required } from "../apimachinery/field-error.ts";
 import { dnsSubdomainProblems, qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, countColumn } from "./columns.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { arrayAt, fieldListAt, type Fields, isSameJson, numberAt, stringAt, stringsAt } from "./json-fields.ts";
-import { type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import { fieldListAt, type Fields, isSameJson, numberAt, stringAt, stringsAt } from "./json-fields.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import type { Resource } from "./resource.ts";
 
 const longestNodeId = 192;
 
 /** The CSI drivers of a node. Kubelets keep one of their own name, whether or not there are drivers. Source: api/storage/v1 CSINode. */
-export const csiNodes: Resource = {
+export const csiNodes: Resource = builtinKind({
   group: "storage.k8s.io",
-  version: "v1",
   kind: "CSINode",
-  plural: "csinodes",
-  singular: "csinode",
-  shortNames: [],
-  categories: [],
   scope: "Cluster",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.storage.v1.CSINode");
-  },
-  columns: [
-    {
-      name: "Drivers",
-      type: "integer",
-      description: "The number of CSI drivers on the node.",
-      cell: (object) => arrayAt(object, "spec", "drivers").length,
-    },
-    ageColumn,
-  ],
-  subresources: {},
-  names: "dns-subdomain",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: false,
-  validate: (object) => validateDrivers(object),
-  validateUpdate: (next, stored) => validateUnchanged(next, stored),
-};
+  schema: "io.k8s.api.storage.v1.CSINode",
+  columns: [countColumn("Drivers", "The number of CSI drivers on the node.", "spec", "drivers"), ageColumn],
+  validate: validateDrivers,
+  validateUpdate: validateUnchanged,
+});
 
 function validateDrivers(object: ApiObject): readonly FieldError[] {
   const drivers = fieldListAt(object, "spec", "drivers");

@@ -3,16 +3,20 @@ import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { crdErrorSteps, crdErrors, crdUpdateErrors, storedVersionErrors } from "./custom/crd-validation.ts";
 import { cleanupFinalizer, completeNames } from "./custom/crd-object.ts";
 import { arrayAt, fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, stringsAt, withField } from "./json-fields.ts";
-import { storedVerbs, type Column, type Resource, type Subresource } from "./resource.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import { textColumn } from "./columns.ts";
+import type { Column, Resource, Subresource } from "./resource.ts";
 import { defaultedClientConfig } from "./webhook-client.ts";
-import { published } from "./schemas/published.ts";
 
 const columns: readonly Column[] = [
   {
-    name: "Created At",
+    ...textColumn(
+      "Created At",
+      "When the server created the definition, in RFC 3339 form and in UTC.",
+      "metadata",
+      "creationTimestamp",
+    ),
     type: "date",
-    description: "When the server created the definition, in RFC 3339 form and in UTC.",
-    cell: (object) => stringAt(object, "metadata", "creationTimestamp"),
   },
 ];
 
@@ -30,24 +34,16 @@ const status: Subresource = {
  * Kinds that are made at run time. What is stored here becomes a kind of its own once its names are accepted; deleting it deletes all
  * objects of that kind. Source: apiextensions-apiserver apis/apiextensions/v1.
  */
-export const customResourceDefinitions: Resource = {
+export const customResourceDefinitions: Resource = builtinKind({
   group: "apiextensions.k8s.io",
-  version: "v1",
   kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  singular: "customresourcedefinition",
   shortNames: ["crd", "crds"],
   categories: ["api-extensions"],
   scope: "Cluster",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition");
-  },
+  schema: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
   columns,
   subresources: { status },
   names: "path",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
   deleteReturnsObject: true,
   generation: true,
   prepareForCreate: (object) => {
@@ -65,7 +61,7 @@ export const customResourceDefinitions: Resource = {
   validateInSteps: crdErrorSteps,
   validateUpdate: crdUpdateErrors,
   deletion: { marked },
-};
+});
 
 function storageVersions(crd: ApiObject): readonly string[] {
   return fieldListAt(crd, "spec", "versions")

@@ -1,10 +1,10 @@
 import { type FieldError, invalid, required } from "../apimachinery/field-error.ts";
 import { qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageOf } from "./age-column.ts";
+import { ageOf, column, textColumn, wideColumn } from "./columns.ts";
+import { builtinKind, stringFields } from "./builtin-kind.ts";
 import { numberAt, stringAt, valueAt } from "./json-fields.ts";
-import { type Column, type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import type { Column, Resource } from "./resource.ts";
 
 /** Something that happened to an object. Source: api/core/v1 Event. */
 export interface Event extends ApiObject {
@@ -37,32 +37,17 @@ export interface ObjectReference {
 }
 
 const columns: readonly Column[] = [
-  { name: "Last Seen", type: "string", description: "How long ago this was last recorded.", cell: lastSeen },
-  text("Type", "Normal or Warning.", "type"),
-  text("Reason", "Why this happened, in one word for machines.", "reason"),
-  { name: "Object", type: "string", description: "The object that this is about.", cell: target },
-  {
-    name: "Subobject",
-    type: "string",
-    priority: 1,
-    description: "The part of the object that this is about.",
-    cell: (object) => stringAt(object, "involvedObject", "fieldPath"),
-  },
-  { name: "Source", type: "string", priority: 1, description: "Who recorded this.", cell: source },
-  {
-    name: "Message",
-    type: "string",
-    description: "What happened, for people.",
-    cell: (object) => stringAt(object, "message").trim(),
-  },
-  {
-    name: "First Seen",
-    type: "string",
-    priority: 1,
-    description: "How long ago this was first recorded.",
-    cell: firstSeen,
-  },
-  { name: "Count", type: "string", priority: 1, description: "How often this has happened.", cell: count },
+  column("Last Seen", "How long ago this was last recorded.", lastSeen),
+  textColumn("Type", "Normal or Warning.", "type"),
+  textColumn("Reason", "Why this happened, in one word for machines.", "reason"),
+  column("Object", "The object that this is about.", target),
+  wideColumn("Subobject", "The part of the object that this is about.", (object) =>
+    stringAt(object, "involvedObject", "fieldPath"),
+  ),
+  wideColumn("Source", "Who recorded this.", source),
+  column("Message", "What happened, for people.", (object) => stringAt(object, "message").trim()),
+  wideColumn("First Seen", "How long ago this was first recorded.", firstSeen),
+  wideColumn("Count", "How often this has happened.", count),
   {
     name: "Name",
     type: "string",
@@ -73,42 +58,34 @@ const columns: readonly Column[] = [
   },
 ];
 
-export const events: Resource = {
+export const events: Resource = builtinKind({
   group: "",
-  version: "v1",
   kind: "Event",
-  plural: "events",
-  singular: "event",
   shortNames: ["ev"],
-  categories: [],
   scope: "Namespaced",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.core.v1.Event");
-  },
+  schema: "io.k8s.api.core.v1.Event",
   columns,
-  subresources: {},
   // Clients put the involved object's name in front, and names of certificate requests and RBAC objects are no DNS names.
   names: "path",
   createOnUpdate: true,
   unconditionalUpdate: true,
-  deleteReturnsObject: false,
-  generation: false,
-  validate: (object) => validateEvent(object),
+  validate: validateEvent,
   selectableFields: {
-    "involvedObject.kind": (object) => stringAt(object, "involvedObject", "kind"),
-    "involvedObject.namespace": (object) => stringAt(object, "involvedObject", "namespace"),
-    "involvedObject.name": (object) => stringAt(object, "involvedObject", "name"),
-    "involvedObject.uid": (object) => stringAt(object, "involvedObject", "uid"),
-    "involvedObject.apiVersion": (object) => stringAt(object, "involvedObject", "apiVersion"),
-    "involvedObject.resourceVersion": (object) => stringAt(object, "involvedObject", "resourceVersion"),
-    "involvedObject.fieldPath": (object) => stringAt(object, "involvedObject", "fieldPath"),
-    reason: (object) => stringAt(object, "reason"),
-    reportingComponent: (object) => stringAt(object, "reportingComponent"),
+    ...stringFields(
+      "involvedObject.kind",
+      "involvedObject.namespace",
+      "involvedObject.name",
+      "involvedObject.uid",
+      "involvedObject.apiVersion",
+      "involvedObject.resourceVersion",
+      "involvedObject.fieldPath",
+      "reason",
+      "reportingComponent",
+    ),
     source: (object) => stringAt(object, "source", "component") || stringAt(object, "reportingComponent"),
-    type: (object) => stringAt(object, "type"),
+    ...stringFields("type"),
   },
-};
+});
 
 /** Events of the older recorders have no eventTime and only need to lie in the right namespace. Source: pkg/apis/core/validation/events.go. */
 function validateEvent(object: ApiObject): readonly FieldError[] {
@@ -140,10 +117,6 @@ function atMost(object: ApiObject, field: string, limit: number): readonly Field
   return bytes > limit ? [invalid(field, "", `can have at most ${limit} characters`)] : [];
 }
 
-function text(name: string, description: string, field: string): Column {
-  return { name, type: "string", description, cell: (object) => stringAt(object, field) };
-}
-
 function firstSeen(object: ApiObject, now: number): string {
   return ageOf(stringAt(object, "firstTimestamp") || stringAt(object, "eventTime"), now);
 }
@@ -172,4 +145,51 @@ function source(object: ApiObject): string {
   const component = stringAt(object, "source", "component") || stringAt(object, "reportingComponent");
   const host = stringAt(object, "source", "host") || stringAt(object, "reportingInstance");
   return host === "" ? component : `${component}, ${host}`;
+}
+
+/**
+ * An Event as recorders of today send it. It is made as a core Event, in which it is also read and followed: here it can be created
+ * only. Source: api/events/v1 Event.
+ */
+export const reportedEvents: Resource = builtinKind({
+  group: "events.k8s.io",
+  kind: "Event",
+  scope: "Namespaced",
+  verbs: ["create"],
+  schema: "io.k8s.api.events.v1.Event",
+  names: "path",
+});
+
+/** The fields that have another name in a core Event. */
+const coreNames: readonly (readonly [reported: string, core: string])[] = [
+  ["regarding", "involvedObject"],
+  ["note", "message"],
+  ["reportingController", "reportingComponent"],
+  ["deprecatedSource", "source"],
+  ["deprecatedFirstTimestamp", "firstTimestamp"],
+  ["deprecatedLastTimestamp", "lastTimestamp"],
+  ["deprecatedCount", "count"],
+];
+
+const sameNames: readonly string[] = [
+  "eventTime",
+  "series",
+  "reportingInstance",
+  "action",
+  "reason",
+  "related",
+  "type",
+];
+
+/** The core Event that a reported one is. */
+export function coreEventOf(reported: ApiObject): ApiObject {
+  const names = [...coreNames, ...sameNames.map((name) => [name, name] as const)];
+  const fields = names.flatMap(([from, to]) => (reported[from] === undefined ? [] : [[to, reported[from]] as const]));
+  return {
+    involvedObject: {},
+    ...Object.fromEntries(fields),
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: reported.metadata,
+  };
 }

@@ -8,7 +8,7 @@ import {
 } from "../apimachinery/field-error.ts";
 import { dnsLabelProblems, dnsSubdomainProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, column, textColumn } from "./columns.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { mandatoryFlowControl } from "./flow-control-objects.ts";
 import {
@@ -23,8 +23,8 @@ import {
   valueAt,
   withField,
 } from "./json-fields.ts";
+import { builtinKind, statusPart } from "./builtin-kind.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
 
 /** Which requests belong to a priority level. Source: api/flowcontrol/v1 FlowSchema. */
 export interface FlowSchema extends ApiObject {
@@ -70,76 +70,43 @@ export interface NonResourceRule {
 const maxPrecedence = 10_000;
 const defaultPrecedence = 1000;
 const distinguishers: readonly string[] = ["ByNamespace", "ByUser"];
-const verbs: readonly string[] = [
-  "create",
-  "delete",
-  "deletecollection",
-  "get",
-  "list",
-  "patch",
-  "proxy",
-  "update",
-  "watch",
-];
+const verbs: readonly string[] = [...storedVerbs, "proxy"].toSorted();
 
-export const flowSchemas: Resource = {
+export const flowSchemas: Resource = builtinKind({
   group: "flowcontrol.apiserver.k8s.io",
-  version: "v1",
   kind: "FlowSchema",
-  plural: "flowschemas",
-  singular: "flowschema",
-  shortNames: [],
-  categories: [],
   scope: "Cluster",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.flowcontrol.v1.FlowSchema");
-  },
+  schema: "io.k8s.api.flowcontrol.v1.FlowSchema",
   columns: [
-    {
-      name: "PriorityLevel",
-      type: "string",
-      description: "The priority level of the requests that match.",
-      cell: (object) => stringAt(object, "spec", "priorityLevelConfiguration", "name"),
-    },
-    {
-      name: "MatchingPrecedence",
-      type: "string",
-      description: "Of several schemas that match a request, the one with the lowest number applies.",
-      cell: (object) => numberAt(object, "spec", "matchingPrecedence") ?? 0,
-    },
-    {
-      name: "DistinguisherMethod",
-      type: "string",
-      description: "What tells the flows of the schema apart.",
-      cell: (object) =>
-        isFields(valueAt(object, "spec", "distinguisherMethod"))
-          ? stringAt(object, "spec", "distinguisherMethod", "type")
-          : "<none>",
-    },
+    textColumn(
+      "PriorityLevel",
+      "The priority level of the requests that match.",
+      "spec",
+      "priorityLevelConfiguration",
+      "name",
+    ),
+    column(
+      "MatchingPrecedence",
+      "Of several schemas that match a request, the one with the lowest number applies.",
+      (object) => numberAt(object, "spec", "matchingPrecedence") ?? 0,
+    ),
+    column("DistinguisherMethod", "What tells the flows of the schema apart.", (object) =>
+      isFields(valueAt(object, "spec", "distinguisherMethod"))
+        ? stringAt(object, "spec", "distinguisherMethod", "type")
+        : "<none>",
+    ),
     ageColumn,
-    {
-      name: "MissingPL",
-      type: "string",
-      description: "Whether the schema names a priority level that does not exist.",
-      cell: (object) => danglingOf(object),
-    },
+    column("MissingPL", "Whether the schema names a priority level that does not exist.", (object) =>
+      danglingOf(object),
+    ),
   ],
-  subresources: {
-    status: {
-      verbs: ["get", "patch", "update"],
-      prepareForUpdate: (incoming, stored) => withField(stored, "status", incoming["status"]),
-    },
-  },
-  names: "dns-subdomain",
-  createOnUpdate: false,
+  subresources: { status: statusPart },
   unconditionalUpdate: true,
-  deleteReturnsObject: false,
   generation: true,
   prepareForCreate: (object) => withField(defaulted(object), "status", {}),
   prepareForUpdate: (incoming, stored) => withField(defaulted(incoming), "status", stored["status"] ?? {}),
-  validate: (object) => validateFlowSchema(object),
-};
+  validate: validateFlowSchema,
+});
 
 function danglingOf(object: ApiObject): string {
   const found = fieldListAt(object, "status", "conditions").find(({ type }) => type === "Dangling");

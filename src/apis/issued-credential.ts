@@ -1,11 +1,12 @@
 import { forbiddenField, required, type FieldError } from "../apimachinery/field-error.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { accessGroup } from "./access-request.ts";
-import { ageColumn } from "./age-column.ts";
+import { accessKind, accessStatus } from "./access-request.ts";
+import { ageColumn, column, textColumn, wideColumn } from "./columns.ts";
 import { fieldListAt, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
-import { storedVerbs, type Resource } from "./resource.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import type { Resource } from "./resource.ts";
 import { issuedCredentialSchema } from "./schemas/credentials.ts";
 
 /** What a credential is for: being a client by certificate, serving, or access by tokens. */
@@ -54,69 +55,31 @@ function newestAt(object: ApiObject, field: string): string {
   return stringAt(fieldListAt(object, "status", "issued").at(-1), field);
 }
 
-export const issuedCredentials: Resource = {
-  group: accessGroup,
-  version: "v1alpha1",
+export const issuedCredentials: Resource = builtinKind({
+  ...accessKind,
   kind: "IssuedCredential",
-  plural: "issuedcredentials",
-  singular: "issuedcredential",
   shortNames: ["icred"],
-  categories: ["pratique"],
-  scope: "Cluster",
-  verbs: storedVerbs,
   schema: issuedCredentialSchema,
   columns: [
-    {
-      name: "User",
-      type: "string",
-      description: "Who holds it.",
-      cell: (object) => stringAt(object, "spec", "identity", "username"),
-    },
-    {
-      name: "Purpose",
-      type: "string",
-      description: "What it is for.",
-      cell: (object) => stringAt(object, "spec", "identity", "purpose"),
-    },
-    {
-      name: "Expires",
-      type: "string",
-      description: "When the newest ends.",
-      cell: (object) => newestAt(object, "notAfter") || "<unknown>",
-    },
-    {
-      name: "LastSeen",
-      type: "string",
-      description: "When its holder last made a request.",
-      cell: (object) => stringAt(object, "status", "lastSeen") || "<never>",
-    },
-    {
-      name: "Approved-By",
-      type: "string",
-      description: "Who approved the newest.",
-      priority: 1,
-      cell: (object) => newestAt(object, "approvedBy") || "<unknown>",
-    },
+    textColumn("User", "Who holds it.", "spec", "identity", "username"),
+    textColumn("Purpose", "What it is for.", "spec", "identity", "purpose"),
+    column("Expires", "When the newest ends.", (object) => newestAt(object, "notAfter") || "<unknown>"),
+    column(
+      "LastSeen",
+      "When its holder last made a request.",
+      (object) => stringAt(object, "status", "lastSeen") || "<never>",
+    ),
+    wideColumn("Approved-By", "Who approved the newest.", (object) => newestAt(object, "approvedBy") || "<unknown>"),
     ageColumn,
   ],
-  subresources: {
-    status: {
-      verbs: ["get", "patch", "update"],
-      prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
-    },
-  },
-  names: "dns-subdomain",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: true,
+  subresources: { status: accessStatus },
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: (object) => [...limitErrors(issuedCredentialSchema, object), ...identityErrors(object)],
   validateUpdate: (next, stored) =>
     jsonEqual(fieldsAt(next, "spec", "identity"), fieldsAt(stored, "spec", "identity"))
       ? []
       : [forbiddenField("spec.identity", "a record is of one identity")],
-};
+});
 
 function identityErrors(object: ApiObject): readonly FieldError[] {
   const username = stringAt(object, "spec", "identity", "username");

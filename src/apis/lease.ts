@@ -1,9 +1,9 @@
 import { type FieldError, invalid } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./age-column.ts";
-import { numberAt, stringAt } from "./json-fields.ts";
-import { type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import { ageColumn, textColumn } from "./columns.ts";
+import { numberAt } from "./json-fields.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import type { Resource } from "./resource.ts";
 
 /** Who holds something, until when: heartbeats of nodes and leader election. Source: api/coordination/v1 Lease. */
 export interface Lease extends ApiObject {
@@ -22,36 +22,15 @@ export interface LeaseSpec {
   readonly preferredHolder?: string;
 }
 
-export const leases: Resource = {
+export const leases: Resource = builtinKind({
   group: "coordination.k8s.io",
-  version: "v1",
   kind: "Lease",
-  plural: "leases",
-  singular: "lease",
-  shortNames: [],
-  categories: [],
   scope: "Namespaced",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.coordination.v1.Lease");
-  },
-  columns: [
-    {
-      name: "Holder",
-      type: "string",
-      description: "The identity that holds the lease.",
-      cell: (object) => stringAt(object, "spec", "holderIdentity"),
-    },
-    ageColumn,
-  ],
-  subresources: {},
-  names: "dns-subdomain",
+  schema: "io.k8s.api.coordination.v1.Lease",
+  columns: [textColumn("Holder", "The identity that holds the lease.", "spec", "holderIdentity"), ageColumn],
   createOnUpdate: true,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: false,
-  validate: (object) => validateLease(object),
-};
+  validate: validateLease,
+});
 
 function validateLease(object: ApiObject): readonly FieldError[] {
   const seconds = numberAt(object, "spec", "leaseDurationSeconds");

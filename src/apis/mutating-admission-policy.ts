@@ -3,7 +3,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { listType, type CelType } from "../policy/cel/types.ts";
 import { applyConfigurationType, jsonPatchType } from "../policy/kubernetes/patch-types.ts";
 import type { ExpressionScope } from "./admission-expression.ts";
-import { maximumExpressions, oneOf } from "./admission-match.ts";
+import { maximumExpressions, oneOf, admissionKind } from "./admission-match.ts";
 import {
   countExpressions,
   defaultedPolicy,
@@ -13,11 +13,11 @@ import {
   validatePolicyTerms,
   type PolicyTerms,
 } from "./admission-policy.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, countColumn } from "./columns.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { arrayAt, fieldListAt, type Fields, fieldsAt, isFields, stringAt, stringsAt } from "./json-fields.ts";
-import { type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import { fieldListAt, type Fields, fieldsAt, isFields, stringAt, stringsAt } from "./json-fields.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import type { Resource } from "./resource.ts";
 
 /** Changes in CEL to what is written; a binding puts them into force. Source: api/admissionregistration/v1 MutatingAdmissionPolicy. */
 export interface MutatingAdmissionPolicy extends ApiObject {
@@ -53,39 +53,20 @@ const reinvocationPolicies: readonly string[] = ["IfNeeded", "Never"];
 /** What is deleted cannot be changed. */
 const operations: readonly string[] = ["*", "CONNECT", "CREATE", "UPDATE"];
 
-export const mutatingAdmissionPolicies: Resource = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
+export const mutatingAdmissionPolicies: Resource = builtinKind({
+  ...admissionKind,
   kind: "MutatingAdmissionPolicy",
   plural: "mutatingadmissionpolicies",
-  singular: "mutatingadmissionpolicy",
-  shortNames: [],
-  categories: ["api-extensions"],
-  scope: "Cluster",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy");
-  },
+  schema: "io.k8s.api.admissionregistration.v1.MutatingAdmissionPolicy",
   columns: [
-    {
-      name: "Mutations",
-      type: "integer",
-      description: "How many mutations the policy has.",
-      cell: (object) => arrayAt(object, "spec", "mutations").length,
-    },
+    countColumn("Mutations", "How many mutations the policy has.", "spec", "mutations"),
     paramKindColumn,
     ageColumn,
   ],
-  subresources: {},
-  names: "dns-subdomain",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: true,
-  prepareForCreate: (object) => defaultedPolicy(object),
-  prepareForUpdate: (incoming) => defaultedPolicy(incoming),
+  prepareForCreate: defaultedPolicy,
+  prepareForUpdate: defaultedPolicy,
   validate: (object, stored) => validatePolicy(object, stored),
-};
+});
 
 /** Source: kubernetes pkg/apis/admissionregistration/validation validateMutatingAdmissionPolicySpec. */
 function validatePolicy(object: ApiObject, stored: ApiObject | undefined): readonly FieldError[] {

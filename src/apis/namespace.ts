@@ -2,11 +2,11 @@ import { type FieldError, invalid } from "../apimachinery/field-error.ts";
 import { qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, textColumn } from "./columns.ts";
 import { fieldsAt, stringAt, stringsAt, withField, withMetadata } from "./json-fields.ts";
 import { isStandardFinalizer } from "./object-validation.ts";
+import { builtinKind } from "./builtin-kind.ts";
 import type { Column, Resource, Subresource } from "./resource.ts";
-import { published } from "./schemas/published.ts";
 
 /** A room of names for namespaced objects, with a life cycle of its own. Source: api/core/v1 Namespace. */
 export interface Namespace extends ApiObject {
@@ -24,12 +24,7 @@ const namespaceNameLabel = "kubernetes.io/metadata.name";
 export const systemNamespaces: readonly string[] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 const columns: readonly Column[] = [
-  {
-    name: "Status",
-    type: "string",
-    description: "The phase of the namespace: Active or Terminating.",
-    cell: (object) => stringAt(object, "status", "phase"),
-  },
+  textColumn("Status", "The phase of the namespace: Active or Terminating.", "status", "phase"),
   ageColumn,
 ];
 
@@ -46,26 +41,18 @@ const finalize: Subresource = {
   table: false,
 };
 
-export const namespaces: Resource = {
+export const namespaces: Resource = builtinKind({
   group: "",
-  version: "v1",
   kind: "Namespace",
-  plural: "namespaces",
-  singular: "namespace",
   shortNames: ["ns"],
-  categories: [],
   scope: "Cluster",
   verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
-  get schema() {
-    return published("io.k8s.api.core.v1.Namespace");
-  },
+  schema: "io.k8s.api.core.v1.Namespace",
   columns,
   subresources: { status, finalize },
   names: "dns-label",
-  createOnUpdate: false,
   unconditionalUpdate: true,
   deleteReturnsObject: true,
-  generation: false,
   serverFields: { "f:spec": { "f:finalizers": {} } },
   prepareForCreate: (object) => {
     const finalizers = stringsAt(object, "spec", "finalizers");
@@ -76,14 +63,14 @@ export const namespaces: Resource = {
   },
   prepareForUpdate: (incoming, stored) =>
     withField(withField(labelled(incoming), "spec", stored["spec"]), "status", stored["status"]),
-  validate: (object) => validateFinalizers(object),
+  validate: validateFinalizers,
   deletion: {
     emptied: true,
     held: (object) => stringsAt(object, "spec", "finalizers").length > 0,
     marked: (object) => withField(object, "status", { ...fieldsAt(object, "status"), phase: "Terminating" }),
   },
   selectableFields: { "status.phase": (object) => stringAt(object, "status", "phase") },
-};
+});
 
 function withPhase(object: ApiObject): ApiObject {
   if (stringAt(object, "status", "phase") !== "") return object;

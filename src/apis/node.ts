@@ -9,7 +9,7 @@ import {
 import { labelValueProblems, qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, column, textColumn, wideColumn } from "./columns.ts";
 import {
   fieldListAt,
   fieldsAt,
@@ -22,8 +22,8 @@ import {
   withField,
 } from "./json-fields.ts";
 import { nodeProxyOptions } from "./connect-options.ts";
-import { type Column, type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import type { Column, Resource } from "./resource.ts";
 
 /** A machine of the cluster. Source: api/core/v1 Node. */
 export interface Node extends ApiObject {
@@ -57,37 +57,25 @@ const roleLabel = "kubernetes.io/role";
 const taintEffects: readonly string[] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 const columns: readonly Column[] = [
-  { name: "Status", type: "string", description: "Whether the node is ready and takes new pods.", cell: readiness },
-  { name: "Roles", type: "string", description: "The roles that the node's labels name.", cell: roles },
+  column("Status", "Whether the node is ready and takes new pods.", readiness),
+  column("Roles", "The roles that the node's labels name.", roles),
   ageColumn,
-  {
-    name: "Version",
-    type: "string",
-    description: "The version that the node's kubelet reports.",
-    cell: (object) => stringAt(object, "status", "nodeInfo", "kubeletVersion"),
-  },
-  wide("Internal-IP", "The address inside the cluster's network.", (object) => address(object, "InternalIP")),
-  wide("External-IP", "The address outside of the cluster's network.", (object) => address(object, "ExternalIP")),
-  wide("OS-Image", "The operating system as the node reports it.", (object) => info(object, "osImage")),
-  wide("Kernel-Version", "The kernel as the node reports it.", (object) => info(object, "kernelVersion")),
-  wide("Container-Runtime", "The container runtime as the node reports it.", (object) =>
+  textColumn("Version", "The version that the node's kubelet reports.", "status", "nodeInfo", "kubeletVersion"),
+  wideColumn("Internal-IP", "The address inside the cluster's network.", (object) => address(object, "InternalIP")),
+  wideColumn("External-IP", "The address outside of the cluster's network.", (object) => address(object, "ExternalIP")),
+  wideColumn("OS-Image", "The operating system as the node reports it.", (object) => info(object, "osImage")),
+  wideColumn("Kernel-Version", "The kernel as the node reports it.", (object) => info(object, "kernelVersion")),
+  wideColumn("Container-Runtime", "The container runtime as the node reports it.", (object) =>
     info(object, "containerRuntimeVersion"),
   ),
 ];
 
-export const nodes: Resource = {
+export const nodes: Resource = builtinKind({
   group: "",
-  version: "v1",
   kind: "Node",
-  plural: "nodes",
-  singular: "node",
   shortNames: ["no"],
-  categories: [],
   scope: "Cluster",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.core.v1.Node");
-  },
+  schema: "io.k8s.api.core.v1.Node",
   columns,
   subresources: {
     // The kubelet serves no other methods than GET and POST.
@@ -98,20 +86,16 @@ export const nodes: Resource = {
       validateUpdate: (next) => validateAddresses(next),
     },
   },
-  names: "dns-subdomain",
-  createOnUpdate: false,
   unconditionalUpdate: true,
-  deleteReturnsObject: false,
-  generation: false,
   // A kubelet registers itself with its status in the same request.
-  prepareForCreate: (object) => withAllocatable(object),
+  prepareForCreate: withAllocatable,
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
-  validate: (object) => validateTaints(object),
-  validateUpdate: (next, stored) => validateSpecUpdate(next, stored),
+  validate: validateTaints,
+  validateUpdate: validateSpecUpdate,
   selectableFields: {
     "spec.unschedulable": (object) => String(isTrueAt(object, "spec", "unschedulable")),
   },
-};
+});
 
 /** What a node may give to pods is what it has, unless it says less. */
 function withAllocatable(object: ApiObject): ApiObject {
@@ -218,8 +202,4 @@ function address(object: ApiObject, type: string): string {
 
 function info(object: ApiObject, field: string): string {
   return stringAt(object, "status", "nodeInfo", field) || "<unknown>";
-}
-
-function wide(name: string, description: string, cell: Column["cell"]): Column {
-  return { name, type: "string", priority: 1, description, cell };
 }

@@ -1,13 +1,4 @@
-import type {
-  AnySchema,
-  ArraySchema,
-  Field,
-  IntegerSchema,
-  MapSchema,
-  ObjectSchema,
-  Schema,
-  StringSchema,
-} from "../apimachinery/schema.ts";
+import type { AnySchema, ArraySchema, Field, ObjectSchema, Schema, StringSchema } from "../apimachinery/schema.ts";
 import { endsStep, type Pace } from "../apimachinery/step-budget.ts";
 import type { Steps } from "../apimachinery/steps.ts";
 import { kindOf, type Resource } from "./resource.ts";
@@ -182,13 +173,9 @@ function objectJson(schema: ObjectSchema, walk: Walk): Json {
     ...(fields.length === 0
       ? {}
       : { properties: Object.fromEntries(fields.map(([key, field]) => [key, fieldJson(field, walk)])) }),
-    ...mapType(schema),
+    ...given("x-kubernetes-map-type", schema.mapType),
     ...(schema.open === true ? { "x-kubernetes-preserve-unknown-fields": true } : {}),
   };
-}
-
-function mapType({ mapType: type }: ObjectSchema | MapSchema): Json {
-  return type === undefined ? {} : { "x-kubernetes-map-type": type };
 }
 
 /** Properties with inlined objects dissolved, as they stand in JSON. */
@@ -231,7 +218,13 @@ function schemaJson(schema: Schema, walk: Walk, isGo: boolean): Json {
     case "string":
       return stringJson(schema, walk);
     case "integer":
-      return { ...describe(schema.description), type: "integer", format: schema.format, ...bounds(schema) };
+      return {
+        ...describe(schema.description),
+        type: "integer",
+        format: schema.format,
+        ...given("minimum", schema.minimum),
+        ...given("maximum", schema.maximum),
+      };
     case "number":
       return { ...describe(schema.description), type: "number", format: "double" };
     case "boolean":
@@ -241,7 +234,7 @@ function schemaJson(schema: Schema, walk: Walk, isGo: boolean): Json {
         ...describe(schema.description),
         type: "array",
         items: elementJson(schema.items, walk, isGo),
-        ...(schema.maxItems === undefined ? {} : { maxItems: schema.maxItems }),
+        ...given("maxItems", schema.maxItems),
         ...merging(schema),
       };
     case "map":
@@ -249,7 +242,7 @@ function schemaJson(schema: Schema, walk: Walk, isGo: boolean): Json {
         ...describe(schema.description),
         type: "object",
         additionalProperties: elementJson(schema.values, walk, isGo),
-        ...mapType(schema),
+        ...given("x-kubernetes-map-type", schema.mapType),
       };
     case "any":
       if (schema.name === undefined) {
@@ -282,25 +275,25 @@ function stringJson(schema: StringSchema, walk: Walk): Json {
     ...describe(schema.description),
     type: "string",
     ...(format === undefined || format === "duration" ? {} : { format }),
-    ...(schema.enum === undefined ? {} : { enum: schema.enum }),
-    ...(schema.maxLength === undefined ? {} : { maxLength: schema.maxLength }),
-    ...(schema.listType === undefined ? {} : { "x-kubernetes-list-type": schema.listType }),
+    ...given("enum", schema.enum),
+    ...given("maxLength", schema.maxLength),
+    ...given("x-kubernetes-list-type", schema.listType),
   };
-}
-
-function bounds({ minimum, maximum }: IntegerSchema): Json {
-  return { ...(minimum === undefined ? {} : { minimum }), ...(maximum === undefined ? {} : { maximum }) };
 }
 
 function merging(schema: ArraySchema): Json {
   return {
-    ...(schema.listType === undefined ? {} : { "x-kubernetes-list-type": schema.listType }),
-    ...(schema.listMapKeys === undefined ? {} : { "x-kubernetes-list-map-keys": schema.listMapKeys }),
-    ...(schema.patchStrategy === undefined ? {} : { "x-kubernetes-patch-strategy": schema.patchStrategy }),
-    ...(schema.patchMergeKey === undefined ? {} : { "x-kubernetes-patch-merge-key": schema.patchMergeKey }),
+    ...given("x-kubernetes-list-type", schema.listType),
+    ...given("x-kubernetes-list-map-keys", schema.listMapKeys),
+    ...given("x-kubernetes-patch-strategy", schema.patchStrategy),
+    ...given("x-kubernetes-patch-merge-key", schema.patchMergeKey),
   };
 }
 
+function given(key: string, value: unknown): Json {
+  return value === undefined ? {} : { [key]: value };
+}
+
 function describe(description: string | undefined): Json {
-  return description === undefined ? {} : { description };
+  return given("description", description);
 }

@@ -1,28 +1,21 @@
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, ageOf } from "./age-column.ts";
+import { ageColumn, ageOf, column } from "./columns.ts";
 import { fieldListAt, fieldsAt, type Fields, isFields, isTrueAt, numberAt, stringAt, valueAt } from "./json-fields.ts";
 import type { Column } from "./resource.ts";
 
 /** The columns of `kubectl get pods`. Source: pkg/printers/internalversion printPod. */
 export const podColumns: readonly Column[] = [
-  {
-    name: "Ready",
-    type: "string",
-    description: "How many of the pod's containers are ready.",
-    cell: (pod) => `${summary(pod).ready}/${fieldListAt(pod, "spec", "containers").length}`,
-  },
-  {
-    name: "Status",
-    type: "string",
-    description: "The phase of the pod, or the reason of the container that stands out.",
-    cell: (pod) => summary(pod).reason,
-  },
-  {
-    name: "Restarts",
-    type: "string",
-    description: "How often the pod's containers were restarted, and how long ago the last time was.",
-    cell: restarts,
-  },
+  column(
+    "Ready",
+    "How many of the pod's containers are ready.",
+    (pod) => `${summary(pod).ready}/${fieldListAt(pod, "spec", "containers").length}`,
+  ),
+  column(
+    "Status",
+    "The phase of the pod, or the reason of the container that stands out.",
+    (pod) => summary(pod).reason,
+  ),
+  column("Restarts", "How often the pod's containers were restarted, and how long ago the last time was.", restarts),
   ageColumn,
   wide(
     "IP",

@@ -2,11 +2,10 @@ import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { fieldListAt, isTrueAt, numberAt, stringAt, withField } from "./json-fields.ts";
 import { podAttachOptions, podExecOptions, podPortForwardOptions } from "./connect-options.ts";
 import { podColumns } from "./pod-columns.ts";
-import { withPodDefaults } from "./pod-defaults.ts";
-import { qosClassOf } from "./pod-qos.ts";
+import { withPodDefaults, qosClassOf } from "./pod-defaults.ts";
 import { validatePod, validatePodUpdate } from "./pod-validation.ts";
-import { type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import { builtinKind, stringFields } from "./builtin-kind.ts";
+import type { Resource } from "./resource.ts";
 
 /** Containers that run together on one node. Source: api/core/v1 Pod. */
 export interface Pod extends ApiObject {
@@ -41,19 +40,13 @@ export interface Container {
   readonly [field: string]: unknown;
 }
 
-export const pods: Resource = {
+export const pods: Resource = builtinKind({
   group: "",
-  version: "v1",
   kind: "Pod",
-  plural: "pods",
-  singular: "pod",
   shortNames: ["po"],
   categories: ["all"],
   scope: "Namespaced",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.core.v1.Pod");
-  },
+  schema: "io.k8s.api.core.v1.Pod",
   columns: podColumns,
   subresources: {
     attach: { verbs: ["create", "get"], connects: "attach", options: podAttachOptions },
@@ -71,31 +64,25 @@ export const pods: Resource = {
       },
     },
   },
-  names: "dns-subdomain",
-  createOnUpdate: false,
   unconditionalUpdate: true,
   deleteReturnsObject: true,
-  generation: false,
   prepareForCreate: (object) => {
     const pod = withPodDefaults(object);
     return withField(pod, "status", { phase: "Pending", qosClass: qosClassOf(pod) });
   },
   prepareForUpdate: (incoming, stored) => withField(withPodDefaults(incoming), "status", stored["status"]),
-  validate: (object) => validatePod(object),
-  validateUpdate: (next, stored) => validatePodUpdate(next, stored),
+  validate: validatePod,
+  validateUpdate: validatePodUpdate,
   deletion: { graceSeconds },
   selectableFields: {
-    "spec.nodeName": (object) => stringAt(object, "spec", "nodeName"),
-    "spec.restartPolicy": (object) => stringAt(object, "spec", "restartPolicy"),
-    "spec.schedulerName": (object) => stringAt(object, "spec", "schedulerName"),
-    "spec.serviceAccountName": (object) => stringAt(object, "spec", "serviceAccountName"),
+    ...stringFields("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName"),
     "spec.hostNetwork": (object) => String(isTrueAt(object, "spec", "hostNetwork")),
     "status.phase": (object) => stringAt(object, "status", "phase"),
     "status.podIP": (object) => podIps(object)[0] ?? "",
     "status.podIPs": (object) => podIps(object).join(","),
     "status.nominatedNodeName": (object) => stringAt(object, "status", "nominatedNodeName"),
   },
-};
+});
 
 /** Only a pod on a node, and not at its end already, has somebody who would use the time. Source: pkg/registry/core/pod/strategy.go CheckGracefulDelete. */
 function graceSeconds(object: ApiObject, requested: number | undefined): number {

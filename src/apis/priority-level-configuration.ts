@@ -1,11 +1,11 @@
 import { type FieldError, forbiddenField, invalid, notSupported, required } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, textColumn } from "./columns.ts";
 import { mandatoryFlowControl } from "./flow-control-objects.ts";
 import { validateConditionTypes } from "./flow-schema.ts";
 import { type Fields, fieldsAt, isFields, isSameJson, numberAt, stringAt, valueAt, withField } from "./json-fields.ts";
-import { type Column, type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import { builtinKind, statusPart } from "./builtin-kind.ts";
+import type { Column, Resource } from "./resource.ts";
 
 /** How many requests of a level are served at once, and what becomes of the others. Source: api/flowcontrol/v1 PriorityLevelConfiguration. */
 export interface PriorityLevelConfiguration extends ApiObject {
@@ -45,26 +45,13 @@ const limitedColumn = (name: string, description: string, ...path: readonly stri
   cell: (object) => numberAt(object, "spec", "limited", ...path) ?? "<none>",
 });
 
-export const priorityLevelConfigurations: Resource = {
+export const priorityLevelConfigurations: Resource = builtinKind({
   group: "flowcontrol.apiserver.k8s.io",
-  version: "v1",
   kind: "PriorityLevelConfiguration",
-  plural: "prioritylevelconfigurations",
-  singular: "prioritylevelconfiguration",
-  shortNames: [],
-  categories: [],
   scope: "Cluster",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration");
-  },
+  schema: "io.k8s.api.flowcontrol.v1.PriorityLevelConfiguration",
   columns: [
-    {
-      name: "Type",
-      type: "string",
-      description: "Whether requests of the level are limited.",
-      cell: (object) => stringAt(object, "spec", "type"),
-    },
+    textColumn("Type", "Whether requests of the level are limited.", "spec", "type"),
     limitedColumn("NominalConcurrencyShares", "The share of the seats that the level has.", "nominalConcurrencyShares"),
     limitedColumn("Queues", "How many queues the level has.", "limitResponse", "queuing", "queues"),
     limitedColumn("HandSize", "How many queues a flow may use.", "limitResponse", "queuing", "handSize"),
@@ -77,21 +64,13 @@ export const priorityLevelConfigurations: Resource = {
     ),
     ageColumn,
   ],
-  subresources: {
-    status: {
-      verbs: ["get", "patch", "update"],
-      prepareForUpdate: (incoming, stored) => withField(stored, "status", incoming["status"]),
-    },
-  },
-  names: "dns-subdomain",
-  createOnUpdate: false,
+  subresources: { status: statusPart },
   unconditionalUpdate: true,
-  deleteReturnsObject: false,
   generation: true,
   prepareForCreate: (object) => withField(defaulted(object), "status", {}),
   prepareForUpdate: (incoming, stored) => withField(defaulted(incoming), "status", stored["status"] ?? {}),
-  validate: (object) => validateLevel(object),
-};
+  validate: validateLevel,
+});
 
 /** Source: kubernetes pkg/apis/flowcontrol/v1 defaults. */
 function defaulted(object: ApiObject): ApiObject {
@@ -156,7 +135,8 @@ function validateSpec(spec: Fields, name: string): readonly FieldError[] {
   const { limited, exempt } = spec;
   if (type === "Exempt") {
     if (isFields(limited)) errors.push(forbiddenField("spec.limited", "must be nil if the type is not Limited"));
-    if (isFields(exempt)) errors.push(...validateShares(exempt, "spec.exempt"));
+    if (isFields(exempt))
+      errors.push(...validateShares(exempt, "spec.exempt"), ...validateLendable(exempt, "spec.exempt"));
   } else if (type === "Limited") {
     if (isFields(exempt)) errors.push(forbiddenField("spec.exempt", "must be nil if the type is Limited"));
     if (isFields(limited)) errors.push(...validateLimited(limited, "spec.limited"));
@@ -168,25 +148,20 @@ function validateSpec(spec: Fields, name: string): readonly FieldError[] {
 
 function validateLimited(limited: Fields, path: string): readonly FieldError[] {
   const borrowing = valueAt(limited, "borrowingLimitPercent");
-  const [shares, lendable] = [validateShares(limited, path, false), validateLendable(limited, path)];
   return [
-    ...shares,
+    ...validateShares(limited, path),
     ...validateResponse(fieldsAt(limited, "limitResponse"), `${path}.limitResponse`),
-    ...lendable,
+    ...validateLendable(limited, path),
     ...(typeof borrowing === "number" && borrowing < 0
       ? [invalid(`${path}.borrowingLimitPercent`, borrowing, "if specified, must be a non-negative integer")]
       : []),
   ];
 }
 
-function validateShares(level: Fields, path: string, withLendable = true): readonly FieldError[] {
+function validateShares(level: Fields, path: string): readonly FieldError[] {
   const shares = valueAt(level, "nominalConcurrencyShares");
-  return [
-    ...(typeof shares === "number" && shares < 0
-      ? [invalid(`${path}.nominalConcurrencyShares`, shares, "must be a non-negative integer")]
-      : []),
-    ...(withLendable ? validateLendable(level, path) : []),
-  ];
+  if (typeof shares !== "number" || shares >= 0) return [];
+  return [invalid(`${path}.nominalConcurrencyShares`, shares, "must be a non-negative integer")];
 }
 
 function validateLendable(level: Fields, path: string): readonly FieldError[] {

@@ -2,12 +2,13 @@ import { invalid, required, type FieldError } from "../apimachinery/field-error.
 import { humanDuration } from "../apimachinery/duration.ts";
 import { dnsSubdomainProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { accessGroup } from "./access-request.ts";
-import { ageColumn } from "./age-column.ts";
+import { accessKind } from "./access-request.ts";
+import { ageColumn, column } from "./columns.ts";
 import { arrayAt, fieldsAt, numberAt, stringsAt } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
 import { recoveryDefaults, recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
-import { storedVerbs, type Resource } from "./resource.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import type { Resource } from "./resource.ts";
 import { recoveryPolicySchema } from "./schemas/recovery.ts";
 
 /** Which nodes get in again by themselves after their certificate has expired. */
@@ -18,53 +19,30 @@ export interface RecoveryPolicy extends ApiObject {
   };
 }
 
-export const recoveryPolicies: Resource = {
-  group: accessGroup,
-  version: "v1alpha1",
+export const recoveryPolicies: Resource = builtinKind({
+  ...accessKind,
   kind: "RecoveryPolicy",
   plural: "recoverypolicies",
-  singular: "recoverypolicy",
   shortNames: ["rpol"],
-  categories: ["pratique"],
-  scope: "Cluster",
-  verbs: storedVerbs,
   schema: recoveryPolicySchema,
   columns: [
+    column("Nodes", "Which nodes.", (object) => stringsAt(object, "spec", "nodeNames").join(",")),
+    column("Window", "How long after the end of a certificate.", (object) =>
+      humanDuration((numberAt(object, "spec", "windowSeconds") ?? recoveryDefaults.windowSeconds) * 1000),
+    ),
     {
-      name: "Nodes",
-      type: "string",
-      description: "Which nodes.",
-      cell: (object) => stringsAt(object, "spec", "nodeNames").join(","),
-    },
-    {
-      name: "Window",
-      type: "string",
-      description: "How long after the end of a certificate.",
-      cell: (object) =>
-        humanDuration((numberAt(object, "spec", "windowSeconds") ?? recoveryDefaults.windowSeconds) * 1000),
-    },
-    {
-      name: "Times",
+      ...column(
+        "Times",
+        "How often in a period.",
+        (object) => numberAt(object, "spec", "times") ?? recoveryDefaults.times,
+      ),
       type: "integer",
-      description: "How often in a period.",
-      cell: (object) => numberAt(object, "spec", "times") ?? recoveryDefaults.times,
     },
-    {
-      name: "Networks",
-      type: "string",
-      description: "From where.",
-      cell: (object) => stringsAt(object, "spec", "networks").join(",") || "<any>",
-    },
+    column("Networks", "From where.", (object) => stringsAt(object, "spec", "networks").join(",") || "<any>"),
     ageColumn,
   ],
-  subresources: {},
-  names: "dns-subdomain",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: true,
   validate: (object) => [...limitErrors(recoveryPolicySchema, object), ...policyErrors(object)],
-};
+});
 
 function policyErrors(object: ApiObject): readonly FieldError[] {
   const spec = fieldsAt(object, "spec");

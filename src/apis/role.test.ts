@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import type { FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { clusterRoles } from "./cluster-role.ts";
-import { roles } from "./role.ts";
+import { clusterRoles, roles } from "./rbac.ts";
 import { tableFor } from "../serializer/table.ts";
 
 function role(fields: object): ApiObject {

@@ -1,10 +1,10 @@
 import { type FieldError, invalid, required, tooLong } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./age-column.ts";
-import { maxDataBytes, validateDataKeys, validateImmutableData } from "./data-keys.ts";
+import { ageColumn, column, textColumn } from "./columns.ts";
+import { maxDataBytes, validateDataKeys, validateImmutableData } from "./config-map.ts";
 import { fieldsAt, isFields, stringAt, withField } from "./json-fields.ts";
-import { type Column, type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import type { Column, Resource } from "./resource.ts";
 
 /** Small confidential data. `stringData` exists on the way in only. Source: api/core/v1 Secret. */
 export interface Secret extends ApiObject {
@@ -21,44 +21,21 @@ export const serviceAccountNameAnnotation = "kubernetes.io/service-account.name"
 export const serviceAccountUidAnnotation = "kubernetes.io/service-account.uid";
 
 const columns: readonly Column[] = [
-  {
-    name: "Type",
-    type: "string",
-    description: "What the data is for, and by that which keys it needs.",
-    cell: (object) => stringAt(object, "type"),
-  },
-  {
-    name: "Data",
-    type: "string",
-    description: "How many keys the Secret holds.",
-    cell: (object) => Object.keys(fieldsAt(object, "data")).length,
-  },
+  textColumn("Type", "What the data is for, and by that which keys it needs.", "type"),
+  column("Data", "How many keys the Secret holds.", (object) => Object.keys(fieldsAt(object, "data")).length),
   ageColumn,
 ];
 
-export const secrets: Resource = {
+export const secrets: Resource = builtinKind({
   group: "",
-  version: "v1",
   kind: "Secret",
-  plural: "secrets",
-  singular: "secret",
-  shortNames: [],
-  categories: [],
   scope: "Namespaced",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.core.v1.Secret");
-  },
+  schema: "io.k8s.api.core.v1.Secret",
   columns,
-  subresources: {},
-  names: "dns-subdomain",
-  createOnUpdate: false,
   unconditionalUpdate: true,
-  deleteReturnsObject: false,
-  generation: false,
-  prepareForCreate: (object) => prepare(object),
-  prepareForUpdate: (incoming) => prepare(incoming),
-  validate: (object) => validateSecret(object),
+  prepareForCreate: prepare,
+  prepareForUpdate: prepare,
+  validate: validateSecret,
   validateUpdate: (next, stored) => [
     ...(stringAt(next, "type") === stringAt(stored, "type")
       ? []
@@ -66,7 +43,7 @@ export const secrets: Resource = {
     ...validateImmutableData(next, stored, ["data"]),
   ],
   selectableFields: { type: (object) => stringAt(object, "type") },
-};
+});
 
 /** Folds `stringData` into `data`, where it wins, and gives a Secret without a type the default one. */
 function prepare(object: ApiObject): ApiObject {

@@ -1,9 +1,49 @@
+import { invalid, type FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./age-column.ts";
-import { arrayAt, fieldListAt, stringAt, withField } from "./json-fields.ts";
-import { type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
-import { tokenRequests } from "./token-request.ts";
+import { ageColumn, column } from "./columns.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import { arrayAt, fieldListAt, stringAt, withField, numberAt } from "./json-fields.ts";
+import type { Resource } from "./resource.ts";
+
+/** The wish for a token of a ServiceAccount, and the token. Source: api/authentication/v1. */
+export interface TokenRequest extends ApiObject {
+  readonly spec: {
+    readonly audiences: readonly string[];
+    readonly expirationSeconds?: number;
+    readonly boundObjectRef?: BoundObjectReference | null;
+  };
+  readonly status?: { readonly token: string; readonly expirationTimestamp: string };
+}
+
+/** The object with which a token ends: a Pod, Secret or Node. */
+export interface BoundObjectReference {
+  readonly kind?: string;
+  readonly apiVersion?: string;
+  readonly name?: string;
+  readonly uid?: string;
+}
+
+/** Served as the subresource `token` of ServiceAccounts, and nowhere else. */
+export const tokenRequests: Resource = builtinKind({
+  group: "authentication.k8s.io",
+  kind: "TokenRequest",
+  scope: "Namespaced",
+  verbs: ["create"],
+  schema: "io.k8s.api.authentication.v1.TokenRequest",
+  validate: validateExpiration,
+});
+
+const shortest = 10 * 60;
+const longest = 2 ** 32;
+
+/** Source: pkg/apis/authentication/validation ValidateTokenRequest. */
+function validateExpiration(object: ApiObject): readonly FieldError[] {
+  const path = "spec.expirationSeconds";
+  const seconds = numberAt(object, "spec", "expirationSeconds") ?? 0;
+  if (seconds < shortest) return [invalid(path, seconds, "may not specify a duration less than 10 minutes")];
+  if (seconds > longest) return [invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")];
+  return [];
+}
 
 /** An identity for processes, by the name `system:serviceaccount:<namespace>:<name>`. Source: api/core/v1 ServiceAccount. */
 export interface ServiceAccount extends ApiObject {
@@ -12,37 +52,22 @@ export interface ServiceAccount extends ApiObject {
   readonly automountServiceAccountToken?: boolean;
 }
 
-export const serviceAccounts: Resource = {
+export const serviceAccounts: Resource = builtinKind({
   group: "",
-  version: "v1",
   kind: "ServiceAccount",
-  plural: "serviceaccounts",
-  singular: "serviceaccount",
   shortNames: ["sa"],
-  categories: [],
   scope: "Namespaced",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.core.v1.ServiceAccount");
-  },
+  schema: "io.k8s.api.core.v1.ServiceAccount",
   columns: [
-    {
-      name: "Secrets",
-      type: "string",
-      description: "How many Secrets the account lists.",
-      cell: (object) => arrayAt(object, "secrets").length,
-    },
+    column("Secrets", "How many Secrets the account lists.", (object) => arrayAt(object, "secrets").length),
     ageColumn,
   ],
   subresources: { token: { verbs: ["create"], creates: tokenRequests } },
-  names: "dns-subdomain",
-  createOnUpdate: false,
   unconditionalUpdate: true,
   deleteReturnsObject: true,
-  generation: false,
-  prepareForCreate: (object) => withSecretNames(object),
-  prepareForUpdate: (incoming) => withSecretNames(incoming),
-};
+  prepareForCreate: withSecretNames,
+  prepareForUpdate: withSecretNames,
+});
 
 /** Of a reference to a Secret only the name is kept: it always lies in the account's own namespace. */
 function withSecretNames(object: ApiObject): ApiObject {

@@ -1,56 +1,37 @@
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, column, textColumn, wideColumn } from "./columns.ts";
 import { fieldListAt, numberAt, stringAt } from "./json-fields.ts";
+import { builtinKind, stringFields } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
-import { published } from "./schemas/published.ts";
 
 /**
  * Addresses for Pods. The hub itself writes the only one that there is, `kubernetes` in `default`; clients such as kubelets read it.
  * Source: api/core/v1 Service.
  */
-export const services: Resource = {
+export const services: Resource = builtinKind({
   group: "",
-  version: "v1",
   kind: "Service",
-  plural: "services",
-  singular: "service",
   shortNames: ["svc"],
   categories: ["all"],
   scope: "Namespaced",
   verbs: ["get", "list", "watch"],
-  get schema() {
-    return published("io.k8s.api.core.v1.Service");
-  },
+  schema: "io.k8s.api.core.v1.Service",
   columns: [
-    {
-      name: "Type",
-      type: "string",
-      description: "How the Service is exposed.",
-      cell: (one) => stringAt(one, "spec", "type"),
-    },
-    {
-      name: "Cluster-IP",
-      type: "string",
-      description: "The address of the Service.",
-      cell: (one) => stringAt(one, "spec", "clusterIP") || none,
-    },
-    { name: "External-IP", type: "string", description: "Further addresses.", cell: () => none },
-    { name: "Port(s)", type: "string", description: "The ports of the Service, and their protocols.", cell: portsOf },
+    textColumn("Type", "How the Service is exposed.", "spec", "type"),
+    column("Cluster-IP", "The address of the Service.", (one) => stringAt(one, "spec", "clusterIP") || none),
+    column("External-IP", "Further addresses.", () => none),
+    column("Port(s)", "The ports of the Service, and their protocols.", portsOf),
     ageColumn,
-    { name: "Selector", type: "string", description: "The labels of its Pods.", priority: 1, cell: () => none },
+    wideColumn("Selector", "The labels of its Pods.", () => none),
   ],
-  subresources: {},
   names: "dns-label",
-  createOnUpdate: false,
   unconditionalUpdate: true,
   deleteReturnsObject: true,
-  generation: false,
   // A kubelet asks for those with an address: spec.clusterIP!=None.
   selectableFields: {
-    "spec.clusterIP": (object) => stringAt(object, "spec", "clusterIP"),
-    "spec.type": (object) => stringAt(object, "spec", "type"),
+    ...stringFields("spec.clusterIP", "spec.type"),
   },
-};
+});
 
 const none = "<none>";
 

@@ -1,10 +1,9 @@
 import type { ApiObject } from "../apimachinery/object.ts";
 import { badRequest, type StatusError } from "../apimachinery/status.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
+import { builtinKind, reviewKind } from "./builtin-kind.ts";
 import { stringAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
-import { reviewKind } from "./review-kind.ts";
-import { published } from "./schemas/published.ts";
 
 /** The question who a bearer token belongs to. Source: api/authentication/v1. */
 export interface TokenReview extends ApiObject {
@@ -22,18 +21,13 @@ export interface TokenReviewStatus {
 /** A user in a reply; every part may be missing. */
 export type ReviewedUser = Partial<UserInfo>;
 
-export const tokenReviews: Resource = {
+export const tokenReviews: Resource = builtinKind({
   ...reviewKind,
   group: "authentication.k8s.io",
-  version: "v1",
   kind: "TokenReview",
-  plural: "tokenreviews",
-  singular: "tokenreview",
   scope: "Cluster",
-  get schema() {
-    return published("io.k8s.api.authentication.v1.TokenReview");
-  },
-};
+  schema: "io.k8s.api.authentication.v1.TokenReview",
+});
 
 /** The 400 for a review without a token, or undefined: Kubernetes has no field error for this. Source: pkg/registry/authentication/tokenreview. */
 export function tokenReviewProblem(review: ApiObject): StatusError | undefined {
@@ -41,3 +35,16 @@ export function tokenReviewProblem(review: ApiObject): StatusError | undefined {
     ? badRequest("token is required for TokenReview in authentication")
     : undefined;
 }
+
+/** The question who the caller is (`kubectl auth whoami`). Source: api/authentication/v1. */
+export interface SelfSubjectReview extends ApiObject {
+  readonly status?: { readonly userInfo?: ReviewedUser };
+}
+
+export const selfSubjectReviews: Resource = builtinKind({
+  ...reviewKind,
+  group: "authentication.k8s.io",
+  kind: "SelfSubjectReview",
+  scope: "Cluster",
+  schema: "io.k8s.api.authentication.v1.SelfSubjectReview",
+});

@@ -3,7 +3,7 @@ import type { Steps } from "../apimachinery/steps.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
 import { dynType, type CelType } from "../policy/cel/types.ts";
 import { checkedType, type CheckedScope } from "./admission-expression.ts";
-import type { AdmissionRule } from "./admission-rule.ts";
+import type { AdmissionRule } from "./admission-match.ts";
 import type { Resource } from "./resource.ts";
 import { objectTypeOf } from "./schema-type.ts";
 import type { PolicySpec } from "./validating-admission-policy.ts";
@@ -62,17 +62,17 @@ export function* expressionWarnings(
 function* warningOf(expression: string, kinds: readonly CheckedKind[]): Steps<string> {
   const problems: string[] = [];
   for (const { name, scope } of kinds) {
-    const problem = problemOf(expression, scope);
-    if (problem !== undefined) problems.push(`${name}: ${problem}\n`);
+    const problem = typeOrProblem(expression, scope);
+    if (typeof problem === "string") problems.push(`${name}: ${problem}\n`);
     yield;
   }
   return problems.join("\n");
 }
 
-function problemOf(expression: string, scope: CheckedScope): string | undefined {
+/** The type of an expression, or what is wrong with it. */
+function typeOrProblem(expression: string, scope: CheckedScope): CelType | string {
   try {
-    checkedType(expression, scope);
-    return undefined;
+    return checkedType(expression, scope);
   } catch (error) {
     if (error instanceof CelError) return error.message;
     throw error;
@@ -84,18 +84,10 @@ function withVariables({ variables = [] }: PolicySpec, scope: CheckedScope): Che
   if (variables.length === 0) return scope;
   let types: Readonly<Record<string, CelType>> = {};
   for (const { name, expression } of variables) {
-    types = { ...types, [name]: variableType(expression, { ...scope, variables: types }) };
+    const type = typeOrProblem(expression, { ...scope, variables: types });
+    types = { ...types, [name]: typeof type === "string" ? dynType : type };
   }
   return { ...scope, variables: types };
-}
-
-function variableType(expression: string, scope: CheckedScope): CelType {
-  try {
-    return checkedType(expression, scope);
-  } catch (error) {
-    if (error instanceof CelError) return dynType;
-    throw error;
-  }
 }
 
 function* paramsType({ paramKind }: PolicySpec, resources: readonly Resource[]): Steps<CelType | undefined> {

@@ -4,7 +4,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { utf8Length } from "../apimachinery/utf8.ts";
 import { boolType, nullType, stringType, type CelType } from "../policy/cel/types.ts";
 import type { ExpressionScope } from "./admission-expression.ts";
-import { maximumExpressions } from "./admission-match.ts";
+import { maximumExpressions, admissionKind } from "./admission-match.ts";
 import {
   countExpressions,
   defaultedPolicy,
@@ -14,11 +14,11 @@ import {
   validatePolicyTerms,
   type PolicyTerms,
 } from "./admission-policy.ts";
-import { ageColumn } from "./age-column.ts";
+import { ageColumn, countColumn } from "./columns.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { arrayAt, fieldListAt, type Fields, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
-import { type Resource, storedVerbs } from "./resource.ts";
-import { published } from "./schemas/published.ts";
+import { builtinKind, statusPart } from "./builtin-kind.ts";
+import type { Resource } from "./resource.ts";
 
 /** Conditions in CEL on what is written; a binding puts them into force. Source: api/admissionregistration/v1 ValidatingAdmissionPolicy. */
 export interface ValidatingAdmissionPolicy extends ApiObject {
@@ -47,44 +47,21 @@ const maximumAnnotations = 20;
 const maximumAnnotationExpression = 5 * 1024;
 const nothingToDo = "validations or auditAnnotations must contain at least one item";
 
-export const validatingAdmissionPolicies: Resource = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
+export const validatingAdmissionPolicies: Resource = builtinKind({
+  ...admissionKind,
   kind: "ValidatingAdmissionPolicy",
   plural: "validatingadmissionpolicies",
-  singular: "validatingadmissionpolicy",
-  shortNames: [],
-  categories: ["api-extensions"],
-  scope: "Cluster",
-  verbs: storedVerbs,
-  get schema() {
-    return published("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy");
-  },
+  schema: "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy",
   columns: [
-    {
-      name: "Validations",
-      type: "integer",
-      description: "How many validations the policy has.",
-      cell: (object) => arrayAt(object, "spec", "validations").length,
-    },
+    countColumn("Validations", "How many validations the policy has.", "spec", "validations"),
     paramKindColumn,
     ageColumn,
   ],
-  subresources: {
-    status: {
-      verbs: ["get", "patch", "update"],
-      prepareForUpdate: (incoming, stored) => withField(stored, "status", incoming["status"]),
-    },
-  },
-  names: "dns-subdomain",
-  createOnUpdate: false,
-  unconditionalUpdate: false,
-  deleteReturnsObject: false,
-  generation: true,
+  subresources: { status: statusPart },
   prepareForCreate: (object) => withField(defaultedPolicy(object), "status", undefined),
   prepareForUpdate: (incoming, stored) => withField(defaultedPolicy(incoming), "status", stored["status"]),
   validate: (object, stored) => validatePolicy(object, stored),
-};
+});
 
 /** Source: kubernetes pkg/apis/admissionregistration/validation validateValidatingAdmissionPolicySpec. */
 function validatePolicy(object: ApiObject, stored: ApiObject | undefined): readonly FieldError[] {

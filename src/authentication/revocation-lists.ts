@@ -5,7 +5,7 @@ import {
   verifyRevocationList,
   type ParsedRevocationList,
 } from "../pki/parse-revocation-list.ts";
-import { revocationName } from "../apis/revocation-name.ts";
+import { revocationName } from "../apis/credential-revocation.ts";
 import { decodePem, PemError } from "../pki/pem.ts";
 import type { TrustRoot } from "../pki/verify-chain.ts";
 import type { TokenKey } from "./service-account-keys.ts";

@@ -3,7 +3,7 @@ import { invalid, invalidObject, type FieldError } from "../apimachinery/field-e
 import type { ApiObject } from "../apimachinery/object.ts";
 import { badRequest, conflict, notFound } from "../apimachinery/status.ts";
 import { numberAt, stringAt } from "../apis/json-fields.ts";
-import { tokenRequests, type BoundObjectReference, type TokenRequest } from "../apis/token-request.ts";
+import { tokenRequests, type BoundObjectReference, type TokenRequest } from "../apis/service-account.ts";
 import type { NamedObject, TokenOrder, TokenSubject } from "./service-account-claims.ts";
 import type { ObjectLookup, TokenKind } from "./service-account-token.ts";
 

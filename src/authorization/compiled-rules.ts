@@ -1,5 +1,5 @@
 import type { Attributes } from "./authorizer.ts";
-import type { PolicyRule } from "../apis/policy-rule.ts";
+import type { PolicyRule } from "../apis/rbac.ts";
 import { covers, pathMatches } from "./rule-match.ts";
 
 /** The rules of one role, arranged so that a request looks only at rules that speak of its resource. */

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { StatusError } from "../apimachinery/status.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
-import type { ClusterRole } from "../apis/cluster-role.ts";
-import type { PolicyRule } from "../apis/policy-rule.ts";
+import type { ClusterRole, PolicyRule } from "../apis/rbac.ts";
 import {
   clusterRole,
   clusterRoleBinding,

@@ -2,8 +2,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { Attributes } from "./authorizer.ts";
 import { type CompiledRules, type RuleQuery, firstMatch, ruleQuery, rulesToLookAt } from "./compiled-rules.ts";
-import type { RoleRef } from "../apis/binding.ts";
-import type { PolicyRule } from "../apis/policy-rule.ts";
+import type { RoleRef, PolicyRule } from "../apis/rbac.ts";
 import type { AnyBinding, AnyRole, RbacKind } from "./rbac-types.ts";
 import { type RoleKey, type RoleSlot, roleSlots } from "./role-slots.ts";
 import {

@@ -1,14 +1,10 @@
 import { DecodeError } from "../apimachinery/decode-error.ts";
 import { decodeObject } from "../apimachinery/decode.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { prepareBinding, rbacGroup } from "../apis/binding.ts";
-import { clusterRoleBindings } from "../apis/cluster-role-binding.ts";
-import { clusterRoles } from "../apis/cluster-role.ts";
+import { prepareBinding, rbacGroup, clusterRoleBindings, clusterRoles, roleBindings, roles } from "../apis/rbac.ts";
 import { isFields, stringAt, valueAt, type Fields } from "../apis/json-fields.ts";
 import { validateObjectMeta } from "../apis/object-validation.ts";
 import type { Resource } from "../apis/resource.ts";
-import { roleBindings } from "../apis/role-binding.ts";
-import { roles } from "../apis/role.ts";
 import type { RbacKind, RbacObject } from "./rbac-types.ts";
 
 /** What a manifest holds: the roles and bindings in it, how many objects of other kinds were passed over, and what is wrong. */

@@ -3,7 +3,7 @@ import { rbacIndex, type RbacIndex } from "./rbac-index.ts";
 import type { RbacKind } from "./rbac-types.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { rbacGroup } from "../apis/binding.ts";
+import { rbacGroup } from "../apis/rbac.ts";
 
 /** The roles and bindings of a server, as far as the caller may read them. */
 export interface ReadPolicy {

@@ -1,7 +1,4 @@
-import type { ClusterRoleBinding } from "../apis/cluster-role-binding.ts";
-import type { ClusterRole } from "../apis/cluster-role.ts";
-import type { RoleBinding } from "../apis/role-binding.ts";
-import type { Role } from "../apis/role.ts";
+import type { ClusterRoleBinding, ClusterRole, RoleBinding, Role } from "../apis/rbac.ts";
 
 /** The kinds of the RBAC group. */
 export type RbacKind = "Role" | "ClusterRole" | "RoleBinding" | "ClusterRoleBinding";

@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
-import type { Subject } from "../apis/binding.ts";
-import type { PolicyRule } from "../apis/policy-rule.ts";
+import type { Subject, PolicyRule } from "../apis/rbac.ts";
 import type { Attributes, Decision } from "./authorizer.ts";
 import {
   clusterRole,

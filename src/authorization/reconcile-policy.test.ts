@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ClusterRole } from "../apis/cluster-role.ts";
+import type { ClusterRole } from "../apis/rbac.ts";
 import { bootstrapPolicy } from "./bootstrap-policy/bootstrap-policy.ts";
 import { clusterRole, clusterRoleBinding, group, rule, user } from "./bootstrap-policy/policy-object.ts";
 import { autoupdateAnnotation, reconcilePolicy } from "./reconcile-policy.ts";

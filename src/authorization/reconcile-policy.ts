@@ -1,6 +1,5 @@
 import type { LabelSelectorObject } from "../apimachinery/label-selector.ts";
-import { rbacGroup, type RoleRef, type Subject } from "../apis/binding.ts";
-import type { ClusterRole } from "../apis/cluster-role.ts";
+import { rbacGroup, type RoleRef, type Subject, type ClusterRole } from "../apis/rbac.ts";
 import { type AnyBinding, type AnyRole, type RbacObject, aggregationOf, isBinding } from "./rbac-types.ts";
 import { compactRules, uncoveredRules } from "./rule-coverage.ts";
 

@@ -1,7 +1,6 @@
 import { quoted } from "../apimachinery/quoted.ts";
 import { type CompiledRules, compileRules } from "./compiled-rules.ts";
-import { type RoleRef, rbacGroup } from "../apis/binding.ts";
-import type { PolicyRule } from "../apis/policy-rule.ts";
+import { type RoleRef, rbacGroup, type PolicyRule } from "../apis/rbac.ts";
 
 /** A role that exists or is only referred to; `rules` is undefined while it is missing. */
 export interface RoleSlot {

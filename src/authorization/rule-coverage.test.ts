@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { PolicyRule } from "../apis/policy-rule.ts";
+import type { PolicyRule } from "../apis/rbac.ts";
 import type { Attributes } from "./authorizer.ts";
 import { pathRule, rule } from "./bootstrap-policy/policy-object.ts";
 import { compactRules, fullAuthority, ruleText, uncoveredRules } from "./rule-coverage.ts";

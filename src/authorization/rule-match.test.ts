@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { PolicyRule } from "../apis/policy-rule.ts";
+import type { PolicyRule } from "../apis/rbac.ts";
 import type { Attributes } from "./authorizer.ts";
 import { compileRules, firstMatch, ruleQuery } from "./compiled-rules.ts";
 import { pathCovers, ruleMatches } from "./rule-match.ts";

@@ -1,5 +1,5 @@
 import type { Attributes } from "./authorizer.ts";
-import type { PolicyRule } from "../apis/policy-rule.ts";
+import type { PolicyRule } from "../apis/rbac.ts";
 
 const none: readonly string[] = [];
 

@@ -1,6 +1,6 @@
 import type { UserInfo } from "../apimachinery/user.ts";
-import type { PolicyRule } from "../apis/policy-rule.ts";
-import type { SubjectRulesReviewStatus } from "../apis/self-subject-rules-review.ts";
+import type { PolicyRule } from "../apis/rbac.ts";
+import type { SubjectRulesReviewStatus } from "../apis/access-review.ts";
 import { aggregateErrors } from "./aggregate-errors.ts";
 import type { RbacIndex } from "./rbac-index.ts";
 

@@ -1,5 +1,5 @@
 import { serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
-import type { RoleRef, Subject } from "../apis/binding.ts";
+import type { RoleRef, Subject } from "../apis/rbac.ts";
 import type { RoleSlot } from "./role-slots.ts";
 
 /** One subject of one binding, with the role as it is now. */

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { UserInfo } from "../apimachinery/user.ts";
-import type { Subject } from "../apis/binding.ts";
+import type { Subject } from "../apis/rbac.ts";
 import type { Attributes } from "./authorizer.ts";
 import {
   clusterRole,

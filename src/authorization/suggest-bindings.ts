@@ -1,5 +1,5 @@
 import { quoted } from "../apimachinery/quoted.ts";
-import type { PolicyRule } from "../apis/policy-rule.ts";
+import type { PolicyRule } from "../apis/rbac.ts";
 import type { Attributes } from "./authorizer.ts";
 import { type CompiledRules, firstMatch, ruleQuery } from "./compiled-rules.ts";
 import { namedGrant, type PolicyObject, shownRule } from "./explained-grant.ts";

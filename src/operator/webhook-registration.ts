@@ -7,8 +7,7 @@ import { StatusError } from "../apimachinery/status.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import { customResourceDefinitions } from "../apis/custom-resource-definition.ts";
 import { fieldsAt } from "../apis/json-fields.ts";
-import { mutatingWebhookConfigurations } from "../apis/mutating-webhook-configuration.ts";
-import { validatingWebhookConfigurations } from "../apis/validating-webhook-configuration.ts";
+import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "../apis/admission-webhook.ts";
 import type { Resource } from "../apis/resource.ts";
 import { failureMessage } from "../client/failure-message.ts";
 

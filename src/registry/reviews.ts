@@ -13,10 +13,14 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { badRequest, qualified } from "../apimachinery/status.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { Review } from "./registry.ts";
-import type { NonResourceAttributes, ResourceAttributes } from "../apis/access-review.ts";
+import {
+  type NonResourceAttributes,
+  type ResourceAttributes,
+  rulesReviewProblem,
+  type SelfSubjectRulesReview,
+} from "../apis/access-review.ts";
 import { accessExplanations, selfAccessExplanations } from "../apis/access-explanation.ts";
 import { reviewResources } from "../apis/builtin.ts";
-import { rulesReviewProblem, type SelfSubjectRulesReview } from "../apis/self-subject-rules-review.ts";
 import { tokenReviewProblem } from "../apis/token-review.ts";
 import { decisionStatus, explanation, type Asked, type ExplainingParts } from "./explanations.ts";
 

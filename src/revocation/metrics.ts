@@ -1,7 +1,6 @@
 import { objectOf } from "../registry/entry.ts";
 import { accessRequests, type AccessRequest } from "../apis/access-request.ts";
-import { clonedAnnotation } from "../apis/cloned.ts";
-import { credentialRevocations } from "../apis/credential-revocation.ts";
+import { clonedAnnotation, credentialRevocations } from "../apis/credential-revocation.ts";
 import {
   accessGrants,
   credentialOfIssue,

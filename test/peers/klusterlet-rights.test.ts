@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { fieldListAt, stringAt, stringsAt } from "../../src/apis/json-fields.ts";
-import type { PolicyRule } from "../../src/apis/policy-rule.ts";
+import type { PolicyRule } from "../../src/apis/rbac.ts";
 import { clustersPath, says, startClusterStage, type ClusterStage } from "../kits/cluster-stage.ts";
 import { startRealClusterHub, type RealClusterHub } from "../kits/peers-clusters.ts";
 import { kubePrograms } from "../kits/peers-kube.ts";

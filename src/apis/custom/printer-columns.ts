@@ -1,4 +1,4 @@
-import { ageOf } from "../age-column.ts";
+import { ageOf } from "../columns.ts";
 import type { Column } from "../resource.ts";
 import type { PrinterColumn } from "./crd-object.ts";
 import { pathReader, type PathReader } from "./printer-path.ts";

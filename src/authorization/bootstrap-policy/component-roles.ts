@@ -1,5 +1,4 @@
-import type { ClusterRoleBinding } from "../../apis/cluster-role-binding.ts";
-import type { ClusterRole } from "../../apis/cluster-role.ts";
+import type { ClusterRoleBinding, ClusterRole } from "../../apis/rbac.ts";
 import { clusterRole, clusterRoleBinding, eventsRule, rule, user } from "./policy-object.ts";
 
 /** ClusterRoles of Kubernetes' own programs, so that they work against the hub unmodified. */

@@ -1,8 +1,4 @@
-import type { ClusterRoleBinding } from "../../apis/cluster-role-binding.ts";
-import type { ClusterRole } from "../../apis/cluster-role.ts";
-import type { PolicyRule } from "../../apis/policy-rule.ts";
-import type { RoleBinding } from "../../apis/role-binding.ts";
-import type { Role } from "../../apis/role.ts";
+import type { ClusterRoleBinding, ClusterRole, PolicyRule, RoleBinding, Role } from "../../apis/rbac.ts";
 import {
   clusterEventsRule,
   clusterRole,

@@ -1,10 +1,13 @@
 import { anonymousUser, defaultNodeTokenGroup, nodesGroup } from "../../apimachinery/user.ts";
-import { rbacGroup, type Subject } from "../../apis/binding.ts";
-import type { ClusterRoleBinding } from "../../apis/cluster-role-binding.ts";
-import type { ClusterRole } from "../../apis/cluster-role.ts";
-import type { PolicyRule } from "../../apis/policy-rule.ts";
-import type { RoleBinding } from "../../apis/role-binding.ts";
-import type { Role } from "../../apis/role.ts";
+import {
+  rbacGroup,
+  type Subject,
+  type ClusterRoleBinding,
+  type ClusterRole,
+  type PolicyRule,
+  type RoleBinding,
+  type Role,
+} from "../../apis/rbac.ts";
 import type { RbacObject } from "../rbac-types.ts";
 import { group, rbacApiVersion, rule, systemServiceAccount, user } from "./policy-object.ts";
 

@@ -1,9 +1,12 @@
-import { rbacGroup, type Subject } from "../../apis/binding.ts";
-import type { ClusterRoleBinding } from "../../apis/cluster-role-binding.ts";
-import type { ClusterRole } from "../../apis/cluster-role.ts";
-import type { PolicyRule } from "../../apis/policy-rule.ts";
-import type { RoleBinding } from "../../apis/role-binding.ts";
-import type { Role } from "../../apis/role.ts";
+import {
+  rbacGroup,
+  type Subject,
+  type ClusterRoleBinding,
+  type ClusterRole,
+  type PolicyRule,
+  type RoleBinding,
+  type Role,
+} from "../../apis/rbac.ts";
 
 /** The `apiVersion` of all objects here. */
 export const rbacApiVersion = "rbac.authorization.k8s.io/v1";

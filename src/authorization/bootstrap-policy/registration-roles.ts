@@ -1,6 +1,6 @@
 import { addOnGroup, clusterGroup, registerGroup } from "../../apis/managed-cluster.ts";
 import { acceptedAgentRules, sharedAgentRoles } from "../../apis/agent-rules.ts";
-import type { PolicyRule } from "../../apis/policy-rule.ts";
+import type { PolicyRule } from "../../apis/rbac.ts";
 import type { RbacObject } from "../rbac-types.ts";
 import {
   clusterEventsRule,

@@ -5,8 +5,7 @@ import {
   unauthenticatedGroup,
 } from "../../apimachinery/user.ts";
 import { accessGroup } from "../../apis/access-request.ts";
-import type { ClusterRoleBinding } from "../../apis/cluster-role-binding.ts";
-import type { ClusterRole } from "../../apis/cluster-role.ts";
+import type { ClusterRoleBinding, ClusterRole } from "../../apis/rbac.ts";
 import { clusterRole, clusterRoleBinding, group, pathRule, rule } from "./policy-object.ts";
 import { caCheckPath, deprecatedCaCheckPath } from "../../trust/ca-check.ts";
 import { signedTimePath } from "../../trust/signed-time.ts";

@@ -1,5 +1,4 @@
-import type { ClusterRole } from "../../apis/cluster-role.ts";
-import type { PolicyRule } from "../../apis/policy-rule.ts";
+import type { ClusterRole, PolicyRule } from "../../apis/rbac.ts";
 import { clusterRole, pathRule, rule } from "./policy-object.ts";
 
 type Audience = "admin" | "edit" | "view";

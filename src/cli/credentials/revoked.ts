@@ -1,9 +1,8 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
-import { clonedAnnotation } from "../../apis/cloned.ts";
+import { clonedAnnotation, credentialRevocations } from "../../apis/credential-revocation.ts";
 import { accessGrants, type AccessGrants } from "../../apis/credential-state.ts";
-import { credentialRevocations } from "../../apis/credential-revocation.ts";
 import { revocationIndex, type RevocationIndex } from "../../apis/revocation-index.ts";
 
 /** What is revoked, as somebody may see it. */

@@ -11,8 +11,8 @@ import {
   credentialRevocations,
   type CredentialRevocation,
   type RevocationTarget,
+  revocationName,
 } from "../../apis/credential-revocation.ts";
-import { revocationName } from "../../apis/revocation-name.ts";
 import { lockOutAnnotation, revocationIndex, type Credential } from "../../apis/revocation-index.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";

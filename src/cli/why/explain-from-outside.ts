@@ -12,11 +12,14 @@ import { subjectOf } from "../../pki/names.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { decodePem } from "../../pki/pem.ts";
 import type { AccessExplanationStatus } from "../../apis/access-explanation.ts";
-import type { SubjectAccessReviewStatus } from "../../apis/access-review.ts";
+import {
+  type SubjectAccessReviewStatus,
+  selfSubjectAccessReviews,
+  subjectAccessReviews,
+  type SubjectAccessReview,
+} from "../../apis/access-review.ts";
 import { stringAt } from "../../apis/json-fields.ts";
-import { selfSubjectAccessReviews } from "../../apis/self-subject-access-review.ts";
-import { selfSubjectReviews, type SelfSubjectReview } from "../../apis/self-subject-review.ts";
-import { subjectAccessReviews, type SubjectAccessReview } from "../../apis/subject-access-review.ts";
+import { selfSubjectReviews, type SelfSubjectReview } from "../../apis/token-review.ts";
 import { CliError } from "../cli-error.ts";
 import { specOf, type Explained, type Question } from "./explained.ts";
 import { readPolicy, type ReadPolicy } from "../../authorization/rbac-reader.ts";

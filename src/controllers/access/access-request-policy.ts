@@ -1,14 +1,20 @@
 import { setCondition } from "../../apimachinery/conditions.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { Condition } from "../../apimachinery/object.ts";
-import { decidedProfile, isMarkedDefault, profileDefaults, type AccessProfile } from "../../apis/access-profile.ts";
+import {
+  decidedProfile,
+  isMarkedDefault,
+  profileDefaults,
+  type AccessProfile,
+  accessRulesBudget,
+  compileAccessRule,
+} from "../../apis/access-profile.ts";
 import {
   readKey,
   type AccessRequest,
   type AccessRequestStatus,
   profileExistsCondition,
 } from "../../apis/access-request.ts";
-import { accessRulesBudget, compileAccessRule } from "../../apis/access-rule.ts";
 import { accessRecovery, recoveredCondition, returningEvidence, type AccessRecoveryView } from "./access-recovery.ts";
 import { provesPossession } from "../../trust/possession.ts";
 

@@ -18,7 +18,7 @@ import {
   type AgentIdentity,
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
-import { wantsApiAccess } from "../../apis/add-on-access.ts";
+import { wantsApiAccess } from "../../apis/add-on-versions.ts";
 import { addOnObjection, labelledAddOn, type AddOnName } from "./add-on-request.ts";
 import {
   autoApproved,

@@ -3,7 +3,7 @@ import { rfc3339 } from "../../apimachinery/clock.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { acceptedAgentRules, deniedAgentRules, sharedAgentRoles } from "../../apis/agent-rules.ts";
-import { rbacGroup, type Subject } from "../../apis/binding.ts";
+import { rbacGroup, type Subject } from "../../apis/rbac.ts";
 import {
   agentGroups,
   clusterLeaseName,

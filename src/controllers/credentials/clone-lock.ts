@@ -1,7 +1,11 @@
 import type { Client } from "../../client/client.ts";
 import type { ObjectKey } from "../../apimachinery/object.ts";
-import { cloneLockPendingAnnotation, clonedAnnotation } from "../../apis/cloned.ts";
-import { credentialRevocations, type CredentialRevocation } from "../../apis/credential-revocation.ts";
+import {
+  cloneLockPendingAnnotation,
+  clonedAnnotation,
+  credentialRevocations,
+  type CredentialRevocation,
+} from "../../apis/credential-revocation.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";

@@ -3,8 +3,7 @@ import { rbacApiVersion, rule, user } from "../../authorization/bootstrap-policy
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { accessApproverRules } from "../../authorization/bootstrap-policy/user-roles.ts";
 import { anonymousUser } from "../../apimachinery/user.ts";
-import { rbacGroup, type Subject } from "../../apis/binding.ts";
-import type { PolicyRule } from "../../apis/policy-rule.ts";
+import { rbacGroup, type Subject, type PolicyRule } from "../../apis/rbac.ts";
 import { clusterWebhookName } from "./cluster-webhooks.ts";
 import { webhookConfigurationName } from "./webhook-configurations.ts";
 

@@ -5,8 +5,7 @@ import {
 } from "../../authorization/bootstrap-policy/registration-roles.ts";
 import { rbacApiVersion, rule } from "../../authorization/bootstrap-policy/policy-object.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
-import { rbacGroup } from "../../apis/binding.ts";
-import type { PolicyRule } from "../../apis/policy-rule.ts";
+import { rbacGroup, type PolicyRule } from "../../apis/rbac.ts";
 import { accountNames } from "./access-rbac.ts";
 import { addOnDefinitionName } from "./cluster-webhooks.ts";
 

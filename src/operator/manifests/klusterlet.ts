@@ -1,8 +1,7 @@
 import { rbacApiVersion, rule } from "../../authorization/bootstrap-policy/policy-object.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
-import { rbacGroup } from "../../apis/binding.ts";
+import { rbacGroup, type PolicyRule } from "../../apis/rbac.ts";
 import { clusterGroup } from "../../apis/managed-cluster.ts";
-import type { PolicyRule } from "../../apis/policy-rule.ts";
 import { hubSecretName, stateSecretName } from "../../credentials/storage/secret-store.ts";
 import { deployment, healthPort, mountedKubeconfig, ownKubeconfig } from "./deployment.ts";
 

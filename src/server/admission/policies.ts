@@ -14,10 +14,12 @@ import type { ParamLookup } from "../../admission/policy-params.ts";
 import { objectOf } from "../../registry/entry.ts";
 import type { EntryVersions } from "../../registry/conversion.ts";
 import { mutatingAdmissionPolicies } from "../../apis/mutating-admission-policy.ts";
-import { mutatingAdmissionPolicyBindings } from "../../apis/mutating-admission-policy-binding.ts";
+import {
+  mutatingAdmissionPolicyBindings,
+  validatingAdmissionPolicyBindings,
+} from "../../apis/admission-policy-binding.ts";
 import { storagePrefix, type Resource } from "../../apis/resource.ts";
 import { validatingAdmissionPolicies } from "../../apis/validating-admission-policy.ts";
-import { validatingAdmissionPolicyBindings } from "../../apis/validating-admission-policy-binding.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
 import type { Entry } from "../../storage/stored-object.ts";
 import { compiledObjects } from "../../storage/compiled-objects.ts";

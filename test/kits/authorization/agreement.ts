@@ -1,6 +1,5 @@
-import type { Subject } from "../../../src/apis/binding.ts";
+import type { Subject, PolicyRule } from "../../../src/apis/rbac.ts";
 import { anonymousUser, nodeUserPrefix, unauthenticatedGroup } from "../../../src/apimachinery/user.ts";
-import type { PolicyRule } from "../../../src/apis/policy-rule.ts";
 import { quoted } from "../../../src/apimachinery/quoted.ts";
 import { ruleMatches } from "../../../src/authorization/rule-match.ts";
 import type { Answer } from "./ask.ts";

@@ -1,9 +1,12 @@
-import type { ClusterRoleBinding } from "../../../src/apis/cluster-role-binding.ts";
-import type { ClusterRole } from "../../../src/apis/cluster-role.ts";
-import { rbacGroup, type Subject } from "../../../src/apis/binding.ts";
-import type { PolicyRule } from "../../../src/apis/policy-rule.ts";
-import type { RoleBinding } from "../../../src/apis/role-binding.ts";
-import type { Role } from "../../../src/apis/role.ts";
+import {
+  type ClusterRoleBinding,
+  type ClusterRole,
+  rbacGroup,
+  type Subject,
+  type PolicyRule,
+  type RoleBinding,
+  type Role,
+} from "../../../src/apis/rbac.ts";
 import type { Random } from "./random.ts";
 import {
   accountNames,

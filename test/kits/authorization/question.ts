@@ -5,9 +5,8 @@ import {
   serviceAccountsGroup,
 } from "../../../src/apimachinery/user.ts";
 import type { ApiObject } from "../../../src/apimachinery/object.ts";
-import type { PolicyRule } from "../../../src/apis/policy-rule.ts";
+import type { PolicyRule, Subject } from "../../../src/apis/rbac.ts";
 import { podReferences } from "../../../src/apis/pod-references.ts";
-import type { Subject } from "../../../src/apis/binding.ts";
 import { stringAt } from "../../../src/apis/json-fields.ts";
 import type { AbacLine } from "./abac.ts";
 import type { Policy } from "./policy.ts";

@@ -1,4 +1,4 @@
-import type { ClusterRole } from "../../../src/apis/cluster-role.ts";
+import type { ClusterRole } from "../../../src/apis/rbac.ts";
 import type { Difference } from "./agreement.ts";
 import { impersonating, type Asker } from "./ask.ts";
 import type { Side } from "./comparison.ts";

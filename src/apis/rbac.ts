@@ -1,0 +1,246 @@
+import { type FieldError, invalid, notSupported, required } from "../apimachinery/field-error.ts";
+import type { LabelSelectorObject } from "../apimachinery/label-selector.ts";
+import { dnsSubdomainProblems, pathSegmentProblems } from "../apimachinery/names.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { ageColumn, column, createdAtColumn } from "./columns.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import { collectErrors } from "./collect-errors.ts";
+import {
+  fieldListAt,
+  fieldsAt,
+  type Fields,
+  isSameJson,
+  stringAt,
+  withField,
+  arrayAt,
+  valueAt,
+  isFields,
+} from "./json-fields.ts";
+import { validateLabelSelector } from "./label-selector-validation.ts";
+import type { Column, Resource } from "./resource.ts";
+
+/** Which role a binding hands out; it never changes. Source: api/rbac/v1 RoleRef. */
+export interface RoleRef {
+  readonly apiGroup: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** Who gets the role. A ServiceAccount without a namespace means one of the RoleBinding's own. Source: api/rbac/v1 Subject. */
+export interface Subject {
+  readonly kind: "User" | "Group" | "ServiceAccount";
+  readonly apiGroup?: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/** The API group of roles, bindings, and of the subjects User and Group. */
+export const rbacGroup = "rbac.authorization.k8s.io";
+
+const rbacKind: Pick<Resource, "group" | "names" | "createOnUpdate" | "unconditionalUpdate"> = {
+  group: rbacGroup,
+  names: "path",
+  createOnUpdate: true,
+  unconditionalUpdate: true,
+};
+
+const subjectKinds: readonly string[] = ["ServiceAccount", "User", "Group"];
+
+/** A binding with the API groups that may be left out filled in: of the role, and of users and groups. Source: pkg/apis/rbac/v1/defaults.go. */
+export function prepareBinding(object: ApiObject): ApiObject {
+  const roleRef = fieldsAt(object, "roleRef");
+  const grouped =
+    stringAt(roleRef, "apiGroup") === "" ? withField(object, "roleRef", { ...roleRef, apiGroup: rbacGroup }) : object;
+  const subjects = fieldListAt(object, "subjects");
+  return subjects.length === 0 ? grouped : withField(grouped, "subjects", subjects.map(prepareSubject));
+}
+
+function prepareSubject(subject: Fields): Fields {
+  const kind = stringAt(subject, "kind");
+  if (stringAt(subject, "apiGroup") !== "" || (kind !== "User" && kind !== "Group")) return subject;
+  return { ...subject, apiGroup: rbacGroup };
+}
+
+/** What is wrong with a prepared RoleBinding or ClusterRoleBinding. Source: pkg/apis/rbac/validation. */
+function validateBinding(object: ApiObject, scope: "Namespaced" | "Cluster"): readonly FieldError[] {
+  const group = stringAt(object, "roleRef", "apiGroup");
+  const kind = stringAt(object, "roleRef", "kind");
+  const name = stringAt(object, "roleRef", "name");
+  const kinds = scope === "Namespaced" ? ["Role", "ClusterRole"] : ["ClusterRole"];
+  return [
+    ...(group === rbacGroup ? [] : [notSupported("roleRef.apiGroup", group, [rbacGroup])]),
+    ...(kinds.includes(kind) ? [] : [notSupported("roleRef.kind", kind, kinds)]),
+    ...(name === "" ? [required("roleRef.name")] : []),
+    ...pathSegmentProblems(name).map((why) => invalid("roleRef.name", name, why)),
+    ...collectErrors(fieldListAt(object, "subjects"), (subject, index) =>
+      validateSubject(subject, `subjects[${index}]`, scope),
+    ),
+  ];
+}
+
+/** A binding's role may never change, or its name would come to stand for another grant. */
+function validateBindingUpdate(next: ApiObject, stored: ApiObject): readonly FieldError[] {
+  return isSameJson(next["roleRef"], stored["roleRef"])
+    ? []
+    : [invalid("roleRef", next["roleRef"], "cannot change roleRef")];
+}
+
+function validateSubject(subject: Fields, path: string, scope: "Namespaced" | "Cluster"): readonly FieldError[] {
+  const kind = stringAt(subject, "kind");
+  const name = stringAt(subject, "name");
+  const group = stringAt(subject, "apiGroup");
+  const nameless = name === "" ? [required(`${path}.name`)] : [];
+  switch (kind) {
+    case "ServiceAccount":
+      return [
+        ...nameless,
+        ...(name === "" ? [] : dnsSubdomainProblems(name).map((why) => invalid(`${path}.name`, name, why))),
+        ...(group === "" ? [] : [notSupported(`${path}.apiGroup`, group, [""])]),
+        ...(scope === "Cluster" && stringAt(subject, "namespace") === "" ? [required(`${path}.namespace`)] : []),
+      ];
+    case "User":
+    case "Group":
+      return [...nameless, ...(group === rbacGroup ? [] : [notSupported(`${path}.apiGroup`, group, [rbacGroup])])];
+    default:
+      return [...nameless, notSupported(`${path}.kind`, kind, subjectKinds)];
+  }
+}
+
+/** The columns of both kinds of binding. */
+const bindingColumns: readonly Column[] = [
+  column(
+    "Role",
+    "The role that the binding hands out.",
+    (object) => `${stringAt(object, "roleRef", "kind")}/${stringAt(object, "roleRef", "name")}`,
+  ),
+  ageColumn,
+  subjectsColumn("Users", "User", "The users that get the role."),
+  subjectsColumn("Groups", "Group", "The groups that get the role."),
+  subjectsColumn("ServiceAccounts", "ServiceAccount", "The service accounts that get the role."),
+];
+
+function subjectsColumn(name: string, kind: Subject["kind"], description: string): Column {
+  return {
+    name,
+    type: "string",
+    priority: 1,
+    description,
+    cell: (object) =>
+      fieldListAt(object, "subjects")
+        .filter((subject) => stringAt(subject, "kind") === kind)
+        .map((subject) =>
+          kind === "ServiceAccount"
+            ? `${stringAt(subject, "namespace")}/${stringAt(subject, "name")}`
+            : stringAt(subject, "name"),
+        )
+        .join(", "),
+  };
+}
+
+/** What may be done to what. Source: api/rbac/v1 PolicyRule. */
+export interface PolicyRule {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+
+/** What is wrong with the `rules` of a Role or ClusterRole. Source: pkg/apis/rbac/validation ValidatePolicyRule. */
+function validatePolicyRules(role: ApiObject, scope: "Namespaced" | "Cluster"): readonly FieldError[] {
+  return collectErrors(fieldListAt(role, "rules"), (rule, index) => {
+    const path = `rules[${index}]`;
+    const has = (field: string): boolean => arrayAt(rule, field).length > 0;
+    const urls = `${path}.nonResourceURLs`;
+    const errors: FieldError[] = [];
+    if (!has("verbs")) errors.push(required(`${path}.verbs`, "verbs must contain at least one value"));
+    if (has("nonResourceURLs")) {
+      const value = valueAt(rule, "nonResourceURLs");
+      if (scope === "Namespaced") {
+        errors.push(invalid(urls, value, "namespaced rules cannot apply to non-resource URLs"));
+      }
+      if (has("apiGroups") || has("resources") || has("resourceNames")) {
+        errors.push(invalid(urls, value, "rules cannot apply to both regular resources and non-resource URLs"));
+      }
+      return errors;
+    }
+    if (!has("apiGroups")) {
+      errors.push(required(`${path}.apiGroups`, "resource rules must supply at least one api group"));
+    }
+    if (!has("resources")) {
+      errors.push(required(`${path}.resources`, "resource rules must supply at least one resource"));
+    }
+    return errors;
+  });
+}
+
+/** Rules within one namespace. Source: api/rbac/v1 Role. */
+export interface Role extends ApiObject {
+  readonly rules?: readonly PolicyRule[];
+}
+
+export const roles: Resource = builtinKind({
+  ...rbacKind,
+  kind: "Role",
+  scope: "Namespaced",
+  schema: "io.k8s.api.rbac.v1.Role",
+  columns: [createdAtColumn],
+  validate: (object) => validatePolicyRules(object, "Namespaced"),
+});
+
+/** Rules for the whole cluster, or for the namespaces in which a RoleBinding refers to it. Source: api/rbac/v1 ClusterRole. */
+export interface ClusterRole extends ApiObject {
+  readonly rules?: readonly PolicyRule[];
+  /** With one, a controller writes `rules`: the union of the rules of all ClusterRoles that any of the selectors matches. */
+  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelectorObject[] };
+}
+
+export const clusterRoles: Resource = builtinKind({
+  ...rbacKind,
+  kind: "ClusterRole",
+  scope: "Cluster",
+  schema: "io.k8s.api.rbac.v1.ClusterRole",
+  columns: [createdAtColumn],
+  validate: (object) => [...validatePolicyRules(object, "Cluster"), ...validateAggregation(object)],
+});
+
+function validateAggregation(object: ApiObject): readonly FieldError[] {
+  if (!isFields(valueAt(object, "aggregationRule"))) return [];
+  const path = "aggregationRule.clusterRoleSelectors";
+  const selectors = fieldListAt(object, "aggregationRule", "clusterRoleSelectors");
+  if (selectors.length === 0) {
+    return [required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")];
+  }
+  return collectErrors(selectors, (selector, index) => validateLabelSelector(selector, `${path}[${index}]`));
+}
+
+/** Who holds a role within one namespace. Source: api/rbac/v1 RoleBinding. */
+export interface RoleBinding extends ApiObject {
+  readonly roleRef: RoleRef;
+  readonly subjects?: readonly Subject[];
+}
+
+export const roleBindings: Resource = bindingKind("RoleBinding", "Namespaced");
+
+/** Who holds a role in the whole cluster. Source: api/rbac/v1 ClusterRoleBinding. */
+export interface ClusterRoleBinding extends ApiObject {
+  readonly roleRef: RoleRef;
+  readonly subjects?: readonly Subject[];
+}
+
+export const clusterRoleBindings: Resource = bindingKind("ClusterRoleBinding", "Cluster");
+
+/** Both kinds of bindings are alike but for where they hold. */
+function bindingKind(kind: string, scope: Resource["scope"]): Resource {
+  return builtinKind({
+    ...rbacKind,
+    kind,
+    scope,
+    schema: `io.k8s.api.rbac.v1.${kind}`,
+    columns: bindingColumns,
+    prepareForCreate: prepareBinding,
+    prepareForUpdate: prepareBinding,
+    validate: (object) => validateBinding(object, scope),
+    validateUpdate: validateBindingUpdate,
+  });
+}
