@@ -1,9 +1,9 @@
-import type { AccessProfile } from "../apis/access-profile.ts";
+import { defaultProfileAnnotation, profileDefaults, type AccessProfile } from "../apis/access-profile.ts";
 import { accessGroup } from "../apis/access-request.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin } from "./admission.ts";
-import { isWiderProfile, rightsOfProfile } from "./profile-rights.ts";
-import { requireRights, sameRight } from "./required-rights.ts";
+import { requireRights, sameRight, type RequiredRight } from "./required-rights.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
 
 /**
  * Requires the writer of an AccessProfile to hold everything that approving requests for it hands out: the controller, which does it,
@@ -28,4 +28,99 @@ export function accessProfileAdmission(may: AccessCheck): AdmissionPlugin {
       );
     },
   };
+}
+
+const rbacGroup = "rbac.authorization.k8s.io";
+const everyName = [""];
+/** Where bootstrap tokens lie. */
+const tokenNamespace = "kube-system";
+
+/**
+ * Everything that a profile hands out, each as the right by which its writer could give the same away without it: accounts and their
+ * tokens, the roles that they are bound to, bootstrap tokens, and decisions that no person makes.
+ */
+function rightsOfProfile({ metadata, spec }: AccessProfile): readonly RequiredRight[] {
+  const { namespace, roles = [], bootstrapToken, rules = [], recovery } = spec;
+  const core = { group: "", version: "v1", verb: "create", names: everyName };
+  return [
+    { ...core, resource: "serviceaccounts", subresource: "", namespace },
+    { ...core, resource: "serviceaccounts", subresource: "token", namespace },
+    ...roles.map(({ kind, name, clusterWide = false }) => ({
+      verb: "bind",
+      group: rbacGroup,
+      version: "v1",
+      resource: kind === "Role" ? "roles" : "clusterroles",
+      subresource: "",
+      namespace: clusterWide ? "" : namespace,
+      names: [name],
+    })),
+    ...(bootstrapToken === undefined
+      ? []
+      : [{ ...core, resource: "secrets", subresource: "", namespace: tokenNamespace }]),
+    ...(rules.length > 0 || recovery !== undefined ? decisionRights(metadata.name ?? "") : []),
+  ];
+}
+
+/** What deciding on a request takes, by whatever means. */
+function decisionRights(profile: string): readonly RequiredRight[] {
+  const ours = { group: accessGroup, version: "v1alpha1", namespace: "" };
+  return [
+    { ...ours, verb: "approve", resource: "accessprofiles", subresource: "", names: [profile] },
+    { ...ours, verb: "update", resource: "accessrequests", subresource: "status", names: everyName },
+  ];
+}
+
+type Spec = AccessProfile["spec"];
+
+/** Each way in which one spec may give to more machines, for longer or elsewhere than the one before. */
+const widenings: readonly ((next: Spec, stored: Spec) => boolean)[] = [
+  (next, stored) => next.namespace !== stored.namespace,
+  (next, stored) => termOf(next, "tokenSeconds") > termOf(stored, "tokenSeconds"),
+  (next, stored) => termOf(next, "approvers") < termOf(stored, "approvers"),
+  (next, stored) => stored.requirePossession === true && next.requirePossession !== true,
+  // No audience means one: that of the API.
+  (next, stored) => isMore(orEmpty(next.audiences), orEmpty(stored.audiences)),
+  (next, stored) => hasMoreNetworks(next.sourceNetworks, stored.sourceNetworks),
+  (next, stored) => !jsonEqual(next.rules ?? [], stored.rules ?? []),
+  (next, stored) => next.recovery !== undefined && !jsonEqual(next.recovery, stored.recovery),
+  (next, stored) => hasMoreTokens(next.bootstrapToken, stored.bootstrapToken),
+];
+
+/**
+ * Whether a changed profile may give to more machines, for longer or elsewhere than the stored one did. What cannot be compared, such
+ * as other rules, counts as more. Roles are not looked at here: each is a right of its own.
+ */
+function isWiderProfile(next: AccessProfile, stored: AccessProfile): boolean {
+  return isDefault(next, stored) || widenings.some((isWider) => isWider(next.spec, stored.spec));
+}
+
+function termOf(spec: Spec, term: "tokenSeconds" | "approvers"): number {
+  return spec[term] ?? profileDefaults[term];
+}
+
+/** Whether the profile has become the one for requests that name none. */
+function isDefault(next: AccessProfile, stored: AccessProfile): boolean {
+  const [now, before] = [next, stored].map(({ metadata }) => metadata.annotations?.[defaultProfileAnnotation]);
+  return now === "true" && before !== "true";
+}
+
+function hasMoreTokens(next: Spec["bootstrapToken"], stored: Spec["bootstrapToken"]): boolean {
+  if (next === undefined) return false;
+  const ttl = (terms: typeof next): number => terms.ttlSeconds ?? profileDefaults.bootstrapTtlSeconds;
+  return stored === undefined || ttl(next) > ttl(stored) || isMore(next.groups ?? [], stored.groups ?? []);
+}
+
+/** Whether a list of networks, of which none means all, has become larger. */
+export function hasMoreNetworks(next: readonly string[] = [], stored: readonly string[] = []): boolean {
+  if (stored.length === 0) return false;
+  return next.length === 0 || isMore(next, stored);
+}
+
+/** Whether the first list has a text that the second has not. */
+export function isMore(next: readonly string[], stored: readonly string[]): boolean {
+  return next.some((one) => !stored.includes(one));
+}
+
+function orEmpty(list: readonly string[] = []): readonly string[] {
+  return list.length === 0 ? everyName : list;
 }

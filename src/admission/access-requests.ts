@@ -1,5 +1,5 @@
 import { rfc3339 } from "../apimachinery/clock.ts";
-import { forbiddenField, invalid, invalidObject } from "../apimachinery/field-error.ts";
+import { forbiddenField, invalid, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { StatusError, forbidden } from "../apimachinery/status.ts";
 import { anonymousUser, type UserInfo } from "../apimachinery/user.ts";
@@ -16,7 +16,8 @@ import {
   type AccessRequestStatus,
 } from "../apis/access-request.ts";
 import { provesPossession } from "../trust/possession.ts";
-import type { Access } from "./access-check.ts";
+import type { AccessCheck } from "./access-check.ts";
+import { mayIssue, mayOf } from "./account-owner.ts";
 import { oversteps, stampedStatus, verdictsIn } from "./access-decision.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
@@ -35,7 +36,7 @@ export interface AccessRequestLookups {
 
 export interface AccessRequestsOptions {
   readonly lookups: AccessRequestLookups;
-  readonly may: (asked: Access) => Promise<{ readonly allowed: boolean; readonly reason: string }>;
+  readonly may: AccessCheck;
   /** Takes one request from an address without a credential; false when there were too many. Absent where they are counted before they are read. */
   readonly take?: (address: string) => boolean;
   /** How many requests may wait for an answer at once. */
@@ -83,8 +84,7 @@ async function checkAsked(
   const { user, source, name } = request;
   const address = plainAddress(source?.address ?? "");
   if (user.username === anonymousUser && options.take?.(address) === false) throw tooManyAccessRequests();
-  if (!(await isAllowed(options, user, { verb: "issue", resource: "accessrequests", name })))
-    checkModest(request, object);
+  if (!(await mayIssue(options.may, user, name))) checkModest(request, object);
   const key = readKey(object);
   // Validation has said what is wrong with the key.
   if (key === undefined) return;
@@ -106,24 +106,28 @@ const shares = 4;
 /** What somebody without any right may put into the store is small, and keeps nobody from removing it. */
 function checkModest(request: AdmissionRequest, object: ApiObject): void {
   const errors = [
-    ...(JSON.stringify(object).length > maxCharacters
-      ? [invalid("", `${maxCharacters} characters`, "the request is larger than this; ask with less")]
-      : []),
-    ...((object.metadata.finalizers ?? []).length > 0
-      ? [forbiddenField("metadata.finalizers", "a request has none when it is made")]
-      : []),
-    ...((object.metadata.ownerReferences ?? []).length > 0
-      ? [forbiddenField("metadata.ownerReferences", "ownerReferences are not allowed")]
-      : []),
     // Approvers select by labels: who is selected must not be who says so.
-    ...(Object.keys(object.metadata.labels ?? {}).length > 0
-      ? [forbiddenField("metadata.labels", "only approvers set labels; a machine describes itself in spec.claims")]
-      : []),
+    ...modestErrors(object, "only approvers set labels; a machine describes itself in spec.claims"),
     ...Object.keys(object.metadata.annotations ?? {})
       .filter(isOurs)
       .map((key) => forbiddenField(`metadata.annotations[${key}]`, "it is written by the API and its people only")),
   ];
   if (errors.length > 0) throw invalidObject(request.resource, request.name, errors);
+}
+
+/** What is too much in an object of somebody without any right, who is told of labels in the given words. */
+export function modestErrors(object: ApiObject, labelsWhy: string): readonly FieldError[] {
+  const { finalizers = [], ownerReferences = [], labels = {} } = object.metadata;
+  return [
+    ...(JSON.stringify(object).length > maxCharacters
+      ? [invalid("", `${maxCharacters} characters`, "the request is larger than this; ask with less")]
+      : []),
+    ...(finalizers.length > 0 ? [forbiddenField("metadata.finalizers", "a request has none when it is made")] : []),
+    ...(ownerReferences.length > 0
+      ? [forbiddenField("metadata.ownerReferences", "ownerReferences are not allowed")]
+      : []),
+    ...(Object.keys(labels).length > 0 ? [forbiddenField("metadata.labels", labelsWhy)] : []),
+  ];
 }
 
 /** Whether an annotation belongs to this group or another of the project. */
@@ -205,15 +209,14 @@ async function decided(
   const stored: AccessRequestStatus = before?.status ?? {};
   const incoming: AccessRequestStatus = object.status ?? {};
   const profile = options.lookups.profileOf(object.spec.profile);
-  const mayIssue = await isAllowed(options, user, { verb: "issue", resource: "accessrequests", name });
   const approvers = profile === undefined ? undefined : (profile.spec.approvers ?? profileDefaults.approvers);
   const write = {
+    mayIssue: await mayIssue(options.may, user, name),
     stored,
     incoming,
     user: user.username,
     impersonator: request.impersonator?.username,
     now: rfc3339(options.now()),
-    mayIssue,
     approvers,
     profile: profile === undefined ? undefined : decidedProfile(profile),
   };
@@ -239,7 +242,7 @@ async function checkApprover(
 ): Promise<void> {
   const { user, resource, name } = request;
   const { name: profileName = "" } = profile?.metadata ?? {};
-  if (await isAllowed(options, user, { verb: "approve", resource: "accessprofiles", name: profileName })) {
+  if (await mayOf(options.may, user, { verb: "approve", resource: "accessprofiles", name: profileName })) {
     for (const one of [user, ...(request.impersonator === undefined ? [] : [request.impersonator])]) {
       if (!isMachine(options, one, { name, profile })) continue;
       const why = `user ${JSON.stringify(one.username)} is the account of an AccessRequest, and those decide on none`;
@@ -262,20 +265,4 @@ function isMachine(
   const { grant } = lookups.requestOf(account)?.status ?? {};
   const isGranted = grant?.namespace === namespace && grant.serviceAccount === account;
   return isGranted || (account === name && namespace === profile?.spec.namespace);
-}
-
-async function isAllowed(
-  { may }: AccessRequestsOptions,
-  user: UserInfo,
-  what: { readonly verb: string; readonly resource: string; readonly name: string },
-): Promise<boolean> {
-  const { allowed } = await may({
-    user,
-    group: accessGroup,
-    version: "v1alpha1",
-    subresource: "",
-    namespace: "",
-    ...what,
-  });
-  return allowed;
 }

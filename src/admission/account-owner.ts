@@ -36,8 +36,17 @@ export function accessOwner({ metadata }: ApiObject): { readonly name: string; r
 
 /** Whether a user may issue answers to access requests, as their controller does. */
 export async function mayIssue(may: AccessCheck, user: UserInfo, name: string): Promise<boolean> {
-  const issue = { verb: "issue", group: accessGroup, version: "v1alpha1", resource: "accessrequests", subresource: "" };
-  return (await may({ user, ...issue, namespace: "", name })).allowed;
+  return mayOf(may, user, { verb: "issue", resource: "accessrequests", name });
+}
+
+/** Whether a user holds a verb on an object of the group of access requests. */
+export async function mayOf(
+  may: AccessCheck,
+  user: UserInfo,
+  what: Pick<Access, "verb" | "resource" | "name">,
+): Promise<boolean> {
+  return (await may({ user, ...what, group: accessGroup, version: "v1alpha1", subresource: "", namespace: "" }))
+    .allowed;
 }
 
 /** Whether a user holds a right in all namespaces, and so for every account that there is. */

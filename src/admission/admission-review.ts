@@ -1,6 +1,7 @@
 import { isJsonObject, ownValue, type JsonObject } from "../apimachinery/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../apimachinery/object.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
+import { stringAt, stringsAt } from "../apis/json-fields.ts";
 import { kindOf, type Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { admissionNamespace } from "./request-match.ts";
@@ -37,13 +38,8 @@ export interface ReviewPatch {
 
 /** An answer that is none; the message says why. */
 export class ReviewError extends Error {
-  readonly code: "response";
-
-  constructor(message: string) {
-    super(message);
-    this.name = "ReviewError";
-    this.code = "response";
-  }
+  override readonly name = "ReviewError";
+  readonly code = "response";
 }
 
 /** The AdmissionReview to send. Source: api/admission/v1 and apiserver pkg/admission/plugin/webhook/request. */
@@ -75,20 +71,20 @@ function requestFields(request: AdmissionRequest, resource: Resource): JsonObjec
   const requestPart = subresource === "" ? {} : { requestSubResource: subresource };
   return {
     kind: kindFields(resource, subresource),
-    resource: { group: resource.group, version: resource.version, resource: resource.plural },
+    resource: resourceFields(resource),
     ...part,
     requestKind: kindFields(request.resource, subresource),
-    requestResource: {
-      group: request.resource.group,
-      version: request.resource.version,
-      resource: request.resource.plural,
-    },
+    requestResource: resourceFields(request.resource),
     ...requestPart,
     ...(name === "" ? {} : { name }),
     ...(namespace === "" ? {} : { namespace }),
     operation,
     userInfo: userFields(user),
   };
+}
+
+function resourceFields({ group, version, plural }: Resource): JsonObject {
+  return { group, version, resource: plural };
 }
 
 function terms({ dryRun, options }: AdmissionRequest): JsonObject {
@@ -131,15 +127,15 @@ export function reviewAnswer(
     allowed,
     status: isJsonObject(status) ? status : undefined,
     patch: patchOf(response, asked.version, stage),
-    warnings: textList(ownValue(response, "warnings")),
+    warnings: stringsAt(response, "warnings"),
     auditAnnotations: texts(ownValue(response, "auditAnnotations")),
   };
 }
 
 function checkIdentity(review: JsonObject, response: JsonObject, uid: string): void {
-  const found = text(ownValue(response, "uid"));
+  const found = stringAt(response, "uid");
   if (found !== uid) throw new ReviewError(`expected response.uid=${JSON.stringify(uid)}, got ${quoted(found)}`);
-  const [apiVersion, kind] = [text(ownValue(review, "apiVersion")), text(ownValue(review, "kind"))];
+  const [apiVersion, kind] = [stringAt(review, "apiVersion"), stringAt(review, "kind")];
   if (apiVersion === apiVersionOf("admission.k8s.io", "v1") && kind === "AdmissionReview") return;
   throw new ReviewError(
     `expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got ${apiVersion.slice(0, 100)}, Kind=${kind.slice(0, 100)}`,
@@ -151,7 +147,7 @@ function patchOf(
   version: ReviewVersion,
   stage: "mutating" | "validating",
 ): ReviewPatch | undefined {
-  const [patch, patchType] = [text(ownValue(response, "patch")), ownValue(response, "patchType") ?? undefined];
+  const [patch, patchType] = [stringAt(response, "patch"), ownValue(response, "patchType") ?? undefined];
   if (stage === "validating") {
     if (version === "v1beta1") return undefined;
     if (patch !== "") throw new ReviewError("validating webhook may not return response.patch");
@@ -169,19 +165,11 @@ function patchOf(
   }
   if (patch === "") return undefined;
   // The older version had no need to name a type.
-  return { type: version === "v1" ? text(patchType) : "JSONPatch", base64: patch };
+  return { type: version === "v1" ? stringAt(response, "patchType") : "JSONPatch", base64: patch };
 }
 
 function quoted(value: string): string {
   return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
-}
-
-function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function textList(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
 }
 
 function texts(value: unknown): Readonly<Record<string, string>> {

@@ -1,6 +1,6 @@
-import type { ApiObject } from "../apimachinery/object.ts";
-import { forbidden } from "../apimachinery/status.ts";
-import type { UserInfo } from "../apimachinery/user.ts";
+import { fieldsAt, stringAt } from "../apis/json-fields.ts";
+import { forbidden, StatusError } from "../apimachinery/status.ts";
+import { mastersGroup, type UserInfo } from "../apimachinery/user.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
@@ -11,24 +11,10 @@ function isCsrKind({ group, plural }: Pick<Resource, "group" | "plural">): boole
   return group === "certificates.k8s.io" && plural === "certificatesigningrequests";
 }
 
-function isCsr({ resource }: AdmissionRequest): boolean {
-  return isCsrKind(resource);
-}
-
-function part(object: ApiObject | undefined, field: "spec" | "status"): Readonly<Record<string, unknown>> {
-  const value = object?.[field];
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-}
-
-function textIn(fields: Readonly<Record<string, unknown>>, field: string): string {
-  const value = fields[field];
-  return typeof value === "string" ? value : "";
-}
-
 /** The signer's own name, then `<domain>/*`: the two names by which a right on signers can be granted. */
 async function permitted(check: SignerCheck, request: AdmissionRequest, verb: "approve" | "sign"): Promise<void> {
   // The stored signer counts: the one in the request is the requester's word.
-  const signerName = textIn(part(request.oldObject, "spec"), "signerName");
+  const signerName = stringAt(request.oldObject, "spec", "signerName");
   const domain = signerName.slice(0, signerName.indexOf("/"));
   if (await check(request.user, verb, signerName)) return;
   if (await check(request.user, verb, `${domain}/*`)) return;
@@ -42,7 +28,7 @@ export function certificateApproval(check: SignerCheck): AdmissionPlugin {
     name: "CertificateApproval",
     concerns: isCsrKind,
     validate: async (request) => {
-      if (isCsr(request) && request.operation === "UPDATE" && request.subresource === "approval") {
+      if (isCsrKind(request.resource) && request.operation === "UPDATE" && request.subresource === "approval") {
         await permitted(check, request, "approve");
       }
     },
@@ -55,8 +41,8 @@ export function certificateSigning(check: SignerCheck): AdmissionPlugin {
     name: "CertificateSigning",
     concerns: isCsrKind,
     validate: async (request) => {
-      if (!isCsr(request) || request.operation !== "UPDATE" || request.subresource !== "status") return;
-      const [next, stored] = [part(request.object, "status"), part(request.oldObject, "status")];
+      if (!isCsrKind(request.resource) || request.operation !== "UPDATE" || request.subresource !== "status") return;
+      const [next, stored] = [fieldsAt(request.object, "status"), fieldsAt(request.oldObject, "status")];
       const same = (field: string): boolean =>
         JSON.stringify(next[field] ?? null) === JSON.stringify(stored[field] ?? null);
       if (!same("certificate") || !same("conditions")) await permitted(check, request, "sign");
@@ -75,13 +61,38 @@ export function certificateSubjectRestriction(
     name: "CertificateSubjectRestriction",
     concerns: isCsrKind,
     validate: async (request) => {
-      if (!isCsr(request) || request.operation !== "CREATE") return;
-      const spec = part(request.object, "spec");
-      if (spec["signerName"] !== "kubernetes.io/kube-apiserver-client") return;
-      const pem = Buffer.from(textIn(spec, "request"), "base64");
+      if (!isCsrKind(request.resource) || request.operation !== "CREATE") return;
+      if (stringAt(request.object, "spec", "signerName") !== "kubernetes.io/kube-apiserver-client") return;
+      const pem = Buffer.from(stringAt(request.object, "spec", "request"), "base64");
       if (!organizationsOf(pem).includes("system:masters")) return;
       const why = "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed";
       throw forbidden(request.resource, request.name, why);
+    },
+  };
+}
+
+interface CertificateRequestLimitOptions {
+  /** How many CertificateSigningRequests of this user are undecided. */
+  readonly undecided: (username: string) => number;
+  readonly maxUndecided: number;
+}
+
+/**
+ * Refuses a CertificateSigningRequest of a user who has `maxUndecided` that no approver has decided: each is kept for a day, and a
+ * bootstrap token is good for any number of them. Members of system:masters are not limited.
+ */
+export function certificateRequestLimit({ undecided, maxUndecided }: CertificateRequestLimitOptions): AdmissionPlugin {
+  return {
+    name: "PratiqueCertificateRequestLimit",
+    concerns: isCsrKind,
+    validate: async ({ user, operation, subresource }) => {
+      if (operation !== "CREATE" || subresource !== "" || user.groups.includes(mastersGroup)) return;
+      if (undecided(user.username) < maxUndecided) return;
+      throw new StatusError(
+        "TooManyRequests",
+        `user ${JSON.stringify(user.username)} has ${maxUndecided} CertificateSigningRequests that no approver has decided: approve, deny or delete some of them (pratique pending), then try again`,
+        { details: { retryAfterSeconds: 60 } },
+      );
     },
   };
 }

@@ -3,9 +3,10 @@ import type { JsonObject } from "../apimachinery/json-value.ts";
 import { clusterDefinitions } from "../apis/cluster-definitions.ts";
 import type { CustomResourceDefinition } from "../apis/custom/crd-object.ts";
 import { customKinds } from "../apis/custom/custom-kind.ts";
+import { valueAt } from "../apis/json-fields.ts";
 import { addOnGroup, clusterGroup } from "../apis/managed-cluster.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { answeredReview, fieldsIn, type ReviewPatch, type ReviewStage } from "./review-answer.ts";
+import { answeredReview, type ReviewPatch, type ReviewStage } from "./review-answer.ts";
 import { reviewedRequest, type ReviewedKinds } from "./review-request.ts";
 
 /** Answers the AdmissionReviews that a Kubernetes API server sends about managed clusters, bindings of their sets and add-ons, by the plugins of a hub. */
@@ -48,7 +49,7 @@ async function changes({ mutate }: AdmissionPlugin, asked: AdmissionRequest): Pr
   const next = await mutate?.(asked, { number: 0, request: asked, again: () => undefined });
   if (object === undefined || next === undefined) return [];
   const places = [
-    ["/spec/taints", fieldsIn(next["spec"])["taints"], fieldsIn(object["spec"])["taints"]],
+    ["/spec/taints", valueAt(next, "spec", "taints"), valueAt(object, "spec", "taints")],
     ["/metadata/labels", next.metadata.labels, object.metadata.labels],
     ["/metadata/finalizers", next.metadata.finalizers, object.metadata.finalizers],
     ["/metadata/annotations", next.metadata.annotations, object.metadata.annotations],

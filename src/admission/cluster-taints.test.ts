@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { stampedTaints } from "./cluster-taints.ts";
+import { stampedTaints } from "./managed-clusters.ts";
 
 const now = "2026-11-21T00:00:00Z";
 const before = "2026-01-01T00:00:00Z";

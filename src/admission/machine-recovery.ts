@@ -1,10 +1,11 @@
-import { forbiddenField, invalid, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
+import { invalidObject } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { nodeReturningAs } from "../apimachinery/expired-credential.ts";
 import { forbidden, StatusError } from "../apimachinery/status.ts";
 import { isClientKubelet, type CsrFacts } from "../pki/signers.ts";
 import { stringAt, stringsAt } from "../apis/json-fields.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { modestErrors } from "./access-requests.ts";
+import type { AdmissionPlugin } from "./admission.ts";
 
 export interface ReturningMachinesOptions {
   /** What a request for a certificate says, in PEM. @throws when it cannot be read */
@@ -14,7 +15,6 @@ export interface ReturningMachinesOptions {
 }
 
 const maxUndecided = 2;
-const maxCharacters = 32_768;
 
 /**
  * Limits whoever comes back with an expired certificate to what it comes for: a few small requests for the next client certificate of
@@ -30,7 +30,9 @@ export function returningMachines(options: ReturningMachinesOptions): AdmissionP
       if (node === undefined || object === undefined) return;
       if (operation !== "CREATE" || subresource !== "")
         throw forbidden(resource, name, "spec is immutable; create a new request");
-      checkModest(request, object);
+      // Nobody who only comes back puts much into the store, or keeps anybody from removing it.
+      const errors = modestErrors(object, "labels are put on by those who decide");
+      if (errors.length > 0) throw invalidObject(resource, name, errors);
       const why = notOwn(object, node, options);
       if (why !== undefined) throw forbidden(resource, name, why);
       if (options.undecided(user.username) < maxUndecided) return;
@@ -53,22 +55,4 @@ function notOwn(object: ApiObject, node: string, { factsOf }: ReturningMachinesO
   return isClientKubelet(stringAt(object, "spec", "signerName"), facts, stringsAt(object, "spec", "usages"))
     ? undefined
     : "with an expired certificate one can only ask for the next client certificate of the node";
-}
-
-/** Nobody who only comes back puts much into the store, or keeps anybody from removing it. */
-function checkModest({ resource, name }: AdmissionRequest, object: ApiObject): void {
-  const { finalizers = [], ownerReferences = [], labels = {} } = object.metadata;
-  const errors: readonly FieldError[] = [
-    ...(JSON.stringify(object).length > maxCharacters
-      ? [invalid("", `${maxCharacters} characters`, "the request is larger than this; ask with less")]
-      : []),
-    ...(finalizers.length > 0 ? [forbiddenField("metadata.finalizers", "a request has none when it is made")] : []),
-    ...(ownerReferences.length > 0
-      ? [forbiddenField("metadata.ownerReferences", "ownerReferences are not allowed")]
-      : []),
-    ...(Object.keys(labels).length > 0
-      ? [forbiddenField("metadata.labels", "labels are put on by those who decide")]
-      : []),
-  ];
-  if (errors.length > 0) throw invalidObject(resource, name, errors);
 }

@@ -6,8 +6,13 @@ import {
   clusterCondition,
   deciderAnnotation,
   managedClustersGroup,
+  addOnNameLabel,
+  clusterNameLabel,
   type ManagedCluster,
 } from "../apis/managed-cluster.ts";
+import { forbidden } from "../apimachinery/status.ts";
+import { stringAt } from "../apis/json-fields.ts";
+import type { AdmissionPlugin } from "./admission.ts";
 
 /** What the hub alone says of a cluster. */
 const hubConditions: readonly string[] = [clusterCondition.accepted, clusterCondition.clock, clusterCondition.deleting];
@@ -60,4 +65,31 @@ function hubAnnotations({ metadata }: ManagedCluster): object {
 function isAgentAnnotation(key: string): boolean {
   const [domain] = key.split("/", 1);
   return domain === agentAnnotations;
+}
+
+/**
+ * Keeps the agents of clusters, who may all ask for certificates, to their own: a request of another's name would stand before the
+ * people who approve, and ten of them would keep the other from asking. `commonNameOf` reads the subject of a PEM request.
+ */
+export function clusterRequestAdmission(commonNameOf: (pem: Uint8Array) => string): AdmissionPlugin {
+  return {
+    name: "ManagedClusterRequest",
+    concerns: ({ group, plural }) => group === "certificates.k8s.io" && plural === "certificatesigningrequests",
+    validate: async ({ resource, name, operation, subresource, object, user }) => {
+      if (operation !== "CREATE" || subresource !== "" || object === undefined || !isAgent(user)) return;
+      const { labels = {} } = object.metadata;
+      const own = agentOf(user.username);
+      if (own === undefined || labels[clusterNameLabel] !== own.cluster) {
+        throw forbidden(
+          resource,
+          name,
+          `an agent asks for certificates of its own cluster, under label ${clusterNameLabel}`,
+        );
+      }
+      if (Object.hasOwn(labels, addOnNameLabel)) return;
+      const pem = Buffer.from(stringAt(object, "spec", "request"), "base64");
+      if (commonNameOf(pem) === user.username) return;
+      throw forbidden(resource, name, "an agent asks for a certificate in its own name");
+    },
+  };
 }

@@ -1,4 +1,3 @@
-import { decodeObject } from "../apimachinery/decode.ts";
 import { DecodeError } from "../apimachinery/decode-error.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
 import { applyJsonPatch } from "../apimachinery/json-patch.ts";
@@ -8,6 +7,7 @@ import { PatchError } from "../apimachinery/patch-error.ts";
 import { internalError } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
+import { decoded } from "./policy-patch.ts";
 import { isExempt } from "./request-match.ts";
 import { changedObject } from "./versioned-attributes.ts";
 import { newReinvocation, requireReinvocation, type Reinvocation } from "./reinvocation.ts";
@@ -19,8 +19,8 @@ import {
   unasked,
   type Invocation,
   type WebhookPluginOptions,
+  type CompiledWebhook,
 } from "./webhook-ask.ts";
-import type { CompiledWebhook } from "./webhook.ts";
 
 /** The webhooks that were asked, by their id. */
 interface Memory extends Reinvocation {
@@ -133,8 +133,7 @@ function patched(object: ApiObject, patch: readonly unknown[], resource: Resourc
     if (!isJsonObject(value) || value["kind"] !== object.kind || value["apiVersion"] !== object.apiVersion) {
       throw new PatchError("failed", `the patch makes no object of kind ${object.kind}`);
     }
-    const { object: read } = resource.custom?.decode(value) ?? decodeObject(resource.schema, value);
-    return { metadata: {}, ...read } as ApiObject;
+    return decoded(value, resource).object;
   } catch (error) {
     if (error instanceof PatchError || error instanceof DecodeError) throw internalError(error.message);
     throw error;

@@ -3,16 +3,20 @@ import { DecodeError } from "../apimachinery/decode-error.ts";
 import { applyJsonPatch } from "../apimachinery/json-patch.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../apimachinery/json-value.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import type { Pace } from "../apimachinery/step-budget.ts";
+import { endsStep, type Pace } from "../apimachinery/step-budget.ts";
 import { PatchError } from "../apimachinery/patch-error.ts";
 import { internalError } from "../apimachinery/status.ts";
 import type { Steps } from "../apimachinery/steps.ts";
-import type { CelMap } from "../policy/cel/values.ts";
-import { mapGet } from "../policy/cel/equality.ts";
+import { fromJson, type CelMap } from "../policy/cel/values.ts";
+import { mapGet, isMap, mapKeys, messageOf } from "../policy/cel/equality.ts";
 import type { Resource } from "../apis/resource.ts";
-import { applyConfiguration } from "./apply-configuration.ts";
-import { PatchValueError, patchValue } from "./patch-value.ts";
 import type { CompiledMutation } from "./policy.ts";
+import { appliedProblem } from "../apimachinery/managed-fields/check-applied.ts";
+import { mergeObjects } from "../apimachinery/managed-fields/merge-objects.ts";
+import { fieldElement, elementText } from "../apimachinery/managed-fields/path-element.ts";
+import { namedField, shapeOf } from "../apimachinery/managed-fields/shape.ts";
+import type { Schema } from "../apimachinery/schema.ts";
+import { celToJson } from "../policy/cel/to-json.ts";
 
 /** An object of a kind, as a policy sees it. */
 export interface Patched {
@@ -88,7 +92,8 @@ function jsonPatched(operations: unknown, { object, kind }: Patched): ApiObject 
   }
 }
 
-function decoded(
+/** What stands for an object of the kind, read as that of a client. @throws DecodeError */
+export function decoded(
   value: JsonObject,
   kind: Resource,
 ): { readonly object: ApiObject; readonly unknown: readonly string[] } {
@@ -99,4 +104,140 @@ function decoded(
 /** Why a mutation failed, where its policy says what that means; undefined for what is no fault of the policy. */
 export function patchProblem(error: unknown): string | undefined {
   return error instanceof PatchError || error instanceof PatchValueError ? error.message : undefined;
+}
+
+/**
+ * The object with a configuration merged into it; the owners of its fields stay the same. Source: apiserver
+ * pkg/admission/plugin/policy/mutating/patch ApplyStructuredMergeDiff.
+ * @throws PatchError failed where the configuration does not fit the schema, or holds values that are replaced as a whole.
+ */
+function* applyConfiguration(
+  schema: Schema,
+  { object, configuration }: { readonly object: JsonObject; readonly configuration: JsonObject },
+  pace: Pace,
+): Steps<JsonObject> {
+  const problem = yield* appliedProblem(schema, configuration);
+  if (problem !== undefined) throw failed(`failed to convert patch object to typed object: ${problem}`);
+  const atomics: string[] = [];
+  yield* findAtomics({ atomics, pace }, schema, { value: configuration, path: "" });
+  if (atomics.length > 0) {
+    throw failed(`invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(", ")}`);
+  }
+  return yield* mergeObjects(schema, { live: object, applied: configuration }, pace);
+}
+
+interface AtomicsWalk {
+  readonly atomics: string[];
+  readonly pace: Pace;
+}
+
+/** Values that would be replaced as a whole, which a configuration that names some of their fields does not intend. */
+function* findAtomics(
+  walk: AtomicsWalk,
+  schema: Schema,
+  { value, path }: { readonly value: unknown; readonly path: string },
+): Steps<void> {
+  if (endsStep(walk.pace)) yield;
+  if (!isJsonObject(value) && !isJsonArray(value)) return;
+  if (shapeOf(schema, value) === "leaf") walk.atomics.push(path);
+  if (isJsonArray(value)) {
+    if (schema.type !== "array") return;
+    for (const [index, item] of value.entries()) {
+      yield* findAtomics(walk, schema.items, { value: item, path: `${path}[${index}]` });
+    }
+    return;
+  }
+  for (const key of Object.keys(value)) {
+    const entry = value[key];
+    const field = namedField(schema, key);
+    if (field === undefined) continue;
+    yield* findAtomics(walk, field.schema, { value: entry, path: path + elementText(fieldElement(key)) });
+  }
+}
+
+function failed(message: string): PatchError {
+  return new PatchError("failed", `error applying patch: ${message}`);
+}
+
+/** What an expression makes cannot be a patch. */
+class PatchValueError extends Error {
+  override readonly name = "PatchValueError";
+  readonly code = "value";
+}
+
+/** How many values one patch may hold. An expression may use a large value many times over, which costs it nothing. */
+const maxValues = 100_000;
+/** How many characters the keys and texts of one patch may have together: what a request may have. */
+const maxCharacters = 3 << 20;
+const maxDepth = 100;
+
+interface Walk {
+  readonly pace: Pace;
+  values: number;
+  characters: number;
+  /** The objects whose types are not named after the fields in which they stand. */
+  readonly misnamed: string[];
+}
+
+/**
+ * A value of CEL as JSON. Objects that the expression made must be named after the path of their fields, from the outermost on.
+ * @throws PatchValueError where they are not, or the value is too large or has no form in JSON.
+ * Source: apiserver pkg/cel/mutation/dynamic CheckTypeNamesMatchFieldPathNames.
+ */
+function* patchValue(value: unknown, pace: Pace): Steps<unknown> {
+  const walk: Walk = { pace, values: 0, characters: 0, misnamed: [] };
+  const outermost = isMap(value) ? messageOf(value) : undefined;
+  const made = yield* jsonOf(walk, value, { path: outermost, depth: maxDepth });
+  if (walk.misnamed.length > 0) throw new PatchValueError(`type mismatch: ${walk.misnamed.join("\n")}`);
+  return made;
+}
+
+interface Place {
+  /** The name that an object here must have; undefined where its name says nothing. */
+  readonly path: string | undefined;
+  readonly depth: number;
+}
+
+function* jsonOf(walk: Walk, raw: unknown, { path, depth }: Place): Steps<unknown> {
+  if (endsStep(walk.pace)) yield;
+  count(walk, typeof raw === "string" ? raw.length : 0);
+  if (depth === 0) throw new PatchValueError(`the patch nests deeper than ${maxDepth} levels`);
+  const value = fromJson(raw);
+  if (isJsonArray(value)) {
+    const list: unknown[] = [];
+    for (const element of value) list.push(yield* jsonOf(walk, element, { path, depth: depth - 1 }));
+    return list;
+  }
+  if (isMap(value)) return yield* objectOf(walk, value, { path, depth });
+  const scalar = celToJson(value);
+  if (scalar === undefined)
+    throw new PatchValueError("the expression evaluated to a type that could not marshal to JSON");
+  return scalar;
+}
+
+function* objectOf(walk: Walk, map: JsonObject | CelMap, { path, depth }: Place): Steps<JsonObject> {
+  const name = messageOf(map);
+  if (name !== undefined && path !== undefined && name !== path && walk.misnamed.length < maxMisnamed) {
+    const expected = `expected ${JSON.stringify(path)}, which matches field name path from root Object type`;
+    walk.misnamed.push(`unexpected type name ${JSON.stringify(name)}, ${expected}`);
+  }
+  const entries: [string, unknown][] = [];
+  for (const key of mapKeys(map)) {
+    if (typeof key !== "string") throw new PatchValueError(`map key ${JSON.stringify(celToJson(key))} is not a string`);
+    count(walk, key.length);
+    const inner = name === undefined || path === undefined ? path : `${path}.${key}`;
+    entries.push([key, yield* jsonOf(walk, mapGet(map, key), { path: inner, depth: depth - 1 })]);
+  }
+  return Object.fromEntries(entries);
+}
+
+/** More than these say nothing new. */
+const maxMisnamed = 20;
+
+function count(walk: Walk, characters: number): void {
+  walk.values += 1;
+  walk.characters += characters;
+  if (walk.values > maxValues) throw new PatchValueError(`the patch holds more than ${maxValues} values`);
+  if (walk.characters > maxCharacters)
+    throw new PatchValueError(`the patch holds more than ${maxCharacters} characters`);
 }

@@ -3,7 +3,7 @@ import type { RecoveryPolicy } from "../apis/recovery-policy.ts";
 import { recoveryDefaults, type RecoveryTerms } from "../apis/recovery-terms.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin } from "./admission.ts";
-import { hasMoreNetworks, isMore } from "./profile-rights.ts";
+import { hasMoreNetworks, isMore } from "./access-profiles.ts";
 import { approvalRights, requireRights } from "./required-rights.ts";
 
 const nodeSigner = "kubernetes.io/kube-apiserver-client-kubelet";

@@ -1,7 +1,8 @@
 import { DecodeError } from "../apimachinery/decode-error.ts";
-import { isJsonObject, ownValue, type JsonObject } from "../apimachinery/json-value.ts";
+import { isJsonObject, type JsonObject } from "../apimachinery/json-value.ts";
 import { badRequest, StatusError } from "../apimachinery/status.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
+import { stringAt, stringsAt, valueAt } from "../apis/json-fields.ts";
 import type { AdmissionRequest } from "./admission.ts";
 
 /** Which of the two questions of an API server is answered. */
@@ -16,7 +17,7 @@ export type ReviewNotes = Pick<AdmissionRequest, "warn" | "annotate">;
 /** Judges the request of a review: a patch, or undefined for no change. @throws StatusError to refuse */
 export type ReviewJudge = (request: JsonObject, notes: ReviewNotes) => Promise<ReviewPatch | undefined>;
 
-const versions: ReadonlySet<unknown> = new Set(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
+const versions: ReadonlySet<string> = new Set(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
 
 /**
  * The AdmissionReview (v1 or v1beta1) to reply with to one that a Kubernetes API server sent. Whatever cannot be judged is refused.
@@ -61,48 +62,30 @@ function refusalOf(error: unknown): StatusError {
   return new StatusError("InternalError", "the access webhook could not judge this request");
 }
 
-interface Review {
+function readReview(review: unknown): {
   readonly apiVersion: string;
   readonly uid: string;
   readonly request: JsonObject;
-}
-
-function readReview(review: unknown): Review {
-  const apiVersion = isJsonObject(review) ? ownValue(review, "apiVersion") : undefined;
-  const request = isJsonObject(review) ? ownValue(review, "request") : undefined;
-  const uid = isJsonObject(request) ? ownValue(request, "uid") : undefined;
-  if (!versions.has(apiVersion) || !isJsonObject(request) || typeof uid !== "string" || uid === "") {
+} {
+  const request = valueAt(review, "request");
+  const [apiVersion, uid] = [stringAt(review, "apiVersion"), stringAt(request, "uid")];
+  if (!versions.has(apiVersion) || !isJsonObject(request) || uid === "") {
     throw badRequest("the body is no AdmissionReview of admission.k8s.io/v1 or v1beta1");
   }
-  return { apiVersion: String(apiVersion), uid, request };
+  return { apiVersion, uid, request };
 }
 
 /** The user of a review. @throws StatusError BadRequest for one that does not say who asks */
 export function reviewedUser(value: unknown): UserInfo {
-  const info = fieldsIn(value);
-  const { extra } = info;
-  const username = textIn(info["username"]);
+  const username = stringAt(value, "username");
   if (username === "") throw badRequest("the review does not say who asks");
+  const extra = valueAt(value, "extra");
   return {
     username,
-    uid: textIn(info["uid"]),
-    groups: textsIn(info["groups"]),
+    uid: stringAt(value, "uid"),
+    groups: stringsAt(value, "groups"),
     ...(isJsonObject(extra)
-      ? { extra: Object.fromEntries(Object.entries(extra).map(([key, one]) => [key, textsIn(one)])) }
+      ? { extra: Object.fromEntries(Object.keys(extra).map((key) => [key, stringsAt(extra, key)])) }
       : {}),
   };
-}
-
-/** The fields of an object; none for anything else. */
-export function fieldsIn(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
-/** The text, or an empty one for anything else. */
-export function textIn(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function textsIn(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
 }

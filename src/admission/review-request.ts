@@ -1,9 +1,10 @@
 import { ownValue, type JsonObject } from "../apimachinery/json-value.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { badRequest } from "../apimachinery/status.ts";
+import { fieldsAt, isFields, stringAt } from "../apis/json-fields.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
-import { fieldsIn, reviewedUser, textIn, type ReviewNotes } from "./review-answer.ts";
+import { reviewedUser, type ReviewNotes } from "./review-answer.ts";
 
 /** What a webhook may be asked about, and how it reads the objects. */
 export interface ReviewedKinds {
@@ -25,24 +26,26 @@ export function reviewedRequest(
   request: JsonObject,
   notes: ReviewNotes,
 ): AdmissionRequest {
-  const { group, resource: plural } = fieldsIn(ownValue(request, "resource"));
+  const { group, resource: plural } = fieldsAt(request, "resource");
   const resource = kinds.find((one) => one.group === group && one.plural === plural);
-  const subresource = textIn(ownValue(request, "subResource"));
+  const subresource = stringAt(request, "subResource");
   const operation = ownValue(request, "operation");
   if (resource === undefined || !guards(resource, subresource) || !isGuarded(operation)) throw badRequest(refusal);
   const read = (field: string): ApiObject | undefined => {
     const value = ownValue(request, field);
-    return value === undefined || value === null ? undefined : decode(fieldsIn(value), resource, subresource);
+    return value === undefined || value === null
+      ? undefined
+      : decode(isFields(value) ? value : {}, resource, subresource);
   };
   const [object, oldObject] = [read("object"), read("oldObject")];
   if (operation !== "DELETE" && object === undefined) throw badRequest("the review holds no object");
   if (operation === "UPDATE" && oldObject === undefined) throw badRequest("the review holds no old object");
-  const name = textIn(ownValue(request, "name"));
+  const name = stringAt(request, "name");
   return {
     operation,
     resource,
     subresource,
-    namespace: textIn(ownValue(request, "namespace")),
+    namespace: stringAt(request, "namespace"),
     name: name === "" ? (object?.metadata.name ?? "") : name,
     object,
     oldObject,

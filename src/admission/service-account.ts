@@ -1,12 +1,20 @@
 import type { RandomBytes } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { forbidden } from "../apimachinery/status.ts";
-import { arrayAt, fieldListAt, fieldsAt, stringAt, withField } from "../apis/json-fields.ts";
+import {
+  arrayAt,
+  fieldListAt,
+  fieldsAt,
+  stringAt,
+  withField,
+  isFields,
+  valueAt,
+  type Fields,
+} from "../apis/json-fields.ts";
 import { mirrorPodAnnotation, podReferences } from "../apis/pod-references.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { limitsSecrets, secretProblem } from "./mountable-secrets.ts";
-import { automountsToken, projectsToken, withTokenVolume } from "./service-account-volume.ts";
+import { generatedName } from "../apimachinery/names.ts";
 
 export interface ServiceAccountOptions {
   /** Sees every acknowledged write. */
@@ -106,4 +114,125 @@ function withAccount(pod: ApiObject, account: ApiObject, random: RandomBytes): A
     serviceAccount: name,
     ...(pulls.length === 0 ? {} : { imagePullSecrets: pulls.map((secret) => ({ name: stringAt(secret, "name") })) }),
   });
+}
+
+const volumePrefix = "kube-api-access-";
+const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
+/** Seconds; by this value the token issuer knows a token that admission has mounted. Source: kubernetes pkg/serviceaccount WarnOnlyBoundTokenExpiration. */
+const tokenSeconds = 3607;
+
+/** Whether a Pod has a token of its account mounted: the Pod decides, then the account; otherwise yes. Source: plugin/pkg/admission/serviceaccount shouldAutomount. */
+function automountsToken(spec: Fields, account: ApiObject): boolean {
+  for (const decides of [spec, account]) {
+    const wish = valueAt(decides, "automountServiceAccountToken");
+    if (typeof wish === "boolean") return wish;
+  }
+  return true;
+}
+
+/**
+ * The spec of a Pod with the projected volume of token, CA and namespace, mounted into each container that has nothing at that path; the
+ * same spec where nothing is to be mounted. Source: kubernetes plugin/pkg/admission/serviceaccount mountServiceAccountToken
+ */
+function withTokenVolume(spec: Fields, random: RandomBytes): Fields {
+  const volumes = fieldListAt(spec, "volumes");
+  const found = volumes.map((one) => stringAt(one, "name")).find((name) => name.startsWith(volumePrefix));
+  const lists = ["initContainers", "containers"].filter((list) => fieldListAt(spec, list).some(lacksMount));
+  if (lists.length === 0) return spec;
+  const name = found ?? generatedName(volumePrefix, random);
+  const mounted = lists.map((list) => [list, fieldListAt(spec, list).map((one) => withMount(one, name))]);
+  return {
+    ...spec,
+    ...Object.fromEntries(mounted),
+    ...(found === undefined ? { volumes: [...volumes, { name, projected: tokenVolumeSource }] } : {}),
+  };
+}
+
+function lacksMount(container: Fields): boolean {
+  return !fieldListAt(container, "volumeMounts").some((mount) => stringAt(mount, "mountPath") === mountPath);
+}
+
+function withMount(container: Fields, name: string): Fields {
+  if (!lacksMount(container)) return container;
+  return {
+    ...container,
+    volumeMounts: [...fieldListAt(container, "volumeMounts"), { name, readOnly: true, mountPath }],
+  };
+}
+
+/** Source: kubernetes plugin/pkg/admission/serviceaccount TokenVolumeSource. */
+const tokenVolumeSource: Fields = {
+  defaultMode: 420,
+  sources: [
+    { serviceAccountToken: { expirationSeconds: tokenSeconds, path: "token" } },
+    { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+    {
+      downwardAPI: {
+        items: [{ path: "namespace", fieldRef: { apiVersion: "v1", fieldPath: "metadata.namespace" } }],
+      },
+    },
+  ],
+};
+
+/** Whether a Pod has a volume with a token of an account. */
+function projectsToken(spec: Fields): boolean {
+  const sources = fieldListAt(spec, "volumes").flatMap((volume) => fieldListAt(volume, "projected", "sources"));
+  return sources.some((source) => isFields(source["serviceAccountToken"]));
+}
+
+const annotation = "kubernetes.io/enforce-mountable-secrets";
+/** What Go reads as true. Source: strconv.ParseBool. */
+const truths: ReadonlySet<string> = new Set(["1", "t", "T", "TRUE", "true", "True"]);
+
+/** Whether Pods of an account may use no other Secrets than the account lists. */
+function limitsSecrets({ metadata }: ApiObject): boolean {
+  return truths.has(metadata.annotations?.[annotation] ?? "");
+}
+
+/** Why a Pod may not use a Secret that it names; undefined where it may use them all. Source: plugin/pkg/admission/serviceaccount limitSecretReferences */
+function secretProblem(spec: Fields, account: ApiObject): string | undefined {
+  const namesIn = (list: string): ReadonlySet<string> =>
+    new Set(fieldListAt(account, list).map((one) => stringAt(one, "name")));
+  const [mountable, pullable] = [namesIn("secrets"), namesIn("imagePullSecrets")];
+  const whose = `is not allowed because service account ${account.metadata.name ?? ""} does not reference that`;
+  for (const volume of fieldListAt(spec, "volumes")) {
+    const name = stringAt(volume, "secret", "secretName");
+    if (name !== "" && !mountable.has(name)) return `volume with secret.secretName="${name}" ${whose} secret`;
+  }
+  for (const [list, kind] of containerLists) {
+    for (const container of fieldListAt(spec, list)) {
+      const found = environmentProblem(container, kind, { mountable, whose });
+      if (found !== undefined) return found;
+    }
+  }
+  for (const [index, pull] of fieldListAt(spec, "imagePullSecrets").entries()) {
+    const name = stringAt(pull, "name");
+    if (!pullable.has(name)) return `imagePullSecrets[${index}].name="${name}" ${whose} imagePullSecret`;
+  }
+  return undefined;
+}
+
+const containerLists = [
+  ["initContainers", "init container"],
+  ["containers", "container"],
+] as const;
+
+function environmentProblem(
+  container: Fields,
+  kind: string,
+  { mountable, whose }: { readonly mountable: ReadonlySet<string>; readonly whose: string },
+): string | undefined {
+  const of = `${kind} ${stringAt(container, "name")} with`;
+  for (const variable of fieldListAt(container, "env")) {
+    const name = stringAt(variable, "valueFrom", "secretKeyRef", "name");
+    const shown = `${of} envVar ${stringAt(variable, "name")} referencing secret.secretName="${name}"`;
+    if (name !== "" && !mountable.has(name)) return `${shown} ${whose} secret`;
+  }
+  for (const source of fieldListAt(container, "envFrom")) {
+    const name = stringAt(source, "secretRef", "name");
+    if (name !== "" && !mountable.has(name)) {
+      return `${of} envFrom referencing secret.secretName="${name}" ${whose} secret`;
+    }
+  }
+  return undefined;
 }

@@ -1,5 +1,5 @@
 import { isExempt } from "./request-match.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { AdmissionPlugin } from "./admission.ts";
 import {
   allWebhooksMs,
   askWebhook,
@@ -41,12 +41,8 @@ async function ask(invocation: Invocation, index: number, options: WebhookPlugin
   await askWebhook(invocation, "validating", {
     ...options,
     failedOpen: (webhook, why) => {
-      annotateFailedOpen(request, index, hook.webhook.name);
+      request.annotate(`failed-open.validating.webhook.admission.k8s.io/round_0_index_${index}`, hook.webhook.name);
       options.failedOpen(webhook, why);
     },
   });
-}
-
-function annotateFailedOpen(request: AdmissionRequest, index: number, webhook: string): void {
-  request.annotate(`failed-open.validating.webhook.admission.k8s.io/round_0_index_${index}`, webhook);
 }

@@ -1,5 +1,5 @@
 import type { ApiObject } from "../apimachinery/object.ts";
-import { kindOf, type Resource, type ShownAs, type Subresource } from "../apis/resource.ts";
+import { kindOf, type Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 
 /** An object of a resource in another version of it. @throws StatusError InternalError */
@@ -18,8 +18,7 @@ export async function presentedObjects({
   resource,
   convert,
 }: Presentation): Promise<Pick<AdmissionRequest, "object" | "oldObject">> {
-  const shownAs =
-    request.subresource === "" ? undefined : shownAsOf(request.resource.subresources[request.subresource]);
+  const shownAs = request.subresource === "" ? undefined : request.resource.subresources[request.subresource]?.shownAs;
   const presented = async (object: ApiObject | undefined): Promise<ApiObject | undefined> => {
     if (object === undefined) return undefined;
     if (shownAs !== undefined) return shownAs.show(object);
@@ -37,16 +36,11 @@ export async function changedObject(
   change: (presented: ApiObject, kind: Resource) => ApiObject | Promise<ApiObject>,
 ): Promise<ApiObject> {
   const part = request.resource.subresources[request.subresource];
-  const shownAs = shownAsOf(part);
+  const shownAs = part?.shownAs;
   if (shownAs !== undefined) {
     const { kind, show, write } = shownAs;
     return write(await change(show(object), kind), object);
   }
   if (resource === request.resource) return change(object, kindOf(resource, part));
   return convert(await change(await convert(object, resource), resource), request.resource);
-}
-
-/** The other kind in whose shape a subresource is read and written, such as Scale. */
-export function shownAsOf(subresource: Subresource | undefined): ShownAs | undefined {
-  return subresource?.shownAs;
 }

@@ -1,16 +1,30 @@
-import { StatusError, badRequest, forbidden, internalError } from "../apimachinery/status.ts";
+import {
+  StatusError,
+  badRequest,
+  forbidden,
+  internalError,
+  type StatusCause,
+  type StatusDetails,
+} from "../apimachinery/status.ts";
 import { WebhookCallError, type CallWebhook } from "../apimachinery/webhook-call.ts";
 import { qualifiedNameProblems } from "../apimachinery/names.ts";
+import { stringAt } from "../apis/json-fields.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
-import { admissionReview, ReviewError, reviewAnswer, type ReviewAnswer } from "./admission-review.ts";
+import {
+  admissionReview,
+  ReviewError,
+  reviewAnswer,
+  type ReviewAnswer,
+  type ReviewVersion,
+} from "./admission-review.ts";
 import { presentedObjects, type ConvertObject } from "./versioned-attributes.ts";
 import type { Authorize } from "./caching-authorizer.ts";
 import { judged, type NextTurn } from "./expression-inputs.ts";
-import { judgeConditions } from "./match-conditions.ts";
-import { matchedResource, type MatchLookups } from "./request-match.ts";
-import type { CompiledWebhook } from "./webhook.ts";
-import { webhookRefusal } from "./webhook-refusal.ts";
+import { judgeConditions, matchConditions, type MatchConditions } from "./match-conditions.ts";
+import { matchedResource, requestMatch, type MatchLookups, type RequestMatch } from "./request-match.ts";
+import type { AdmissionWebhook, WebhookConfiguration } from "../apis/admission-webhook.ts";
+import { isJsonObject, ownValue, type JsonObject } from "../apimachinery/json-value.ts";
 
 export interface WebhookPluginOptions {
   /** The webhooks in force, sorted by the name of their configuration, then as listed there. */
@@ -157,4 +171,76 @@ async function called(
     announceTimeout: true,
   });
   return reviewAnswer(answer, { version, uid }, stage);
+}
+
+/** One webhook of a stored configuration, made ready for being asked again and again. */
+export interface CompiledWebhook {
+  readonly configuration: string;
+  /** Tells the webhook from all others of its kind. */
+  readonly id: string;
+  readonly webhook: AdmissionWebhook;
+  readonly match: RequestMatch;
+  readonly conditions: MatchConditions;
+  /** The first version it understands; undefined for none, which is an error when it is asked. */
+  readonly version: ReviewVersion | undefined;
+}
+
+/** The webhooks of a configuration, in its order. */
+export function compiledWebhooks(configuration: WebhookConfiguration): readonly CompiledWebhook[] {
+  const name = configuration.metadata.name ?? "";
+  return (configuration.webhooks ?? []).map((webhook) => ({
+    configuration: name,
+    id: `${name}/${webhook.name}`,
+    webhook,
+    match: requestMatch(webhook, webhook.rules ?? []),
+    conditions: matchConditions(webhook.matchConditions, { params: false }),
+    version: webhook.admissionReviewVersions.find((version) => version === "v1" || version === "v1beta1"),
+  }));
+}
+
+/**
+ * The error for a request that a webhook refused, made from the Status it gave: at least code 400.
+ * Source: apiserver pkg/admission/plugin/webhook/errors ToStatusErr.
+ */
+export function webhookRefusal(webhook: string, status: JsonObject = {}): StatusError {
+  const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
+  const [message, reason] = [stringAt(status, "message"), stringAt(status, "reason")];
+  const code = ownValue(status, "code");
+  const explained = message === "" ? reason : message;
+  return new StatusError("", explained === "" ? `${denied} without explanation` : `${denied}: ${explained}`, {
+    code: typeof code === "number" && Number.isInteger(code) && code >= 400 && code <= 599 ? code : 400,
+    ...(reason === "" ? {} : { foreignReason: reason.slice(0, 256) }),
+    ...detailsIn(status),
+  });
+}
+
+const maxCauses = 64;
+
+function detailsIn(status: JsonObject): { readonly details?: StatusDetails } {
+  const details = ownValue(status, "details");
+  if (!isJsonObject(details)) return {};
+  const retryAfter = ownValue(details, "retryAfterSeconds");
+  const causes = ownValue(details, "causes");
+  const texts = (["name", "group", "kind", "uid"] as const).flatMap((field) => {
+    const text = stringAt(details, field);
+    return text === "" ? [] : [[field, text]];
+  });
+  return {
+    details: {
+      ...(Object.fromEntries(texts) as StatusDetails),
+      ...(Array.isArray(causes) ? { causes: causes.slice(0, maxCauses).filter(isJsonObject).map(causeOf) } : {}),
+      ...(typeof retryAfter === "number" && Number.isInteger(retryAfter) && retryAfter > 0
+        ? { retryAfterSeconds: Math.min(retryAfter, 2 ** 31 - 1) }
+        : {}),
+    },
+  };
+}
+
+function causeOf(cause: JsonObject): StatusCause {
+  const field = stringAt(cause, "field");
+  return {
+    reason: stringAt(cause, "reason"),
+    message: stringAt(cause, "message"),
+    ...(field === "" ? {} : { field }),
+  };
 }

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../apimachinery/json-value.ts";
-import { webhookRefusal } from "./webhook-refusal.ts";
+import { webhookRefusal } from "./webhook-ask.ts";
 
 describe("a refusal", () => {
   it.each<[JsonObject | undefined, number, string | undefined, string]>([

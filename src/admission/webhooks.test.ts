@@ -6,8 +6,7 @@ import { configMaps } from "../apis/config-map.ts";
 import { admissionChain, type AdmissionRequest } from "./admission.ts";
 import { mutatingWebhooks } from "./mutating-webhooks.ts";
 import { validatingWebhooks } from "./validating-webhooks.ts";
-import type { WebhookAsked, WebhookPluginOptions } from "./webhook-ask.ts";
-import { compiledWebhooks } from "./webhook.ts";
+import { compiledWebhooks, type WebhookAsked, type WebhookPluginOptions } from "./webhook-ask.ts";
 
 type Answer = (call: WebhookCall, object: ApiObject) => object;
 

@@ -13,8 +13,11 @@ import {
 } from "./hub-certificates.ts";
 import { newestOf } from "./ca-check.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
-import { nameOnlyCertificate } from "./name-only-certificate.ts";
 import { renewalLoop } from "../host/renewal-loop.ts";
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import type { CertificateAuthority } from "../pki/ca.ts";
+import { issueCertificate } from "../pki/certificate.ts";
+import { generatePrivateKey, keyKindOf, spkiOf } from "../pki/keys.ts";
 
 /** What a server shows: the chain of its certificate, and the names of the CAs whose certificates it takes. */
 type Shown = Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">;
@@ -116,4 +119,35 @@ function serialized(): (work: () => Promise<void>) => Promise<void> {
     last = next.catch(() => undefined);
     return next;
   };
+}
+
+const lifeMs = 24 * 3600 * 1000;
+
+/**
+ * PEM of a certificate that bears the CA's name and can vouch for nothing: its key is thrown away. A TLS server that is given it in
+ * place of the CA sends the name to clients and finds none of their certificates valid of its own accord. The x509 authenticator alone
+ * judges them; OpenSSL's attempt would cost a signature more for each connection, would end connections over forged signatures before
+ * they get their 401, and makes some releases of Node 24 forget the intermediate CAs (nodejs/node#65579).
+ */
+function nameOnlyCertificate(
+  authority: Pick<CertificateAuthority, "rawSubject" | "keyKind">,
+  at: { readonly now: number; readonly random: RandomBytes },
+): string {
+  const key = keyOfAnotherKind(authority);
+  const { rawSubject } = authority;
+  const notAfter = at.now + lifeMs;
+  return issueCertificate({
+    issuer: { rawSubject, keyId: undefined, key, keyKind: keyKindOf(key), notAfter },
+    rawSubject,
+    spki: spkiOf(key),
+    usages: ["digital signature"],
+    notBefore: at.now,
+    notAfter,
+    serial: at.random(16),
+  }).pem;
+}
+
+/** OpenSSL tries a signature only against keys of the kind that it was made with, so this one is never tried. */
+function keyOfAnotherKind({ keyKind }: Pick<CertificateAuthority, "keyKind">): KeyObject {
+  return keyKind === "ed25519" ? generatePrivateKey() : generateKeyPairSync("ed25519").privateKey;
 }

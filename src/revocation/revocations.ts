@@ -9,7 +9,6 @@ import { storagePrefix } from "../apis/resource.ts";
 import { credentialOf, revocationIndex, type Credential, type FoundRevocation } from "../apis/revocation-index.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
-import { removalLog, type RemovalLog } from "./revocation-deletions.ts";
 
 /** Something long that was begun with a credential; `signal` aborts when that is revoked. */
 export interface Followed {
@@ -134,4 +133,26 @@ function issuesById(cache: WatchCache): (id: string) => CredentialIssue | undefi
     for (const issue of certificates) byId.set(issue.credentialID ?? "", issue);
   });
   return (id) => byId.get(id);
+}
+
+/** Who deleted an object that keeps no trace of it, as authenticated at admission; by uid. */
+export interface RemovalLog {
+  readonly note: (uid: string, username: string) => void;
+  readonly userOf: (uid: string) => string | undefined;
+}
+
+const maxNoted = 1024;
+
+/** Nothing is noted yet; of more than a thousand the one that was noted least lately is forgotten. */
+function removalLog(): RemovalLog {
+  const users = new Map<string, string>();
+  return {
+    note: (uid, username) => {
+      users.delete(uid);
+      users.set(uid, username);
+      const [oldest] = users.keys();
+      if (users.size > maxNoted && oldest !== undefined) users.delete(oldest);
+    },
+    userOf: (uid) => users.get(uid),
+  };
 }

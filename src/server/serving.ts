@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { accessRequestRate, defaultAccessRequestLimits } from "./admission/access-requests.ts";
-import { serviceAccountLifetimes } from "../revocation/service-account-deletion.ts";
-import { tokenSecretLifetimes } from "../revocation/token-secret-deletion.ts";
+import { serviceAccountLifetimes, tokenSecretLifetimes } from "../revocation/token-lifetimes.ts";
 import { abortListeners } from "../apimachinery/abort-listeners.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import type { Clock, RandomBytes } from "../apimachinery/clock.ts";

@@ -10,6 +10,7 @@ import {
 } from "../apimachinery/webhook-call.ts";
 import { connectThrough, requiredProxy } from "../client/tunnel.ts";
 import { errorText } from "../apimachinery/error-text.ts";
+import { untrusted } from "./webhook-failure.ts";
 
 export interface WebhookCallerOptions {
   /** Where a Service answers; undefined for one that is not known. Default the DNS of the machine. */
@@ -217,53 +218,46 @@ function parsed(text: string): unknown {
   }
 }
 
+const statusTexts: ReadonlyMap<number, string> = new Map([
+  [401, "the server has asked for the client to provide credentials"],
+  [403, "the server does not allow access to the requested resource"],
+  [404, "the server could not find the requested resource"],
+  [429, "the server has received too many requests and has asked us to try again later"],
+]);
+
 /** What is said of an answer's code. Source: client-go's generic server responses, without the webhook's own words. */
 function statusText(code: number): string {
   if (code >= 300 && code < 400) return `the webhook answered with a redirect (${code}), which is not followed`;
-  switch (code) {
-    case 401:
-      return "the server has asked for the client to provide credentials";
-    case 403:
-      return "the server does not allow access to the requested resource";
-    case 404:
-      return "the server could not find the requested resource";
-    case 429:
-      return "the server has received too many requests and has asked us to try again later";
-    default:
-      return code >= 500
-        ? 'an error on the server ("unknown") has prevented the request from succeeding'
-        : `the server responded with the status code ${code} but did not return more information`;
-  }
+  if (code >= 500) return 'an error on the server ("unknown") has prevented the request from succeeding';
+  return (
+    statusTexts.get(code) ?? `the server responded with the status code ${code} but did not return more information`
+  );
 }
 
-const untrusted: ReadonlySet<string> = new Set([
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  "UNABLE_TO_GET_ISSUER_CERT",
-  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "CERT_SIGNATURE_FAILURE",
-  "INVALID_CA",
+const distrusted: ReadonlyMap<string, string> = new Map([
+  ...[...untrusted].map((code) => [code, "certificate signed by unknown authority"] as const),
+  ["CERT_HAS_EXPIRED", "certificate has expired or is not yet valid"],
+  ["CERT_NOT_YET_VALID", "certificate has expired or is not yet valid"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "certificate is valid for other names than this one"],
+]);
+
+const unreachable: ReadonlyMap<string, string> = new Map([
+  ["ECONNREFUSED", "dial tcp: connect: connection refused"],
+  ["ENOTFOUND", "dial tcp: lookup: no such host"],
+  ["ECONNRESET", "EOF"],
+  ["EPIPE", "EOF"],
+  ["ERR_STREAM_PREMATURE_CLOSE", "EOF"],
 ]);
 
 function failure(error: unknown, shown: string): WebhookCallError {
   if (error instanceof WebhookCallError) return error;
   const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
-  const tls = (why: string): WebhookCallError =>
-    new WebhookCallError("tls", `${shown}: tls: failed to verify certificate: x509: ${why}`);
-  if (untrusted.has(code)) return tls("certificate signed by unknown authority");
-  if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") {
-    return tls("certificate has expired or is not yet valid");
-  }
-  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return tls("certificate is valid for other names than this one");
-  if (code === "ECONNREFUSED")
-    return new WebhookCallError("unreachable", `${shown}: dial tcp: connect: connection refused`);
-  if (code === "ENOTFOUND") return new WebhookCallError("unreachable", `${shown}: dial tcp: lookup: no such host`);
-  if (code === "ECONNRESET" || code === "EPIPE" || code === "ERR_STREAM_PREMATURE_CLOSE") {
-    return new WebhookCallError("unreachable", `${shown}: EOF`);
+  const why = distrusted.get(code);
+  if (why !== undefined) {
+    return new WebhookCallError("tls", `${shown}: tls: failed to verify certificate: x509: ${why}`);
   }
   return new WebhookCallError(
     code.startsWith("ERR_SSL") || code === "EPROTO" ? "tls" : "unreachable",
-    `${shown}: ${errorText(error)}`,
+    `${shown}: ${unreachable.get(code) ?? errorText(error)}`,
   );
 }

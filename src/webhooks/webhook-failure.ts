@@ -33,7 +33,8 @@ const certificates: ReadonlyMap<string, string> = new Map([
   ["ERR_TLS_CERT_ALTNAME_INVALID", "has a certificate for other names than that of its address"],
 ]);
 
-const untrusted: ReadonlySet<string> = new Set([
+/** The codes by which Node says that a certificate is of no CA that is trusted. */
+export const untrusted: ReadonlySet<string> = new Set([
   "SELF_SIGNED_CERT_IN_CHAIN",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",

@@ -1,13 +1,13 @@
 import { admissionChain, type Admission, type AdmissionPlugin } from "../../admission/admission.ts";
-import type { Access } from "../../admission/access-check.ts";
+import type { AccessCheck } from "../../admission/access-check.ts";
 import type { Authorize } from "../../admission/caching-authorizer.ts";
 import {
   certificateApproval,
   certificateSigning,
   certificateSubjectRestriction,
+  certificateRequestLimit,
   type SignerCheck,
 } from "../../admission/certificate-signers.ts";
-import { certificateRequestLimit } from "../../admission/certificate-request-limit.ts";
 import { credentialRevocationAdmission } from "../../admission/credential-revocations.ts";
 import { namespaceLifecycle } from "../../admission/namespace-lifecycle.ts";
 import { nodeRestriction } from "../../admission/node-restriction.ts";
@@ -57,7 +57,7 @@ export interface HubAdmissionOptions extends Omit<
 export function hubAdmission(options: HubAdmissionOptions): Admission {
   const { access, cache, clock } = options;
   const isOn = admissionPluginFilter(options.plugins);
-  const may = async (asked: Access): Promise<{ readonly allowed: boolean; readonly reason: string }> => {
+  const may: AccessCheck = async (asked) => {
     const { verdict, reason } = await access.chain.decide({ ...asked, path: undefined });
     return { allowed: verdict === "allow", reason };
   };

@@ -1,5 +1,5 @@
 import type { AdmissionPlugin } from "../../admission/admission.ts";
-import type { WebhookAsked } from "../../admission/webhook-ask.ts";
+import { compiledWebhooks, type WebhookAsked, type CompiledWebhook } from "../../admission/webhook-ask.ts";
 import type { Authorize } from "../../admission/caching-authorizer.ts";
 import { mutatingPolicies } from "../../admission/mutating-policies.ts";
 import { mutatingWebhooks } from "../../admission/mutating-webhooks.ts";
@@ -12,11 +12,13 @@ import { internalError } from "../../apimachinery/status.ts";
 import type { CallWebhook } from "../../apimachinery/webhook-call.ts";
 import type { EntryVersions } from "../../registry/conversion.ts";
 import type { Turns } from "../../registry/turns.ts";
-import type { Resource } from "../../apis/resource.ts";
+import { storagePrefix, type Resource } from "../../apis/resource.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
 import { mutatingPoliciesIn, policyParams, validatingPoliciesIn } from "./policies.ts";
 import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
-import { webhookConfigurations } from "./webhook-configurations.ts";
+import { objectOf } from "../../registry/entry.ts";
+import type { WebhookConfiguration } from "../../apis/admission-webhook.ts";
+import { compiledObjects } from "../../storage/compiled-objects.ts";
 
 export interface DynamicAdmissionOptions {
   readonly cache: WatchCache;
@@ -96,4 +98,25 @@ async function convertObject(object: ApiObject, to: Resource): Promise<ApiObject
   const [converted] = await convert([object], apiVersion);
   if (converted === undefined) throw internalError(`conversion to ${apiVersion} returned no object`);
   return converted;
+}
+
+/** The webhooks in force, by the name of their configuration and then as listed: a configuration counts before its write is acknowledged. */
+function webhookConfigurations(
+  cache: WatchCache,
+  plural: "mutatingwebhookconfigurations" | "validatingwebhookconfigurations",
+): () => readonly CompiledWebhook[] {
+  const configurations = compiledObjects(cache, {
+    prefix: storagePrefix({ group: "admissionregistration.k8s.io", plural }),
+    compile: (entry) => compiledWebhooks(objectOf(entry) as WebhookConfiguration),
+  });
+  let from: ReturnType<typeof configurations> | undefined;
+  let webhooks: readonly CompiledWebhook[] = [];
+  return () => {
+    const now = configurations();
+    if (now !== from) {
+      from = now;
+      webhooks = now.flat();
+    }
+    return webhooks;
+  };
 }

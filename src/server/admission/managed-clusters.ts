@@ -2,7 +2,7 @@ import { createOrGet } from "../../client/api-errors.ts";
 import type { AccessCheck } from "../../admission/access-check.ts";
 import type { AdmissionPlugin } from "../../admission/admission.ts";
 import { clusterAddOnAdmission } from "../../admission/cluster-add-ons.ts";
-import { clusterRequestAdmission } from "../../admission/cluster-requests.ts";
+import { clusterRequestAdmission } from "../../admission/managed-cluster-agent.ts";
 import { managedClusterAdmission } from "../../admission/managed-clusters.ts";
 import {
   clusterBootstrapAccount,

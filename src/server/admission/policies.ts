@@ -10,7 +10,7 @@ import {
   type CompiledPolicy,
   type CompiledTerms,
 } from "../../admission/policy.ts";
-import type { ParamLookup } from "../../admission/policy-params.ts";
+import type { ParamLookup } from "../../admission/policy-invocations.ts";
 import { objectOf } from "../../registry/entry.ts";
 import type { EntryVersions } from "../../registry/conversion.ts";
 import { mutatingAdmissionPolicies } from "../../apis/mutating-admission-policy.ts";

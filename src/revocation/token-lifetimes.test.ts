@@ -3,7 +3,7 @@ import { encodeObject } from "../storage/stored-object.ts";
 import { openMemory } from "../storage/memory.ts";
 import type { Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
-import { tokenSecretLifetimes } from "./token-secret-deletion.ts";
+import { tokenSecretLifetimes } from "./token-lifetimes.ts";
 
 const key = "/registry/core/secrets/kube-system/token";
 let store: Store;
