@@ -6,7 +6,6 @@ import { isDecision, reasons } from "../apimachinery/reasons.ts";
 import type { Event } from "../apis/event.ts";
 import { hasReason, isTerminating } from "../client/api-errors.ts";
 import { events } from "./kinds.ts";
-import { tokenBuckets } from "./token-bucket.ts";
 import type { Report } from "./report.ts";
 
 /** What became of an Event: made or counted up; there already where it is told once; held back by a limit, or by its namespace, which goes or is gone; refused by the API. */
@@ -172,4 +171,26 @@ function cutTo(text: string, maxBytes: number): string {
     .subarray(0, maxBytes - 6)
     .toString("utf8")
     .replace(/\uFFFD+$/, "")}…`;
+}
+
+/** How many at once, and how long one more takes to be allowed, in milliseconds. */
+interface BucketSize {
+  readonly burst: number;
+  readonly refillMs: number;
+}
+
+/** One token bucket for each name, of at most `maxNames`; the name that was used least lately is forgotten first. */
+function tokenBuckets(clock: Clock, { burst, refillMs }: BucketSize, maxNames: number): (name: string) => boolean {
+  const buckets = new Map<string, { readonly tokens: number; readonly at: number }>();
+  return (name) => {
+    const now = clock.now();
+    const { tokens, at } = buckets.get(name) ?? { tokens: burst, at: now };
+    const filled = Math.min(burst, tokens + Math.max(0, now - at) / refillMs);
+    const isAllowed = filled >= 1;
+    buckets.delete(name);
+    buckets.set(name, { tokens: isAllowed ? filled - 1 : filled, at: now });
+    const [oldest] = buckets.keys();
+    if (buckets.size > maxNames && oldest !== undefined) buckets.delete(oldest);
+    return isAllowed;
+  };
 }

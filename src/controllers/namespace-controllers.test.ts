@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { StatusError } from "../apimachinery/status.ts";
-import { controllerBench } from "../../test/kits/controller-bench.ts";
-import type { ControllerBench } from "../../test/kits/controller-bench.ts";
+import { controllerBench, type ControllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
 import { configMaps, namespaces, secrets, serviceAccounts } from "./kinds.ts";
-import { namespaceController } from "./objects/namespace.ts";
-import { withConditions } from "./objects/namespace-policy.ts";
+import { namespaceController, withConditions } from "./objects/namespace.ts";
 import { rootCaPublisher } from "./joining/root-ca-publisher.ts";
 import { serviceAccountDefault } from "./objects/service-account-default.ts";
 

@@ -4,12 +4,10 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { createCa } from "../pki/ca.ts";
 import { clusterInfoKubeconfig, signatureKey, verifyClusterInfo } from "../trust/cluster-info.ts";
 import { tokenSecret } from "../trust/token-secret.ts";
-import { controllerBench } from "../../test/kits/controller-bench.ts";
-import type { ControllerBench } from "../../test/kits/controller-bench.ts";
+import { controllerBench, type ControllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
 import { bootstrapSigner } from "./joining/bootstrap-signer.ts";
-import { neededKubeconfig } from "./joining/cluster-info-publisher-policy.ts";
-import { clusterInfoPublisher } from "./joining/cluster-info-publisher.ts";
+import { clusterInfoPublisher, neededKubeconfig } from "./joining/cluster-info-publisher.ts";
 import { configMaps, namespaces, secrets } from "./kinds.ts";
 import { tokenCleaner } from "./joining/token-cleaner.ts";
 

@@ -1,15 +1,13 @@
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
-import type { Clock } from "../../apimachinery/clock.ts";
-import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
 import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
-import type { UserInfo } from "../../apimachinery/user.ts";
-import { CsrError } from "../../pki/csr.ts";
-import type { CsrContents } from "../../pki/csr.ts";
+import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
+import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { signerChecks } from "../../pki/signers.ts";
 import { isRefusal } from "../../client/api-errors.ts";
-import { done } from "../controller.ts";
-import type { Controller, Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
 import {
   accessReviewOf,
   approvalOf,
@@ -21,21 +19,27 @@ import {
 } from "./csr-approving-policy.ts";
 import { csrView, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
-import { nameInUseMessage, nameInUseReason, unchangedMessage, withNameInUse } from "./name-in-use.ts";
-import { wantedNodeName, type NodeNameClaims, type NodeNameHolder, type WantedNodeName } from "./node-name-claims.ts";
-import { isUserRevoked } from "./revoked-user.ts";
+import {
+  isUserRevoked,
+  wantedNodeName,
+  type NodeNameClaims,
+  type NodeNameHolder,
+  type WantedNodeName,
+} from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../report.ts";
 import {
   clonedRequester,
-  manualApproval,
   lookAgainMs,
+  manualApproval,
   notAllowed,
   revokedRequester,
   revokedUser,
   withoutAbstention,
   type Abstention,
 } from "./manual-approval.ts";
+import { findCondition, setCondition } from "../../apimachinery/conditions.ts";
+import { nameInUseCondition } from "../../apis/csr-waiting.ts";
 
 const serviceAccount = "certificate-controller";
 
@@ -215,4 +219,45 @@ function readable(parse: CsrApprovingOptions["parse"], pem: string): CsrContents
     if (error instanceof CsrError) return undefined;
     throw error;
   }
+}
+
+/** Why such a request waits, in its condition, the log and an Event. */
+const nameInUseReason = "NodeNameInUse";
+
+/** What the condition says, to the approver and to the machine that asks. */
+function nameInUseMessage({ username }: WantedNodeName, { key, notAfter, request }: NodeNameHolder): string {
+  const name = username.slice(nodeUserPrefix.length);
+  const which = key === undefined ? "another key" : `another key, ${key}`;
+  const until = notAfter === undefined ? "approved and not yet issued" : `valid until ${notAfter}`;
+  const by = request === undefined ? "" : `, ${request}`;
+  return `the node name ${name} is in use by ${which} (${until}${by}); this request is not approved automatically, an approver must decide`;
+}
+
+/**
+ * The message that the mark has already, where that is one of those that are true now, else the first of them: a mark stays while the
+ * holder that it names holds the name, so that renewals of the holder do not rewrite every request that waits.
+ */
+function unchangedMessage({ conditions }: Pick<CsrView, "conditions">, messages: readonly string[]): string {
+  const text = findCondition(conditions, nameInUseCondition);
+  return messages.find((message) => text?.status === "True" && text.message === message) ?? messages[0] ?? "";
+}
+
+/** The conditions with the mark as it is to be; the same list where it says so already. */
+function withNameInUse(
+  { conditions }: Pick<CsrView, "conditions">,
+  message: string | undefined,
+  now: number,
+): readonly Condition[] {
+  const before = findCondition(conditions, nameInUseCondition);
+  if (message === undefined && before?.status !== "True") return conditions;
+  const next: Condition =
+    message === undefined
+      ? {
+          type: nameInUseCondition,
+          status: "False",
+          reason: "NodeNameFree",
+          message: "no other key holds the node name",
+        }
+      : { type: nameInUseCondition, status: "True", reason: nameInUseReason, message };
+  return setCondition(conditions, next, rfc3339(now));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { IssuedCredential } from "../../apis/issued-credential.ts";
 import type { RecoveryPolicy } from "../../apis/recovery-policy.ts";
-import { recoveriesOf, returningStep, type ReturningView } from "./csr-recovering-policy.ts";
+import { recoveriesOf, returningStep, type ReturningView } from "./csr-recovering.ts";
 
 const now = Date.UTC(2026, 10, 21);
 const apiVersion = "access.pratique.dev/v1alpha1";

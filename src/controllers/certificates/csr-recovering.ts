@@ -3,26 +3,27 @@ import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
-import { nodeNameOf, type UserInfo } from "../../apimachinery/user.ts";
+import { nodeNameOf, nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { isClientKubelet } from "../../pki/signers.ts";
 import { sourceAddressOf } from "../../apis/certificate-signing-request.ts";
-import type { IssuedCredential } from "../../apis/issued-credential.ts";
+import type { IssuedCredential, CredentialIssue } from "../../apis/issued-credential.ts";
 import { returningCondition } from "../../apis/csr-waiting.ts";
 import { recoveryPolicies, type RecoveryPolicy } from "../../apis/recovery-policy.ts";
 import { clonedAnnotation, credentialRevocations } from "../../apis/credential-revocation.ts";
 import { beginCloneLock, cloneRevocationName, type FoundClone } from "../credentials/clone-lock.ts";
 import { isRefusal } from "../../client/api-errors.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
-import type { FoundCredentialStatus } from "../credentials/credential-status.ts";
+import type { FoundCredentialStatus, CredentialStatus } from "../credentials/credential-status.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
-import { recoveriesOf, returningStep, type ReturningStep } from "./csr-recovering-policy.ts";
 import { csrView, hasCondition, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { NodeNameClaims } from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo, type Report } from "../report.ts";
+import { matchesNodePattern } from "./node-pattern.ts";
+import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 
 const serviceAccount = "credential-controller";
 
@@ -233,4 +234,79 @@ function ownRequest(csr: CsrView, parse: CsrRecoveringOptions["parse"]): CsrCont
     if (error instanceof CsrError) return undefined;
     throw error;
   }
+}
+
+/** Everything that is known when somebody asks who comes back with an expired certificate. */
+export interface ReturningView {
+  /** The user name of the node. */
+  readonly node: string;
+  readonly credentialStatus: CredentialStatus;
+  readonly record: IssuedCredential | undefined;
+  /** The certificate that has expired. */
+  readonly asking: CredentialIssue | undefined;
+  readonly policies: readonly RecoveryPolicy[];
+  /** Where the API saw the request come from. */
+  readonly address: string | undefined;
+  /** When it was let in so before, in milliseconds since the epoch. */
+  readonly recoveries: readonly number[];
+  readonly now: number;
+}
+
+/** What to do: approve by a policy, or leave it to a person and say why. */
+type ReturningStep =
+  | { readonly kind: "approve"; readonly policy: string; readonly message: string }
+  | { readonly kind: "wait"; readonly reason: string; readonly message: string };
+
+/** Decides. It never denies: whoever proves the key of a machine that was let in once is for a person to judge. */
+export function returningStep(view: ReturningView): ReturningStep {
+  const { node, record, asking, credentialStatus } = view;
+  const name = node.slice(nodeUserPrefix.length);
+  if (credentialStatus === "unknown" || record === undefined || asking === undefined) {
+    return wait("NoRecord", `${node} comes back with a certificate of which this hub has no record`);
+  }
+  const history = historyOf(record);
+  if (credentialStatus === "cloned") {
+    return wait("Cloned", `${node} comes back with a certificate after which a later one is in use; ${history}`);
+  }
+  const matching = view.policies
+    .filter(({ spec }) => spec.nodeNames.some((pattern) => pattern === "*" || matchesNodePattern(pattern, name)))
+    .toSorted((one, other) => ((one.metadata.name ?? "") < (other.metadata.name ?? "") ? -1 : 1));
+  if (matching.length === 0) {
+    return wait("NoPolicy", `${node} comes back, and no RecoveryPolicy speaks of it; ${history}`);
+  }
+  const { now, recoveries, address } = view;
+  const facts = { now, ended: Date.parse(asking.notAfter ?? ""), recoveries, address };
+  const refusals: string[] = [];
+  for (const { metadata, spec } of matching) {
+    const refusal = recoveryRefusal(spec, facts);
+    const policy = metadata.name ?? "";
+    if (refusal === undefined) {
+      return { kind: "approve", policy, message: `${node} comes back within RecoveryPolicy ${policy}; ${history}` };
+    }
+    refusals.push(`RecoveryPolicy ${policy} does not approve it automatically: ${refusal}`);
+  }
+  return wait("OutsidePolicy", `${node} comes back; ${refusals.join("; ")}; ${history}`);
+}
+
+function wait(reason: string, message: string): ReturningStep {
+  return { kind: "wait", reason, message };
+}
+
+/** Since when a machine is known, and when it was last here; in one clause. */
+function historyOf({ metadata, status = {} }: IssuedCredential): string {
+  const { count = 0, lastSeen = "never" } = status;
+  return `known since ${metadata.creationTimestamp ?? "an unknown time"}, ${count} issued, last seen ${lastSeen}`;
+}
+
+/** When a machine was let in again after its credential had expired; by its record, and by `others` that are not in it yet. */
+export function recoveriesOf(
+  record: IssuedCredential | undefined,
+  others: ReadonlyMap<string, number>,
+): readonly number[] {
+  const known = new Map(others);
+  for (const { request = "", time = "" } of record?.status?.recoveries ?? []) {
+    const at = Date.parse(time);
+    if (!Number.isNaN(at)) known.set(request, at);
+  }
+  return [...known.values()];
 }

@@ -3,16 +3,15 @@ import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
-import { signerChecks } from "../../pki/signers.ts";
-import { done } from "../controller.ts";
-import type { Controller, Outcome } from "../controller.ts";
-import { awaitsSigning, refusalOf, requesterRevoked, userRevoked } from "./csr-signing-policy.ts";
-import { csrView, withCertificate, withCondition, withConditions, type CsrView } from "./csr-view.ts";
-import { isUserRevoked } from "./revoked-user.ts";
+import { signerChecks, type CsrFacts } from "../../pki/signers.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
+import { csrView, hasCondition, withCertificate, withCondition, withConditions, type CsrView } from "./csr-view.ts";
+import { isUserRevoked } from "./node-name-claims.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { signingDelayedCondition } from "../../apis/csr-waiting.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../report.ts";
+import { userRevokedReason } from "./manual-approval.ts";
 
 const serviceAccount = "certificate-controller";
 
@@ -98,4 +97,42 @@ export function csrSigning(options: CsrSigningOptions): Controller {
     concurrency: 64,
     reconcile,
   };
+}
+
+/** Whether a request waits for one of our signers: approved, not denied, not failed, no certificate yet. */
+export function awaitsSigning(csr: CsrView, signers: ReadonlySet<string>): boolean {
+  return (
+    csr.certificate === "" &&
+    hasCondition(csr, "Approved") &&
+    !hasCondition(csr, "Denied") &&
+    !hasCondition(csr, "Failed") &&
+    signers.has(csr.signerName)
+  );
+}
+
+/** The final refusal of a request whose requester was revoked after it had asked. */
+const requesterRevoked: Condition = {
+  type: "Failed",
+  status: "True",
+  reason: "RequesterRevoked",
+  message: "the credential with which this was requested has been revoked",
+};
+
+/** The final refusal of a request for a certificate of a user that is revoked by name, by any requester. */
+function userRevoked(user: string): Condition {
+  return {
+    type: "Failed",
+    status: "True",
+    reason: userRevokedReason,
+    message: `the user ${JSON.stringify(user)} is revoked: delete that CredentialRevocation (pratique revocations list), then create a new request`,
+  };
+}
+
+/** The final refusal of a request that has not the shape of its signer, or undefined when it may be signed. A signer without a known shape signs nothing. */
+export function refusalOf(csr: CsrView, facts: CsrFacts): Condition | undefined {
+  const check = signerChecks.get(csr.signerName);
+  const message = check === undefined ? `unknown signer ${csr.signerName}` : check(facts, csr.usages);
+  return message === undefined
+    ? undefined
+    : { type: "Failed", status: "True", reason: "SignerValidationFailure", message };
 }

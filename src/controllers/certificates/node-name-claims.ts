@@ -1,5 +1,5 @@
 import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
-import { nodeUserPrefix } from "../../apimachinery/user.ts";
+import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import type { CsrView } from "./csr-view.ts";
@@ -71,4 +71,10 @@ export function wantedNodeName(csr: CsrView, facts: CsrContents, request: string
 /** Whether the signer of a request issues certificates that let a client in. */
 export function isClientSigner(signerName: string): boolean {
   return clientSigners.has(signerName);
+}
+
+/** Whether the user that a certificate with this common name would be for is revoked by name; that of a node in whatever case it is written. */
+export function isUserRevoked(commonName: string, isRevoked: ((user: UserInfo) => boolean) | undefined): boolean {
+  const users = isNodeUser(commonName) ? [commonName, canonicalNodeUser(commonName)] : [commonName];
+  return users.some((username) => isRevoked?.({ username, groups: [] }) === true);
 }

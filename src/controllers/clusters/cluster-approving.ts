@@ -19,7 +19,16 @@ import {
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
 import { wantsApiAccess } from "../../apis/add-on-versions.ts";
-import { addOnObjection, labelledAddOn, type AddOnName } from "./add-on-request.ts";
+import {
+  addOnObjection,
+  agentRequest,
+  agentSigner,
+  clusterRequestIndex,
+  labelledAddOn,
+  labelledCluster,
+  readRequest,
+  type AddOnName,
+} from "./cluster-request.ts";
 import {
   autoApproved,
   firstObjection,
@@ -27,8 +36,6 @@ import {
   renewalAccess,
   type AutoApproval,
 } from "./cluster-approving-policy.ts";
-import { clusterRequestIndex } from "./cluster-request-index.ts";
-import { agentRequest, agentSigner, labelledCluster, readRequest } from "./cluster-request.ts";
 import { approvedRival, turns, type JudgedRequest } from "./cluster-rivals.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { accessReviewOf, isAllowed, isUndecided } from "../certificates/csr-approving-policy.ts";

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { csrObject, type AskedCsr } from "../../../test/kits/csr-object.ts";
 import { parseCsr } from "../../pki/csr.ts";
-import { addOnObjection } from "./add-on-request.ts";
-import { agentRequest, labelledCluster } from "./cluster-request.ts";
+import { addOnObjection, agentRequest, labelledCluster } from "./cluster-request.ts";
 import { csrView } from "../certificates/csr-view.ts";
 
 const good: AskedCsr = {

@@ -1,5 +1,5 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
-import type { Client } from "../../client/client.ts";
+import type { Client, ResourceRef } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
 import type { Reader } from "../../client/object-store.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
@@ -8,20 +8,21 @@ import type { Reason } from "../../apimachinery/reasons.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { referenceTo, type Report } from "../report.ts";
 import {
+  agentUser,
+  clusterCondition,
   clusterFinalizer,
   clusterNameLabel,
   deciderAnnotation,
   denialReasonAnnotation,
   isSharedName,
+  managedClusterAddOns,
   managedClusters,
   requesterAnnotation,
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
 import { agentsOn } from "./cluster-agents.ts";
-import { revokeAgents } from "./cluster-revocation.ts";
 import { done, type Outcome } from "../controller.ts";
 import { clusterRoles, leases, namespaces } from "../kinds.ts";
-import { detachCluster } from "./managed-cluster-detach.ts";
 import {
   clusterLease,
   clusterNamespace,
@@ -32,7 +33,19 @@ import {
   sharedRoles,
   type ClusterObject,
 } from "./managed-cluster-grant.ts";
-import { acceptedCondition, deniedCondition, failedCondition, withClusterCondition } from "./managed-cluster-policy.ts";
+import {
+  acceptedCondition,
+  cleanupPriority,
+  deniedCondition,
+  failedCondition,
+  isForcedOff,
+  nextToDelete,
+  withClusterCondition,
+  type Remainder,
+} from "./managed-cluster-policy.ts";
+import { createHash } from "node:crypto";
+import { accessGroup } from "../../apis/access-request.ts";
+import { credentialRevocations } from "../../apis/credential-revocation.ts";
 
 /** What the upkeep of clusters reads and writes by. */
 export interface UpkeepParts {
@@ -243,4 +256,82 @@ async function revoked(
   there: ApiObject | undefined,
 ): Promise<void> {
   if (there !== undefined) await ignoreReasons(client.delete(resource, keyOf(object)), "NotFound");
+}
+
+/**
+ * Takes back the certificates of all agents of a cluster, by their exact user names and until they would have ended: rights alone
+ * would come back with the next acceptance. Only where CredentialRevocations are known and count.
+ */
+async function revokeAgents(client: Client, clock: Clock, cluster: ManagedCluster): Promise<void> {
+  const { name = "" } = cluster.metadata;
+  for (const [agent, end] of agentsOn(cluster)) {
+    if (end <= clock.now()) continue;
+    const user = agentUser({ cluster: name, agent });
+    const revocation = {
+      apiVersion: `${accessGroup}/${credentialRevocations.version}`,
+      kind: credentialRevocations.kind,
+      metadata: { name: `managed-cluster-${createHash("sha256").update(user).digest("hex").slice(0, 32)}` },
+      spec: {
+        user,
+        reason: `managed cluster ${name} is denied`,
+        expiresAt: new Date(end + marginMs).toISOString(),
+      },
+    };
+    await ignoreReasons(client.create(credentialRevocations, revocation), "AlreadyExists");
+  }
+}
+
+const marginMs = 60_000;
+
+const manifestWorks: ResourceRef = {
+  group: "work.open-cluster-management.io",
+  version: "v1",
+  plural: "manifestworks",
+  kind: "ManifestWork",
+  scope: "Namespaced",
+};
+
+interface Detaching {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly cluster: ManagedCluster;
+  readonly writeCondition: (condition: Condition) => Promise<void>;
+}
+
+/**
+ * Deletes what the spoke has to let go of, add-ons before works, the lowest priority first, and says what is still there, or
+ * undefined once nothing is. When time is up or an administrator says so, it goes without the spoke, which may be gone for good.
+ */
+async function detachCluster({ client, clock, cluster, writeCondition }: Detaching): Promise<string | undefined> {
+  const { name = "" } = cluster.metadata;
+  for (const resource of [managedClusterAddOns, manifestWorks]) {
+    const remainders = await remaining(client, resource, name);
+    if (remainders.length === 0) continue;
+    if (isForcedOff(cluster, clock.now())) {
+      for (const one of remainders) await release(client, resource, one);
+      continue;
+    }
+    for (const one of nextToDelete(remainders)) await ignoreReasons(client.delete(resource, one), "NotFound");
+    const message = `${remainders.length} ${resource.plural} are left, which the agent of the cluster has to let go of`;
+    await writeCondition({ type: clusterCondition.deleting, status: "False", reason: "ResourceRemaining", message });
+    return message;
+  }
+  return undefined;
+}
+
+async function remaining(client: Client, resource: ResourceRef, namespace: string): Promise<readonly Remainder[]> {
+  // A hub without that kind holds none of it.
+  const list = await ignoreReasons(client.list(resource, { namespace }), "NotFound");
+  return (list?.items ?? []).map(({ metadata }) => ({
+    namespace,
+    name: metadata.name ?? "",
+    priority: cleanupPriority(metadata.annotations),
+    isDeleting: metadata.deletionTimestamp !== undefined,
+  }));
+}
+
+async function release(client: Client, resource: ResourceRef, { namespace, name }: Remainder): Promise<void> {
+  const key = { namespace, name };
+  await ignoreReasons(client.delete(resource, key), "NotFound");
+  await ignoreReasons(client.patch(resource, key, { metadata: { finalizers: null } }), "NotFound");
 }

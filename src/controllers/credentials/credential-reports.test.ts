@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { CredentialIssue } from "../../apis/issued-credential.ts";
 import { newRecord, withIssue } from "./credential-record.ts";
-import { issueReport } from "./credential-reports.ts";
+import { issueReport } from "./issued-credentials.ts";
 
 const username = "system:node:m1";
 const first: CredentialIssue = {

@@ -1,15 +1,15 @@
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
-import type { ObjectKey } from "../../apimachinery/object.ts";
-import type { CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
+import type { ObjectKey, Condition } from "../../apimachinery/object.ts";
+import { cleanupFinalizer, type CrdStatus, type CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
-import { awaitsCleanup, cleanupStatus, released, type Cleanup } from "./crd-finalizer-policy.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
 import type { ManagedResource } from "../managed-resource.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../report.ts";
+import { setCondition } from "../../apimachinery/conditions.ts";
 
 export interface CrdFinalizerOptions {
   readonly informers: SharedInformers;
@@ -80,4 +80,42 @@ async function emptied(client: Client, kind: ResourceRef): Promise<number | stri
     // A conversion webhook that is gone, most often.
     return error instanceof Error ? error.message : "unknown error";
   }
+}
+
+/** Whether a definition is to go and still waits for its objects. */
+function awaitsCleanup({ metadata }: CustomResourceDefinition): boolean {
+  return metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(cleanupFinalizer);
+}
+
+/** What became of the objects of a definition that is to go. */
+type Cleanup =
+  | { readonly kind: "waits" }
+  | { readonly kind: "failed"; readonly why: string }
+  | { readonly kind: "done" };
+
+const conditions: Readonly<Record<Cleanup["kind"], (cleanup: Cleanup) => Omit<Condition, "type">>> = {
+  waits: () => ({
+    status: "True",
+    reason: "InstanceDeletionInProgress",
+    message: "CustomResource deletion is in progress",
+  }),
+  failed: (cleanup) => ({
+    status: "True",
+    reason: "InstanceDeletionFailed",
+    message: `could not delete all instances: ${cleanup.kind === "failed" ? cleanup.why : ""}`,
+  }),
+  done: () => ({ status: "False", reason: "InstanceDeletionCompleted", message: "removed all instances" }),
+};
+
+/** The status that tells of the clean-up, or undefined when it does already. */
+function cleanupStatus(crd: CustomResourceDefinition, cleanup: Cleanup, now: string): CrdStatus | undefined {
+  const before = crd.status?.conditions ?? [];
+  const next = setCondition(before, { type: "Terminating", ...conditions[cleanup.kind](cleanup) }, now);
+  return next === before ? undefined : { ...crd.status, conditions: next };
+}
+
+/** The definition without the finalizer that waits for its objects. */
+function released(crd: CustomResourceDefinition): CustomResourceDefinition {
+  const { finalizers = [], ...metadata } = crd.metadata;
+  return { ...crd, metadata: { ...metadata, finalizers: finalizers.filter((one) => one !== cleanupFinalizer) } };
 }

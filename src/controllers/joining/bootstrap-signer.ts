@@ -2,11 +2,10 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import { clusterInfoKey, signClusterInfo } from "../../trust/cluster-info.ts";
 import { validForSigning } from "../../trust/token-rules.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
-import { clusterInfoSelection } from "./cluster-info-selection.ts";
-import { done } from "../controller.ts";
-import type { Controller, Outcome } from "../controller.ts";
+import { clusterInfoSelection } from "./cluster-info-publisher.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
 import { configMaps } from "../kinds.ts";
-import { tokenSecretSelection } from "./token-secrets.ts";
+import { tokenSecretSelection } from "./token-cleaner.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "bootstrap-signer";

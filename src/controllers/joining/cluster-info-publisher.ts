@@ -1,12 +1,9 @@
-import { clusterInfoKey } from "../../trust/cluster-info.ts";
-import type { ClusterInfo } from "../../trust/cluster-info.ts";
+import { clusterInfoKey, clusterInfoKubeconfig, parseClusterInfo, type ClusterInfo } from "../../trust/cluster-info.ts";
 import { hasReason, isTerminating } from "../../client/api-errors.ts";
-import { neededKubeconfig } from "./cluster-info-publisher-policy.ts";
-import { clusterInfoSelection } from "./cluster-info-selection.ts";
-import { done } from "../controller.ts";
-import type { Controller, Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
 import { configMaps, namespaces } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
+import type { SharedInformers, Selection } from "../shared-informers.ts";
+import { certificatesOfBundle } from "../../trust/pins.ts";
 
 const serviceAccount = "root-ca-cert-publisher";
 
@@ -55,4 +52,31 @@ export function clusterInfoPublisher(options: ClusterInfoPublisherOptions): Cont
     concurrency: 1,
     reconcile,
   };
+}
+
+/** The one ConfigMap `kube-public/cluster-info`. */
+export const clusterInfoSelection: Selection = {
+  resource: configMaps,
+  namespace: clusterInfoKey.namespace,
+  fieldSelector: `metadata.name=${clusterInfoKey.name}`,
+};
+
+/**
+ * The kubeconfig that cluster-info must hold from now on, or undefined when the present one already names this server and exactly
+ * these CA certificates: its bytes are what tokens have signed, so they change only when what they say is wrong.
+ */
+export function neededKubeconfig(present: string | undefined, wanted: ClusterInfo): string | undefined {
+  const parsed = present === undefined ? undefined : parseClusterInfo(present);
+  const right =
+    parsed?.kind === "parsed" &&
+    parsed.server === wanted.server &&
+    fingerprintsOf(parsed.caPem) === fingerprintsOf(wanted.caPem);
+  return right ? undefined : clusterInfoKubeconfig(wanted);
+}
+
+function fingerprintsOf(caPem: string): string {
+  return certificatesOfBundle(caPem)
+    .map((certificate) => certificate.pem)
+    .toSorted()
+    .join("");
 }

@@ -2,12 +2,11 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import type { ObjectKey } from "../../apimachinery/object.ts";
 import { tokenLifetime } from "../../trust/token-rules.ts";
 import { hasReason } from "../../client/api-errors.ts";
-import { done } from "../controller.ts";
-import type { Controller, Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome } from "../controller.ts";
 import { secrets } from "../kinds.ts";
-import { tokenSecretSelection } from "./token-secrets.ts";
-import type { SharedInformers } from "../shared-informers.ts";
+import type { SharedInformers, Selection } from "../shared-informers.ts";
 import { referenceTo } from "../report.ts";
+import { tokenSecretNamespace, tokenSecretType } from "../../trust/token-secret.ts";
 
 const serviceAccount = "token-cleaner";
 
@@ -47,3 +46,10 @@ export function tokenCleaner(options: TokenCleanerOptions): Controller {
     reconcile,
   };
 }
+
+/** The Secrets that hold bootstrap tokens. */
+export const tokenSecretSelection: Selection = {
+  resource: secrets,
+  namespace: tokenSecretNamespace,
+  fieldSelector: `type=${tokenSecretType}`,
+};

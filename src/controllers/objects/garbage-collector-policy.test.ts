@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { OwnerReference } from "../../apimachinery/object.ts";
-import { collectionOf, pendingFinalizer } from "./garbage-collector-policy.ts";
-import type { Collection, OwnerState } from "./garbage-collector-policy.ts";
+import { collectionOf, pendingFinalizer, type Collection, type OwnerState } from "./garbage-collector.ts";
 
 function owners(...states: readonly (OwnerState | "blocking")[]): Parameters<typeof collectionOf>[0] {
   return states.map((state, index) => ({

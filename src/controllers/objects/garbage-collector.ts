@@ -1,15 +1,9 @@
-import type { Client, ResourceRef } from "../../client/client.ts";
-import { apiVersionOf } from "../../apimachinery/object.ts";
-import type { ApiObject, ObjectKey, OwnerReference } from "../../apimachinery/object.ts";
+import type { Client, ResourceRef, DeleteOptions } from "../../client/client.ts";
+import { apiVersionOf, type ApiObject, type ObjectKey, type OwnerReference } from "../../apimachinery/object.ts";
 import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
-import { done } from "../controller.ts";
-import type { Controller, Outcome, Watch } from "../controller.ts";
-import { collectionOf, foregroundFinalizer, orphanFinalizer, pendingFinalizer } from "./garbage-collector-policy.ts";
-import type { OwnerState } from "./garbage-collector-policy.ts";
-import { isCollectable, oneVersionEach } from "../managed-resource.ts";
-import type { ManagedResource } from "../managed-resource.ts";
-import { ownerGraph } from "./owner-graph.ts";
-import type { OwnerGraph, OwnerNode } from "./owner-graph.ts";
+import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
+import { isCollectable, oneVersionEach, type ManagedResource } from "../managed-resource.ts";
+import { ownerGraph, type OwnerGraph, type OwnerNode } from "./owner-graph.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "generic-garbage-collector";
@@ -177,4 +171,45 @@ async function dropFinalizer(client: Client, node: OwnerNode, finalizer: string)
 function conditionOf(live: ApiObject): Readonly<Record<string, unknown>> {
   const { uid, resourceVersion } = live.metadata;
   return { uid, resourceVersion };
+}
+
+/** Finalizer of an owner that goes only after the dependents that block it. */
+const foregroundFinalizer = "foregroundDeletion";
+/** Finalizer of an owner that lets its dependents live on without it. */
+const orphanFinalizer = "orphan";
+
+/** What became of an owner: alive; gone for certain; waiting in the foreground for its dependents; or of a kind that we cannot look at. */
+export type OwnerState = "alive" | "gone" | "waiting" | "unknown";
+
+/** What happens to an object because of its owners. */
+export type Collection =
+  | { readonly kind: "keep" }
+  /** Some owner lives: only these references stay. */
+  | { readonly kind: "release"; readonly owners: readonly OwnerReference[] }
+  | { readonly kind: "delete"; readonly propagation: NonNullable<DeleteOptions["propagationPolicy"]> };
+
+/**
+ * Decides over an object that is not being deleted. It goes only when every owner is certainly gone or going: an owner that cannot
+ * be looked at keeps it alive. Source: Kubernetes pkg/controller/garbagecollector.
+ */
+export function collectionOf(
+  owners: readonly { readonly reference: OwnerReference; readonly state: OwnerState }[],
+  object: { readonly finalizers: readonly string[]; readonly hasDependents: boolean },
+): Collection {
+  if (owners.length === 0) return { kind: "keep" };
+  const holding = owners.filter(({ state }) => state === "alive" || state === "unknown");
+  if (holding.length === owners.length) return { kind: "keep" };
+  if (holding.length > 0) return { kind: "release", owners: holding.map(({ reference }) => reference) };
+  const waited = owners.some(({ state, reference }) => state === "waiting" && reference.blockOwnerDeletion === true);
+  // An owner that waits for this object also waits for what hangs on it.
+  if (waited && object.hasDependents) return { kind: "delete", propagation: "Foreground" };
+  if (object.finalizers.includes(orphanFinalizer)) return { kind: "delete", propagation: "Orphan" };
+  if (object.finalizers.includes(foregroundFinalizer)) return { kind: "delete", propagation: "Foreground" };
+  return { kind: "delete", propagation: "Background" };
+}
+
+/** Which of our two finalizers an object that is being deleted waits for; orphaning comes first. */
+export function pendingFinalizer(finalizers: readonly string[]): "orphan" | "foreground" | undefined {
+  if (finalizers.includes(orphanFinalizer)) return "orphan";
+  return finalizers.includes(foregroundFinalizer) ? "foreground" : undefined;
 }

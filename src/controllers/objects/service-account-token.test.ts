@@ -4,8 +4,7 @@ import { settled } from "../../../test/kits/fake-clock.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { forbiddenField, invalidObject } from "../../apimachinery/field-error.ts";
 import { events, secrets, serviceAccounts } from "../kinds.ts";
-import { decideTokenSecret } from "./service-account-token-policy.ts";
-import { serviceAccountToken } from "./service-account-token.ts";
+import { decideTokenSecret, serviceAccountToken } from "./service-account-token.ts";
 
 const type = "kubernetes.io/service-account-token";
 const nameKey = "kubernetes.io/service-account.name";

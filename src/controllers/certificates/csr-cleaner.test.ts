@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
-import { staleReason } from "./csr-cleaner-policy.ts";
+import { staleReason } from "./csr-cleaner.ts";
 
 const now = Date.UTC(2026, 10, 21);
 const minute = 60_000;

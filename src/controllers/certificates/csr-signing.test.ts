@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Condition } from "../../apimachinery/object.ts";
 import { noSubjectAltNames } from "../../pki/subject-alt-name.ts";
-import { awaitsSigning, refusalOf } from "./csr-signing-policy.ts";
+import { awaitsSigning, refusalOf } from "./csr-signing.ts";
 import type { CsrView } from "./csr-view.ts";
 
 const signer = "kubernetes.io/kube-apiserver-client-kubelet";
