@@ -25,15 +25,7 @@ export const serviceAccounts: Resource = {
   get schema() {
     return published("io.k8s.api.core.v1.ServiceAccount");
   },
-  columns: [
-    {
-      name: "Secrets",
-      type: "string",
-      description: "How many Secrets the account lists.",
-      cell: (object) => arrayAt(object, "secrets").length,
-    },
-    ageColumn,
-  ],
+  columns: [ageColumn],
   subresources: { token: { verbs: ["create"], creates: tokenRequests } },
   names: "dns-subdomain",
   createOnUpdate: false,
