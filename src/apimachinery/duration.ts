@@ -1,11 +1,14 @@
 /** Text that is no duration; the message names it and says what is allowed. */
 export class DurationError extends Error {
   readonly code: "syntax" | "range";
+  /** What is wrong in the words of Go, without the advice. */
+  readonly problem: string;
 
-  constructor(code: "syntax" | "range", message: string) {
-    super(message);
+  constructor(code: "syntax" | "range", problem: string) {
+    super(code === "syntax" ? `${problem}: ${allowed}` : problem);
     this.name = "DurationError";
     this.code = code;
+    this.problem = problem;
   }
 }
 
@@ -94,19 +97,16 @@ function partNanoseconds(
   part: { readonly whole: string; readonly fraction: string; readonly unit: string },
   text: string,
 ): bigint {
-  if (part.unit === "") throw new DurationError("syntax", `missing unit in duration ${shown(text)}: ${allowed}`);
+  if (part.unit === "") throw new DurationError("syntax", `missing unit in duration ${shown(text)}`);
   const unit = nanosecondsOfUnit.get(part.unit);
   if (unit === undefined) {
-    throw new DurationError(
-      "syntax",
-      `unknown unit ${JSON.stringify(part.unit)} in duration ${shown(text)}: ${allowed}`,
-    );
+    throw new DurationError("syntax", `unknown unit ${JSON.stringify(part.unit)} in duration ${shown(text)}`);
   }
   return (BigInt(part.whole + part.fraction) * unit) / 10n ** BigInt(part.fraction.length);
 }
 
 function malformed(text: string): DurationError {
-  return new DurationError("syntax", `invalid duration ${shown(text)}: ${allowed}`);
+  return new DurationError("syntax", `invalid duration ${shown(text)}`);
 }
 
 function shown(text: string): string {

@@ -37,7 +37,7 @@ describe("a review of what somebody may do", () => {
     "is about something": {
       object: review({ user: "u" }),
       errors: [
-        'spec.resourceAttributes: Invalid value: "null": exactly one of nonResourceAttributes or resourceAttributes must be specified',
+        "spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
       ],
     },
     "is about somebody": {

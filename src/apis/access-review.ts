@@ -67,7 +67,7 @@ function validateReviewedAction(review: ApiObject): readonly FieldError[] {
   }
   if (!isFields(resource) && !isFields(path)) {
     const why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-    errors.push(invalid("spec.resourceAttributes", "null", why));
+    errors.push(invalid("spec.resourceAttributes", null, why));
   }
   return [...errors, ...validateSelector(resource, "fieldSelector"), ...validateSelector(resource, "labelSelector")];
 }

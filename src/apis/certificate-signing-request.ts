@@ -220,7 +220,7 @@ function requestProblem(base64: string): string | undefined {
 }
 
 function validateUsages(usages: readonly string[]): readonly FieldError[] {
-  if (usages.length === 0) return [required("spec.usages", "usages must be provided")];
+  if (usages.length === 0) return [required("spec.usages")];
   const known = [...usageMeanings.keys()].sort();
   const seen = new Set<string>();
   return collectErrors(usages, (usage, index) => {

@@ -69,7 +69,7 @@ describe("creating an object", () => {
     },
     "refuses an owner without a uid": {
       metadata: { ownerReferences: [{ ...owner, uid: "" }] },
-      errors: ['metadata.ownerReferences.uid: Invalid value: "": uid must not be empty'],
+      errors: ['metadata.ownerReferences.uid: Invalid value: "": must not be empty'],
     },
     "refuses an event as an owner": {
       metadata: { ownerReferences: [{ ...owner, kind: "Event" }] },

@@ -138,10 +138,10 @@ function validateOwnerReferences(metadata: ObjectMeta): readonly FieldError[] {
   const [first, ...others] = owners.filter((owner) => owner["controller"] === true);
   return [
     ...collectErrors(owners, (owner) => [
-      ...mustNotBeEmpty(owner, { path, field: "apiVersion", word: "version" }),
-      ...mustNotBeEmpty(owner, { path, field: "kind", word: "kind" }),
-      ...mustNotBeEmpty(owner, { path, field: "name", word: "name" }),
-      ...mustNotBeEmpty(owner, { path, field: "uid", word: "uid" }),
+      ...mustNotBeEmpty(owner, { path, field: "apiVersion", why: "version must not be empty" }),
+      ...mustNotBeEmpty(owner, { path, field: "kind" }),
+      ...mustNotBeEmpty(owner, { path, field: "name" }),
+      ...mustNotBeEmpty(owner, { path, field: "uid" }),
       ...(owner["apiVersion"] === "v1" && owner["kind"] === "Event"
         ? [invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner")]
         : []),
@@ -165,10 +165,10 @@ function ownerText(owner: unknown): string {
 
 function mustNotBeEmpty(
   owner: unknown,
-  rule: { readonly path: string; readonly field: string; readonly word: string },
+  rule: { readonly path: string; readonly field: string; readonly why?: string },
 ): readonly FieldError[] {
   return stringAt(owner, rule.field) === ""
-    ? [invalid(`${rule.path}.${rule.field}`, "", `${rule.word} must not be empty`)]
+    ? [invalid(`${rule.path}.${rule.field}`, "", rule.why ?? "must not be empty")]
     : [];
 }
 

@@ -1,5 +1,15 @@
 import type { ApiObject } from "../apimachinery/object.ts";
-import { fieldListAt, fieldsAt, type Fields, isFields, isTrueAt, stringAt, valueAt, withField } from "./json-fields.ts";
+import {
+  fieldListAt,
+  fieldsAt,
+  type Fields,
+  isFields,
+  isTrueAt,
+  numberAt,
+  stringAt,
+  valueAt,
+  withField,
+} from "./json-fields.ts";
 
 const podDefaults: Fields = {
   restartPolicy: "Always",
@@ -30,6 +40,8 @@ export function withPodDefaults(pod: ApiObject): ApiObject {
   const hostNetwork = isTrueAt(spec, "hostNetwork");
   const complete: Fields = {
     ...filled(spec, podDefaults),
+    // A negative period is one second. Source: Convert_v1_Pod_To_core_Pod.
+    ...((numberAt(spec, "terminationGracePeriodSeconds") ?? 0) < 0 ? { terminationGracePeriodSeconds: 1 } : {}),
     ...(account === "" ? {} : { serviceAccountName: account, serviceAccount: account }),
     ...mapped(spec, "volumes", volume),
     ...mapped(spec, "initContainers", (one) => container(one, hostNetwork)),

@@ -50,6 +50,12 @@ describe("creating a pod", () => {
     });
   });
 
+  test("counts a negative grace period as one second", () => {
+    expect(made({ ...one, terminationGracePeriodSeconds: -1 })["spec"]).toMatchObject({
+      terminationGracePeriodSeconds: 1,
+    });
+  });
+
   test("keeps what its author said", () => {
     const spec = made({ ...one, restartPolicy: "Never", enableServiceLinks: false, terminationGracePeriodSeconds: 0 })[
       "spec"
@@ -225,12 +231,13 @@ describe("updating a pod", () => {
     expect(next?.["status"]).toStrictEqual(stored["status"]);
   });
 
-  test("through status leaves spec and owners alone", () => {
+  test("through status leaves spec, owners and class alone", () => {
     const incoming = { ...pod({}, { phase: "Running" }), metadata: { name: "a", ownerReferences: [] } };
     expect(pods.subresources["status"]?.prepareForUpdate?.(incoming, stored, context)).toStrictEqual({
       ...incoming,
       metadata: { name: "a" },
       spec: stored["spec"],
+      status: { phase: "Running", qosClass: "BestEffort" },
     });
   });
 });

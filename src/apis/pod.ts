@@ -1,5 +1,5 @@
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
-import { fieldListAt, isTrueAt, numberAt, stringAt, withField } from "./json-fields.ts";
+import { fieldListAt, fieldsAt, isTrueAt, numberAt, stringAt, withField } from "./json-fields.ts";
 import { podAttachOptions, podExecOptions, podPortForwardOptions } from "./connect-options.ts";
 import { podColumns } from "./pod-columns.ts";
 import { withPodDefaults, qosClassOf } from "./pod-defaults.ts";
@@ -60,12 +60,16 @@ export const pods: Resource = builtinKind({
         const { ownerReferences: _garbled, ...metadata } = incoming.metadata;
         const { ownerReferences } = stored.metadata;
         const kept = ownerReferences === undefined ? metadata : { ...metadata, ownerReferences };
-        return withField({ ...incoming, metadata: kept }, "spec", stored["spec"]);
+        // The class of a pod does not change with its status.
+        const qosClass = stringAt(incoming, "status", "qosClass") || stringAt(stored, "status", "qosClass");
+        const status = qosClass === "" ? incoming["status"] : { ...fieldsAt(incoming, "status"), qosClass };
+        return withField({ ...incoming, metadata: kept, status }, "spec", stored["spec"]);
       },
     },
   },
   unconditionalUpdate: true,
   deleteReturnsObject: true,
+  generation: true,
   prepareForCreate: (object) => {
     const pod = withPodDefaults(object);
     return withField(pod, "status", { phase: "Pending", qosClass: qosClassOf(pod) });

@@ -1,6 +1,6 @@
 import { invalid, type FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column } from "./columns.ts";
+import { ageColumn } from "./columns.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import { arrayAt, fieldListAt, stringAt, withField, numberAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
@@ -58,10 +58,7 @@ export const serviceAccounts: Resource = builtinKind({
   shortNames: ["sa"],
   scope: "Namespaced",
   schema: "io.k8s.api.core.v1.ServiceAccount",
-  columns: [
-    column("Secrets", "How many Secrets the account lists.", (object) => arrayAt(object, "secrets").length),
-    ageColumn,
-  ],
+  columns: [ageColumn],
   subresources: { token: { verbs: ["create"], creates: tokenRequests } },
   unconditionalUpdate: true,
   deleteReturnsObject: true,

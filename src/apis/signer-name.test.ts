@@ -23,7 +23,7 @@ describe("the name of a signer", () => {
   });
 
   test.each([
-    ["", ["spec.signerName: Required value: signerName must be provided"]],
+    ["", ["spec.signerName: Required value"]],
     ["example.com", [`spec.signerName: Invalid value: "example.com": ${shape}`]],
     ["example.com/a/b", [`spec.signerName: Invalid value: "example.com/a/b": ${shape}`]],
     [

@@ -11,7 +11,7 @@ const maxDomainBytes = 253;
  * subdomains joined by dots. Source: pkg/apis/certificates/validation ValidateCertificateSigningRequestSignerName.
  */
 export function validateSignerName(path: string, signerName: string): readonly FieldError[] {
-  if (signerName === "") return [required(path, "signerName must be provided")];
+  if (signerName === "") return [required(path)];
   const [domain, rest, ...more] = signerName.split("/");
   if (domain === undefined || rest === undefined || more.length > 0) {
     const why = "must be a fully qualified domain and path of the form 'example.com/signer-name'";

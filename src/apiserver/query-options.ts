@@ -1,4 +1,5 @@
 import type { JsonObject } from "../apimachinery/json-value.ts";
+import { DurationError, parseDuration } from "../apimachinery/duration.ts";
 import { badRequest } from "../apimachinery/status.ts";
 import { invalidObject, notSupported, tooLong, invalid } from "../apimachinery/field-error.ts";
 import { header, type Incoming, type Query } from "./http-types.ts";
@@ -70,6 +71,18 @@ export function defaultManager(request: Incoming): string {
   const [product = ""] = (header(request, "user-agent") ?? "").slice(0, 1024).split("/", 1);
   const printable = unprintableOne.test(product) ? product.replaceAll(unprintableAll, "") : product;
   return printable.slice(0, longestManager);
+}
+
+/** Checks `timeout`, within which a client wants its answer; the hub answers sooner than any that it allows. @throws StatusError BadRequest. Source: apiserver filters.WithRequestDeadline. */
+export function checkTimeout(query: Query): void {
+  const timeout = query.get("timeout") ?? "";
+  if (timeout === "") return;
+  try {
+    parseDuration(timeout);
+  } catch (error) {
+    if (!(error instanceof DurationError)) throw error;
+    throw badRequest(`invalid timeout specified in the request URL - time: ${error.problem}`);
+  }
 }
 
 /** A number from the query, which may be negative; undefined when absent or empty. @throws StatusError BadRequest for anything but digits. */

@@ -1,3 +1,4 @@
+import { checkTimeout } from "./query-options.ts";
 import { preparedKind } from "../registry/prepared-kind.ts";
 import { kindOf } from "../apis/resource.ts";
 import type { Handler } from "./admitted-request.ts";
@@ -32,6 +33,7 @@ export function resourceVerbs(options: ResourceVerbsOptions, otherPaths: Handler
     const resource = options.registry.find(info.group, info.version, info.resource);
     if (resource === undefined) throw unknownPath();
     checkVerb(resource, info, admitted.request.method);
+    if (info.verb !== "watch") checkTimeout(admitted.query);
     const verb = verbs.get(info.verb);
     // What a resource offers is always among them.
     if (verb === undefined) throw unknownPath();

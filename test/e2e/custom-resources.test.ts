@@ -294,7 +294,7 @@ describe("versions of a kind", () => {
       spec: { versions: crd.spec.versions.slice(0, 1).map((one) => ({ ...one, storage: true })) },
     });
     expect(dropped.json()["message"]).toContain(
-      'status.storedVersions[0]: Invalid value: "v2": must appear in spec.versions',
+      'status.storedVersions[0]: Invalid value: "v2": missing from spec.versions; v2 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v2 and removes v2 from status.storedVersions',
     );
   });
 });
@@ -380,7 +380,7 @@ describe("a definition", () => {
     [
       "no schema",
       { versions: [version({ schema: undefined })] },
-      "spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required",
+      "spec.versions[0].schema.openAPIV3Schema: Required value",
     ],
     [
       "a schema without a type",

@@ -69,7 +69,8 @@ function* specErrors(spec: Fields): Steps<readonly FieldError[]> {
   ];
 }
 
-const noPreserving = "cannot set to true, set x-preserve-unknown-fields to true in spec.versions[*].schema instead";
+const noPreserving =
+  "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
 
 function groupErrors(group: string): readonly FieldError[] {
   const path = "spec.group";
@@ -185,7 +186,7 @@ function reviewVersionErrors(versions: readonly string[], path: string): readonl
 export function storedVersionErrors(crd: ApiObject): readonly FieldError[] {
   const path = "status.storedVersions";
   const stored = stringsAt(crd, "status", "storedVersions");
-  if (stored.length === 0) return [invalid(path, stored, "must have at least one stored version")];
+  if (stored.length === 0) return [invalid(path, null, "must have at least one stored version")];
   const versions = fieldListAt(crd, "spec", "versions");
   const names = versions.map((version) => stringAt(version, "name"));
   return [
@@ -193,7 +194,11 @@ export function storedVersionErrors(crd: ApiObject): readonly FieldError[] {
       .filter((version) => isTrueAt(version, "storage") && !stored.includes(stringAt(version, "name")))
       .map((version) => invalid(path, stored, `must have the storage version ${stringAt(version, "name")}`)),
     ...collectErrors(stored, (name, index) =>
-      names.includes(name) ? [] : [invalid(`${path}[${index}]`, name, "must appear in spec.versions")],
+      names.includes(name) ? [] : [invalid(`${path}[${index}]`, name, goneVersion(name))],
     ),
   ];
+}
+
+function goneVersion(name: string): string {
+  return `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`;
 }

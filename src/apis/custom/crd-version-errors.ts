@@ -75,7 +75,7 @@ function ownErrors(version: Fields, path: string): readonly FieldError[] {
       .slice(0, 1)
       .map((why) => invalid(`${path}.name`, stringAt(version, "name"), why)),
     ...deprecationErrors(version, `${path}.deprecationWarning`),
-    ...(isFields(valueAt(version, "schema", "openAPIV3Schema")) ? [] : [required(schemaPath, "schemas are required")]),
+    ...(isFields(valueAt(version, "schema", "openAPIV3Schema")) ? [] : [required(schemaPath)]),
   ];
 }
 

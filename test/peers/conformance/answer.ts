@@ -30,7 +30,11 @@ export async function answerOf(api: ApiClient, row: Row, number: number): Promis
     const type = typeOf(stream.headers["content-type"]);
     return { code: stream.status, type, body: bodyOf(text, type, mark) };
   }
-  const reply = await api(path, ask);
+  const reply = await api(path, ask).catch((error: unknown) => {
+    if (error instanceof Error && error.message === "socket hang up") return undefined;
+    throw error;
+  });
+  if (reply === undefined) return { code: 0, type: "", body: "no answer: the connection was closed" };
   return {
     code: reply.status,
     type: typeOf(reply.headers["content-type"]),
@@ -118,7 +122,6 @@ const ofMetadata: ReadonlySet<string> = new Set([
   "managedFields",
   "selfLink",
 ]);
-const ofLabels: ReadonlySet<string> = new Set(["kubernetes.io/metadata.name"]);
 /** Where a request for a certificate came from is written by the hub alone. */
 const ofAnnotations: ReadonlySet<string> = new Set(["pratique.dev/source-address"]);
 const ofItems: ReadonlySet<string> = new Set(["kind", "apiVersion"]);
@@ -133,8 +136,6 @@ function notCompared(fields: Fields, key: string): ReadonlySet<string> {
   switch (key) {
     case "metadata":
       return ofMetadata;
-    case "labels":
-      return ofLabels;
     case "annotations":
       return ofAnnotations;
     case "items":
