@@ -1,5 +1,7 @@
 import { createHash, X509Certificate, randomInt } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -118,7 +120,7 @@ async function startOnce(
     const startServer = async (port: number, flags: Parameters<typeof goFlags>[0]): Promise<string> => {
       const url = `https://127.0.0.1:${port}`;
       const server = start(serverProgram, { ...apiFlags(dir, { ...ports, api: port }), ...flags });
-      await ready((...args) => kubectl("--server", url, ...args), [etcd, server]);
+      await ready(url, await readFile(kubeconfig, "utf8"), [etcd, server]);
       return url;
     };
     await startServer(ports.api, api);
@@ -151,29 +153,48 @@ interface Ports {
   readonly manager: number;
 }
 
-/** Certificates and kubeconfigs. */
+/** Certificates and kubeconfigs: those of the first control plane of this worker, with other ports. */
 async function prepare(dir: string, port: number): Promise<void> {
-  const config = `apiVersion: kubeadm.k8s.io/v1beta2
+  certificates ??= makeCertificates();
+  await cp(await certificates, dir, { recursive: true });
+  for (const name of ["kubeadm.yaml", "admin.conf", "controller-manager.conf"]) {
+    const path = join(dir, name);
+    const text = await readFile(path, "utf8");
+    const here = text.replaceAll(new RegExp(`(?<=[: ])${anyPort}\\b`, "g"), String(port)).replaceAll(anyFolder, dir);
+    await writeFile(path, here, { mode: 0o600 });
+  }
+}
+
+let certificates: Promise<string> | undefined;
+const [anyPort, anyFolder] = ["65321", "/dir-of-the-control-plane"];
+
+/** Has kubeadm make all of them once; a year passes until they expire. */
+async function makeCertificates(): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), "pratique-kube-certificates-"));
+  process.once("exit", () => rmSync(dir, { recursive: true, force: true }));
+  const config = (folder: string): string => `apiVersion: kubeadm.k8s.io/v1beta2
 kind: InitConfiguration
-localAPIEndpoint: { advertiseAddress: 10.0.0.1, bindPort: ${port} }
+localAPIEndpoint: { advertiseAddress: 10.0.0.1, bindPort: ${anyPort} }
 bootstrapTokens: [{ token: ${token} }]
 ---
 apiVersion: kubeadm.k8s.io/v1beta2
 kind: ClusterConfiguration
 kubernetesVersion: v1.20.2
-certificatesDir: ${join(dir, "pki")}
-controlPlaneEndpoint: 127.0.0.1:${port}
+certificatesDir: ${join(folder, "pki")}
+controlPlaneEndpoint: 127.0.0.1:${anyPort}
 apiServer: { certSANs: [127.0.0.1] }
 `;
-  await writeFile(join(dir, "kubeadm.yaml"), config);
+  await writeFile(join(dir, "kubeadm.yaml"), config(dir));
   await kubeadm(dir, "certs", "all");
   for (const name of ["admin", "controller-manager"]) {
     await kubeadm(dir, "kubeconfig", name, "--kubeconfig-dir", dir);
     // kubeadm writes the advertised address into that of the controller manager.
     const path = join(dir, `${name}.conf`);
     const text = await readFile(path, "utf8");
-    await writeFile(path, text.replace(/https:\/\/[^\s]+/, `https://127.0.0.1:${port}`), { mode: 0o600 });
+    await writeFile(path, text.replace(/https:\/\/[^\s]+/, `https://127.0.0.1:${anyPort}`), { mode: 0o600 });
   }
+  await writeFile(join(dir, "kubeadm.yaml"), config(anyFolder));
+  return dir;
 }
 
 async function kubeadm(dir: string, ...phase: readonly string[]): Promise<void> {
@@ -183,22 +204,34 @@ async function kubeadm(dir: string, ...phase: readonly string[]): Promise<void> 
 }
 
 /** @throws Error with the last lines that a program printed which ends before kube-apiserver is ready; PortTakenError where its port was taken */
-async function ready(
-  kubectl: (...args: readonly string[]) => ReturnType<Kubectl>,
-  needed: readonly PeerProcess[],
-): Promise<void> {
+async function ready(url: string, kubeconfig: string, needed: readonly PeerProcess[]): Promise<void> {
   let ended: PeerProcess | undefined;
   for (const one of needed) void one.done.then(() => (ended ??= one));
-  const answer = await eventually(
-    "the API server to be ready",
-    async () => ended ?? ((await kubectl("get", "--raw", "/readyz")).out === "ok" ? "ready" : undefined),
-    readySeconds,
-  );
+  const probe = async (): Promise<PeerProcess | "ready" | undefined> =>
+    ended ?? ((await isReady(url, kubeconfig)) ? "ready" : undefined);
+  const answer = await eventually("the API server to be ready", probe, readySeconds);
   if (answer === "ready") return;
   const { code, printed } = await answer.done;
   const last = withoutNoise(printed).trimEnd().split("\n").slice(-20);
   const message = `${answer.command} ended with ${code} before kube-apiserver was ready:\n${last.join("\n")}`;
   throw printed.includes("address already in use") ? new PortTakenError(message) : new Error(message);
+}
+
+/** Whether all checks of a server pass, for the administrator of a kubeconfig; kubectl would take a fifth of a second for each answer. */
+function isReady(url: string, kubeconfig: string): Promise<boolean> {
+  const data = (key: string): Buffer => Buffer.from(new RegExp(`${key}: (\\S+)`).exec(kubeconfig)?.[1] ?? "", "base64");
+  const [ca, cert, key] = ["certificate-authority-data", "client-certificate-data", "client-key-data"].map(data);
+  return new Promise((resolve, reject) => {
+    request(`${url}/readyz`, { ca, cert, key, agent: false, timeout: 5000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    })
+      .once("timeout", function (this: { destroy(error: Error): void }) {
+        this.destroy(new Error("no answer from /readyz for five seconds"));
+      })
+      .once("error", reject)
+      .end();
+  });
 }
 
 function etcdFlags({ etcd, etcdPeers }: Ports): Parameters<typeof goFlags>[0] {

@@ -48,13 +48,16 @@ export function ofThisTest(started: PeerProcess): PeerProcess {
   return started;
 }
 
+/** Peers live for a minute: what Go's collector would free of their memory meanwhile is not worth its processor time. */
+const largeHeap = { GOGC: "400" };
+
 /** Starts a program; whoever does so stops it. */
 export function spawnProcess(path: string, args: readonly string[], options: PeerStart): PeerProcess {
   const { home, env, deadlineMs = defaultDeadlineMs } = options;
   const command = [path, ...args].join(" ");
   const child = spawn(path, [...args], {
     cwd: home,
-    env: { PATH: process.env["PATH"] ?? "", HOME: home, ...env },
+    env: { PATH: process.env["PATH"] ?? "", HOME: home, ...largeHeap, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let printed = "";

@@ -1,6 +1,6 @@
-import { connect, type ClientHttp2Session, type OutgoingHttpHeaders } from "node:http2";
 import { adminKeyPair } from "../api-client.ts";
 import type { TestHub } from "../hub.ts";
+import { pipelinedPosts, type PostHeaders } from "../pipelined-posts.ts";
 import type { Question } from "./question.ts";
 
 /** What a server says of a question; what is empty or false is left out. */
@@ -13,46 +13,38 @@ export interface Answer {
   readonly failure?: string;
 }
 
-/** One server under questions, over one connection. */
+/** One server under questions. */
 export interface Asker {
   readonly ask: (question: Question) => Promise<Answer>;
   /** Any POST, as somebody else where headers say so. */
-  readonly post: (path: string, body: string, headers?: Headers) => Promise<string>;
+  readonly post: (path: string, body: string, headers?: PostHeaders) => Promise<string>;
   readonly close: () => void;
 }
-
-type Headers = OutgoingHttpHeaders;
 
 const base = "/apis/authorization.k8s.io/v1";
 
 /** Connects as the admin. */
 export function asker(server: Pick<TestHub, "url" | "ca" | "kubeconfig">): Asker {
   const { certPem, keyPem } = adminKeyPair(server);
-  // Idle connections are ended; whoever waits for the other side is idle.
-  let session: ClientHttp2Session | undefined;
-  const open = (): ClientHttp2Session => {
-    if (session === undefined || session.closed || session.destroyed) {
-      session = connect(server.url, { ca: server.ca, cert: certPem, key: keyPem }).setMaxListeners(0);
-    }
-    return session;
-  };
-  const post: Asker["post"] = (path, body, headers = {}) => posted(open(), path, { body, headers });
+  const target = { port: Number(new URL(server.url).port), caPem: server.ca };
+  const posts = pipelinedPosts(target, { cert: certPem, key: keyPem });
+  const post: Asker["post"] = (path, body, headers = {}) => posts.post(path, body, headers);
   return {
     post,
     ask: async (question) => {
       const { path, headers } = placeOf(question);
       return answerOf(await post(path, JSON.stringify(reviewOf(question)), headers));
     },
-    close: () => session?.destroy(),
+    close: posts.close,
   };
 }
 
 /** The headers that make the admin somebody else. */
-export function impersonating({ user, groups }: Pick<Question, "user" | "groups">): Headers {
+export function impersonating({ user, groups }: Pick<Question, "user" | "groups">): PostHeaders {
   return { "impersonate-user": user, ...(groups.length === 0 ? {} : { "impersonate-group": [...groups] }) };
 }
 
-function placeOf(question: Question): { readonly path: string; readonly headers?: Headers } {
+function placeOf(question: Question): { readonly path: string; readonly headers?: PostHeaders } {
   switch (question.by) {
     case "subject":
       return { path: `${base}/subjectaccessreviews` };
@@ -90,27 +82,6 @@ function answerOf(text: string): Answer {
     ...(typeof reason === "string" && reason !== "" ? { reason } : {}),
     ...(typeof evaluationError === "string" && evaluationError !== "" ? { evaluationError } : {}),
   };
-}
-
-function posted(
-  session: ClientHttp2Session,
-  path: string,
-  { body, headers }: { readonly body: string; readonly headers: Headers },
-): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const stream = session.request({
-      ":method": "POST",
-      ":path": path,
-      "content-type": "application/json",
-      ...headers,
-    });
-    let text = "";
-    stream.setEncoding("utf8");
-    stream.on("data", (part: string) => (text += part));
-    stream.on("end", () => resolve(text));
-    stream.on("error", reject);
-    stream.end(body);
-  });
 }
 
 /** So many questions are under way at once. */
