@@ -30,13 +30,13 @@ const columns: readonly Column[] = [
 
 const status: Subresource = {
   verbs: ["get", "patch", "update"],
-  prepareForUpdate: (incoming, stored) => withPhase(withField(incoming, "spec", stored["spec"])),
+  prepareForUpdate: (incoming, stored) => withPhase(withField(labelled(incoming), "spec", stored["spec"])),
   validateUpdate: (next) => validatePhase(next),
 };
 
 const finalize: Subresource = {
   verbs: ["update"],
-  prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
+  prepareForUpdate: (incoming, stored) => withField(labelled(incoming), "status", stored["status"]),
   validateUpdate: (next) => validateFinalizers(next),
   table: false,
 };
