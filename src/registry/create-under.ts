@@ -51,9 +51,16 @@ export async function createUnder(
     annotate: context.annotate,
     options: { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1", ...context.options },
   } as const;
-  const object = (await backend.admission.mutate({ ...admission, object: request.object })) ?? request.object;
+  const given = inNamespace(request.object, namespace);
+  const object = (await backend.admission.mutate({ ...admission, object: given })) ?? given;
   const parent = objectOf(await get(backend, resource, namespace === "" ? { name } : { namespace, name }));
   const admit = (completed: ApiObject): Promise<void> =>
     backend.admission.validate({ ...admission, object: completed });
   return unstoredEntry("", await answer(object, { namespace, parent, context, admit }));
+}
+
+/** The object in the namespace of the request, where it names none, as admission sees it. Source: apiserver pkg/registry/rest EnsureObjectNamespaceMatchesRequestNamespace */
+function inNamespace(object: ApiObject, namespace: string): ApiObject {
+  if (namespace === "" || (object.metadata.namespace ?? "") !== "") return object;
+  return { ...object, metadata: { ...object.metadata, namespace } };
 }

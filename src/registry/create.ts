@@ -132,7 +132,7 @@ async function mutated(
   { resource, mutate, turn }: Mutation,
 ): Promise<{ readonly object: ApiObject; readonly name: string }> {
   const object = await owned(resource, request, { prepared: prepared(backend, resource, request), turn });
-  const { name = "", uid: _uid, creationTimestamp: _time, ...metadata } = object.metadata;
+  const { name = "", uid: _uid, creationTimestamp: _time, generation: _generation, ...metadata } = object.metadata;
   const draft = withMeta(object, request.isNameGenerated ? metadata : { name, ...metadata });
   const next = (await mutate(draft, name)) ?? draft;
   if (next === draft) return { object, name };

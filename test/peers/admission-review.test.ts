@@ -3,7 +3,7 @@ import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { kubePrograms, startKubernetes, type Kubernetes } from "../kits/peers-kube.ts";
 import { eventually } from "../kits/peers-process.ts";
-import { peerSuite } from "../kits/peers.ts";
+import { peerSuite, type PeerProgram } from "../kits/peers.ts";
 import { startWebhook, type ReviewReply, type ReviewRequest, type WebhookServer } from "../kits/webhook-server.ts";
 
 /** An API with a webhook that hears of everything in one namespace. */
@@ -15,13 +15,19 @@ interface Side {
 const namespace = "/api/v1/namespaces/watched";
 const merge = "application/merge-patch+json";
 
-peerSuite(kubePrograms, "reviews of the hub and of kube-apiserver", () => {
+const programs: readonly PeerProgram[] = [
+  ...kubePrograms,
+  "../current/bin/kube-apiserver",
+  "../current/bin/kube-controller-manager",
+];
+
+peerSuite(programs, "reviews of the hub and of kube-apiserver", () => {
   let kubernetes: Kubernetes;
   let hub: TestHub;
   let sides: readonly Side[] = [];
 
   beforeAll(async () => {
-    [kubernetes, hub] = await Promise.all([startKubernetes(), startTestHub()]);
+    [kubernetes, hub] = await Promise.all([startKubernetes(undefined, {}, {}, "current"), startTestHub()]);
     sides = await Promise.all([watchedBy(apiClient(kubernetes)), watchedBy(apiClient(hub))]);
   });
 
@@ -190,7 +196,7 @@ function podNamed(name: string): object {
     spec: {
       automountServiceAccountToken: false,
       containers: [{ name: "c", image: "i" }],
-      // What admission of Kubernetes 1.20 adds, and this hub does not.
+      // What admission of Kubernetes adds, and this hub does not.
       priority: 0,
       preemptionPolicy: "PreemptLowerPriority",
       enableServiceLinks: true,
@@ -199,7 +205,7 @@ function podNamed(name: string): object {
   };
 }
 
-/** Fields that differ for good reasons: who wrote what, random and growing values, and what 1.20 does not yet have or leave out. */
+/** Fields that differ for good reasons: who wrote what, random and growing values, and tolerations, which the hub does not add. */
 const own: ReadonlySet<string> = new Set([
   "uid",
   "resourceVersion",
@@ -207,7 +213,6 @@ const own: ReadonlySet<string> = new Set([
   "deletionTimestamp",
   "managedFields",
   "tolerations",
-  "kubernetes.io/metadata.name",
   // What is worked out for a new pod is there a step earlier than in Kubernetes.
   "phase",
   "qosClass",
