@@ -56,7 +56,8 @@ function lane(open: () => Promise<TLSSocket>): Lane {
       const opened = await open();
       socket = opened;
       received = Buffer.alloc(0);
-      opened.on("data", (chunk: Buffer) => take(chunk));
+      // What an ended connection still delivers belongs to no post of the next.
+      opened.on("data", (chunk: Buffer) => (socket === opened ? take(chunk) : undefined));
       opened.once("close", () => ended(opened));
       for (const post of waiting) write(opened, post);
     } catch (error) {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { adminKeyPair } from "../api-client.ts";
 import type { TestHub } from "../hub.ts";
 import { pipelinedPosts, type PostHeaders } from "../pipelined-posts.ts";
@@ -33,7 +34,8 @@ export function asker(server: Pick<TestHub, "url" | "ca" | "kubeconfig">): Asker
     post,
     ask: async (question) => {
       const { path, headers } = placeOf(question);
-      return answerOf(await post(path, JSON.stringify(reviewOf(question)), headers));
+      const review = reviewOf(question);
+      return answerOf(await post(path, JSON.stringify(review), headers), review.spec);
     },
     close: posts.close,
   };
@@ -58,23 +60,28 @@ function placeOf(question: Question): { readonly path: string; readonly headers?
 }
 
 /** Release 1.20 wants the namespace of a local review in its metadata as well. */
-function reviewOf({ by, user, groups, uid, extra, resource, path }: Question): object {
+function reviewOf({ by, user, groups, uid, extra, resource, path }: Question): { readonly spec: object } {
   const action = resource === undefined ? { nonResourceAttributes: path } : { resourceAttributes: resource };
   const metadata = by === "local" ? { namespace: resource?.namespace } : undefined;
   return { metadata, spec: by === "self" ? action : { ...action, user, groups, uid, extra } };
 }
 
 interface Review {
+  readonly spec?: object;
   readonly status?: Readonly<Record<string, unknown>> | string;
   readonly message?: string;
   readonly code?: number;
 }
 
-function answerOf(text: string): Answer {
+/** @throws Error where the reply repeats another question, so that a swapped reply is not taken for a wrong decision. */
+function answerOf(text: string, asked: object): Answer {
   // What nobody decided is refused in plain words.
   if (!text.startsWith("{")) return { failure: text };
-  const { status, message = "", code = 0 } = JSON.parse(text) as Review;
+  const { spec, status, message = "", code = 0 } = JSON.parse(text) as Review;
   if (typeof status !== "object") return { failure: `${code} ${message}` };
+  if (!isDeepStrictEqual(withoutEmpty(spec), withoutEmpty(asked))) {
+    throw new Error(`asked ${JSON.stringify(asked)}, the reply is to ${JSON.stringify(spec)}`);
+  }
   const { allowed, denied, reason, evaluationError } = status;
   return {
     ...(allowed === true ? { allowed } : {}),
@@ -82,6 +89,17 @@ function answerOf(text: string): Answer {
     ...(typeof reason === "string" && reason !== "" ? { reason } : {}),
     ...(typeof evaluationError === "string" && evaluationError !== "" ? { evaluationError } : {}),
   };
+}
+
+/** As Go writes it with omitempty. */
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.length === 0 ? undefined : value;
+  if (typeof value !== "object" || value === null) return value === "" ? undefined : value;
+  const filled = Object.entries(value).flatMap(([name, inner]) => {
+    const kept = withoutEmpty(inner);
+    return kept === undefined ? [] : [[name, kept] as const];
+  });
+  return filled.length === 0 ? undefined : Object.fromEntries(filled);
 }
 
 /** So many questions are under way at once. */
