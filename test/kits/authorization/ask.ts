@@ -60,10 +60,16 @@ function placeOf(question: Question): { readonly path: string; readonly headers?
 }
 
 /** Release 1.20 wants the namespace of a local review in its metadata as well. */
-function reviewOf({ by, user, groups, uid, extra, resource, path }: Question): { readonly spec: object } {
+function reviewOf({ by, user, groups, uid, extra, resource, path }: Question): {
+  readonly metadata?: object;
+  readonly spec: object;
+} {
   const action = resource === undefined ? { nonResourceAttributes: path } : { resourceAttributes: resource };
   const metadata = by === "local" ? { namespace: resource?.namespace } : undefined;
-  return { metadata, spec: by === "self" ? action : { ...action, user, groups, uid, extra } };
+  return {
+    ...(metadata === undefined ? {} : { metadata }),
+    spec: by === "self" ? action : { ...action, user, groups, uid, extra },
+  };
 }
 
 interface Review {
