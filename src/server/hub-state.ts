@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { RandomBytes } from "../apimachinery/clock.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
-import { openLmdb } from "../storage/lmdb.ts";
+import { openLmdb, defaultQuotaBytes, memoryLimits } from "../storage/lmdb.ts";
 import type { Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
 import { openAuthorities, pinsOf, type Authorities } from "../ca/ca-folder.ts";
@@ -12,7 +12,6 @@ import type { HubOptions } from "./hub-options.ts";
 import { revocations, type Revocations } from "../revocation/revocations.ts";
 import { checkFolders, checkSecretPermissions } from "./secret-permissions.ts";
 import { openServiceAccountIssuer, ownKeyId, type ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
-import { defaultQuotaBytes, memoryLimits } from "../storage/store-quota.ts";
 import { systemClock } from "../host/system-clock.ts";
 
 /** What has been opened so far, to be closed in reverse order. */

@@ -18,7 +18,7 @@ import type { Authorities } from "../ca/ca-folder.ts";
 import { followAuthorities } from "../ca/ca-watcher.ts";
 import { accessRequestLifetimes, credentialGenerations } from "../revocation/credential-generations.ts";
 import { checkOptions } from "./check-options.ts";
-import { compactionLoop } from "../storage/compaction-loop.ts";
+import { compactionLoop, keepStoreWritable } from "../storage/store-upkeep.ts";
 import { control } from "./controller-manager.ts";
 import { openDecisions } from "./api-server.ts";
 import { putExtensionAuthentication } from "../bootstrap/extension-authentication.ts";
@@ -35,7 +35,6 @@ import type { ManagedClusters } from "./admission/managed-clusters.ts";
 import { serve } from "./serving.ts";
 import { watchClock } from "./watch-clock.ts";
 import { startError } from "./start-error.ts";
-import { keepStoreWritable } from "../storage/store-upkeep.ts";
 import { systemClock } from "../host/system-clock.ts";
 import { systemRandom } from "../host/system-random.ts";
 

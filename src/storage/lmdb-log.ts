@@ -5,7 +5,7 @@ import { inspectDataFile } from "./lmdb-file.ts";
 import { lmdbSpace, type LmdbSpace, type TreeSize } from "./lmdb-space.ts";
 import { decodeHeader, decodeRecord, encodeHeader, encodeRecord, readU64, recordFormat, writeU64 } from "./record.ts";
 import { emptyHeader, type LogChange, type LogHeader, type RevisionLog } from "./revision-log.ts";
-import { dataFile } from "./store-directory.ts";
+import { dataFile, withFile } from "./store-directory.ts";
 import { StorageError, type StoreEvent } from "./store.ts";
 
 /** What is used of LMDB; its own declarations leave out the options of an asynchronous put. */
@@ -117,7 +117,7 @@ async function logOver(
       if (held.db.status === "open") closeNow(held.db, dir);
       held.db = reopen();
       // The engine takes back a header whose write failed; what is read now is the truth once it is on disk as well.
-      await syncFile(path);
+      await withFile(await openFile(path, "r+"), (file) => file.datasync());
       return readHeader(held.db, dir);
     },
 
@@ -150,24 +150,12 @@ const lockFileBytes = 12_288;
  * SIGBUS. What it holds counts only while another process has the store open, which the directory's own lock rules out.
  */
 async function allocateLockFile(dir: string): Promise<void> {
-  const file = await openFile(join(dir, "lock.mdb"), "a+", 0o600);
-  try {
+  await withFile(await openFile(join(dir, "lock.mdb"), "a+", 0o600), async (file) => {
     const { size, blocks } = await file.stat();
     if (size >= lockFileBytes && blocks * 512 >= size) return;
     await file.truncate(0);
     await file.write(Buffer.alloc(lockFileBytes), 0, lockFileBytes);
-  } finally {
-    await file.close();
-  }
-}
-
-async function syncFile(path: string): Promise<void> {
-  const file = await openFile(path, "r+");
-  try {
-    await file.datasync();
-  } finally {
-    await file.close();
-  }
+  });
 }
 
 function treeSize(db: Database): TreeSize {

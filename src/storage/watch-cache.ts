@@ -147,24 +147,13 @@ async function startRevision(store: Store, windowEvents: number): Promise<number
 }
 
 function toCacheEvent(event: StoreEvent, previous: Entry | undefined): CacheEvent | undefined {
+  const { revision } = event;
   if (event.type === "put") {
-    const entry = entryOf(event.key, event.value, event.revision);
-    return {
-      type: previous === undefined ? "ADDED" : "MODIFIED",
-      revision: event.revision,
-      entry,
-      previous,
-      frames: undefined,
-    };
+    const type = previous === undefined ? "ADDED" : "MODIFIED";
+    return { type, revision, entry: entryOf(event.key, event.value, revision), previous, frames: undefined };
   }
   if (previous === undefined) return undefined;
-  return {
-    type: "DELETED",
-    revision: event.revision,
-    entry: entryAt(previous, event.revision),
-    previous,
-    frames: undefined,
-  };
+  return { type: "DELETED", revision, entry: entryAt(previous, revision), previous, frames: undefined };
 }
 
 function waitInLine(options: {

@@ -21,8 +21,7 @@ import { accessRequests, plainAddress, stateOf, type AccessRequest } from "../..
 import { storagePrefix } from "../../apis/resource.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
 import { addressLimit, placeOf } from "../../admission/address-limit.ts";
-import { compiledObjects } from "../../storage/compiled-objects.ts";
-import { countedObjects } from "../../storage/counted-objects.ts";
+import { compiledObjects, countedObjects } from "../../storage/observed-objects.ts";
 
 /** How wide the door for machines without a credential is. */
 export interface AccessRequestLimits {

@@ -28,7 +28,7 @@ import { accessAdmission, type AccessRequestLimits } from "./access-requests.ts"
 import { admissionPluginFilter, type AdmissionPluginFlags } from "./plugins.ts";
 import type { AdmissionMetrics } from "../../admission/metrics.ts";
 import type { Authorization } from "../authorization.ts";
-import { countedObjects } from "../../storage/counted-objects.ts";
+import { countedObjects } from "../../storage/observed-objects.ts";
 import type { ManagedClusters } from "./managed-clusters.ts";
 import type { Revocations } from "../../revocation/revocations.ts";
 import { operatorName } from "../../bootstrap/admin-kubeconfig.ts";

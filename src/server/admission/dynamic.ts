@@ -18,7 +18,7 @@ import { mutatingPoliciesIn, policyParams, validatingPoliciesIn } from "./polici
 import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 import { objectOf } from "../../registry/entry.ts";
 import type { WebhookConfiguration } from "../../apis/admission-webhook.ts";
-import { compiledObjects } from "../../storage/compiled-objects.ts";
+import { compiledObjects } from "../../storage/observed-objects.ts";
 
 export interface DynamicAdmissionOptions {
   readonly cache: WatchCache;

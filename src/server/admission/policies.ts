@@ -22,7 +22,7 @@ import { storagePrefix, type Resource } from "../../apis/resource.ts";
 import { validatingAdmissionPolicies } from "../../apis/validating-admission-policy.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
 import type { Entry } from "../../storage/stored-object.ts";
-import { compiledObjects } from "../../storage/compiled-objects.ts";
+import { compiledObjects } from "../../storage/observed-objects.ts";
 
 /** Policies and bindings of one kind; each counts before its write is acknowledged. */
 export interface AdmissionPolicies<Policy, Binding> {
