@@ -1,4 +1,4 @@
-import type { LogEntry } from "../apimachinery/log-entry.ts";
+import { type LogEntry, logEntry } from "../apimachinery/log-entry.ts";
 import { readFile } from "node:fs/promises";
 import { kubeconfigAccess, type KubeconfigAccess } from "../client/kubeconfig-access.ts";
 import { join } from "node:path";
@@ -7,18 +7,16 @@ import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { parseKubeconfig } from "../client/kubeconfig.ts";
 import { httpsTransport, type Transport } from "../client/transport.ts";
 import type { Clock } from "../apimachinery/clock.ts";
-import { logEntry } from "../apimachinery/log-entry.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 import type { Audit } from "../apiserver/audit/audit.ts";
 import { metadataPolicy, type AuditPolicy } from "../apiserver/audit/audit-policy.ts";
-import { openAuditLogWarning, openOwnAuditFile } from "./audit-file.ts";
-import { openAuditLog, streamAuditLog, type AuditBackend } from "./audit-log.ts";
+import { openAuditLogWarning, openOwnAuditFile, openAuditLog, streamAuditLog, type AuditBackend } from "./audit-log.ts";
 import { parseAuditPolicy } from "../config-files/audit-policy-file.ts";
 import { auditWebhook } from "./audit-webhook.ts";
 import { defaultAuditPolicy } from "./default-audit-policy.ts";
 import { errorText } from "../apimachinery/error-text.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
-import { hubWorld } from "../host/kubeconfig-environment.ts";
+import { hubWorld } from "../host/process-world.ts";
 
 /** Where audit events go, with the names of the flags. */
 export interface AuditOptions {

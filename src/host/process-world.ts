@@ -45,3 +45,8 @@ export function processWorld({
 function withoutTerminal(): string | undefined {
   return process.stdin.isTTY ? undefined : "standard input is not a terminal";
 }
+
+/** What the kubeconfigs that the hub reads may use of its process: as kube-apiserver's, all but a terminal. */
+export function hubWorld({ clock }: { readonly clock: Clock }): KubeconfigWorld {
+  return processWorld({ clock, noTerminal: () => "the hub runs as a service" });
+}

@@ -1,6 +1,17 @@
 import { isUtf8 } from "node:buffer";
-import { childrenOf, contentOf, DerError, expectNode, latin1, rawOf, readOid, sequenceOf, tags } from "./der.ts";
-import type { DerNode } from "./der.ts";
+import {
+  childrenOf,
+  contentOf,
+  DerError,
+  expectNode,
+  latin1,
+  rawOf,
+  readOid,
+  sequenceOf,
+  tags,
+  type DerNode,
+  parseDer,
+} from "./der.ts";
 import { derElement, derOid, derSequence } from "./der-writer.ts";
 import { oids } from "./oids.ts";
 
@@ -165,4 +176,15 @@ function buildRdn(oid: string, text: string): Uint8Array {
   }
   const tag = /^[A-Za-z0-9 '()+,\-./:=?]*$/.test(text) ? tags.printableString : tags.utf8String;
   return derElement(tags.set, derSequence(derOid(oid), derElement(tag, Buffer.from(text, "utf8"))));
+}
+
+/** Whether an encoded subject holds nothing but organizations and a common name. */
+export function isPlainSubject(rawSubject: Uint8Array): boolean {
+  try {
+    const { rdns } = parseName(parseDer(rawSubject), "subject");
+    return rdns.flat().every(({ oid }) => oid === oids.organization || oid === oids.commonName);
+  } catch (error) {
+    if (error instanceof DerError) return false;
+    throw error;
+  }
 }

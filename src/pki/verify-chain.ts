@@ -1,17 +1,13 @@
-import { createHash } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
 import { rfc3339 } from "../apimachinery/clock.ts";
 import { CertificateError } from "./certificate.ts";
 import { DerError, sameBytes } from "./der.ts";
-import { attributeTexts, subjectOf } from "./names.ts";
-import type { Subject } from "./names.ts";
+import { attributeTexts, subjectOf, type Subject } from "./names.ts";
 import { oids } from "./oids.ts";
-import { parseCertificate } from "./parse-certificate.ts";
-import type { ParsedCertificate } from "./parse-certificate.ts";
+import { parseCertificate, type ParsedCertificate, malleatedCertificate } from "./parse-certificate.ts";
 import { decodePem, PemError } from "./pem.ts";
 import { importPublicKey, KeyError } from "./public-key.ts";
 import { verifySignature } from "./signature.ts";
-import { malleatedCertificate } from "./malleated-certificate.ts";
 import { keyUsageBits } from "./usages.ts";
 
 /** A certificate whose key is trusted to sign others. */

@@ -22,7 +22,7 @@ import { clientMetrics, type ClientMetrics } from "../client/metrics.ts";
 import { customResources, type CustomResources } from "./custom-resources.ts";
 import type { HubOptions } from "./hub-options.ts";
 import type { Closer, HubState } from "./hub-state.ts";
-import { hubWorld } from "../host/kubeconfig-environment.ts";
+import { hubWorld } from "../host/process-world.ts";
 import { inProcessClient } from "../registry/in-process-client.ts";
 import { loopTurns } from "../apiserver/loop-turns.ts";
 import type { ManagedClusters } from "./admission/managed-clusters.ts";

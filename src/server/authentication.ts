@@ -31,7 +31,7 @@ import { storagePrefix } from "../apis/resource.ts";
 import type { Credential } from "../apis/revocation-index.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
-import { isKubeletCredential } from "../kubelet/kubelet-credential.ts";
+import { isKubeletCredential } from "../kubelet/kubelet-client.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { OutsideIdentity } from "./outside-identity.ts";

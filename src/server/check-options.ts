@@ -8,10 +8,10 @@ import { checkAuditFiles } from "../audit/audit-backends.ts";
 import { readTokenFile } from "./authentication.ts";
 import { openAuthorities, readAuthorities, readState } from "../ca/ca-folder.ts";
 import { checkAuthorization } from "./authorization.ts";
-import { bindAddressProblem } from "../host/bind-address.ts";
+import { bindAddressProblem } from "../host/listening.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { hubWorld } from "../host/kubeconfig-environment.ts";
+import { hubWorld } from "../host/process-world.ts";
 import { checkServiceAccountFlags, tokenKeysThere } from "../ca/service-account-issuer.ts";
 import { systemRandom } from "../host/system-random.ts";
 

@@ -1,5 +1,5 @@
 import type { AuditOptions } from "../audit/audit-backends.ts";
-import type { AuthorizationModeOptions } from "../config-files/authorization-modes.ts";
+import type { AuthorizationModeOptions } from "../config-files/authorization-members.ts";
 import type { ServiceAccountOptions } from "../ca/service-account-issuer.ts";
 import type { ConnectionLimits } from "../apiserver/connections/connection-limiter.ts";
 import type { StreamLimits } from "../apiserver/connections/stream-limiter.ts";

@@ -16,9 +16,13 @@ import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { openKubeconfigTarget, TargetError, type KubeconfigTarget } from "../webhooks/kubeconfig-target.ts";
+import {
+  openKubeconfigTarget,
+  TargetError,
+  type KubeconfigTarget,
+  retriedReview,
+} from "../webhooks/kubeconfig-target.ts";
 import { oidcFlagsConfiguration, oidcFlagText } from "../config-files/oidc-flags.ts";
-import { retriedReview } from "../webhooks/webhook-retry.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 
 /** Ways to authenticate that rest on somebody else's word. */

@@ -10,7 +10,7 @@ import {
 } from "../apimachinery/webhook-call.ts";
 import { connectThrough, requiredProxy } from "../client/tunnel.ts";
 import { errorText } from "../apimachinery/error-text.ts";
-import { untrusted } from "./webhook-failure.ts";
+import { untrusted } from "./kubeconfig-target.ts";
 
 export interface WebhookCallerOptions {
   /** Where a Service answers; undefined for one that is not known. Default the DNS of the machine. */

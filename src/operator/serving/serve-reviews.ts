@@ -1,6 +1,6 @@
 import { failureMessage } from "../../client/failure-message.ts";
 import { logEntry } from "../../apimachinery/log-entry.ts";
-import { acceptFailureLog } from "../../host/accept-failure-log.ts";
+import { acceptFailureLog } from "../../host/listening.ts";
 import { renewalLoop } from "../../host/renewal-loop.ts";
 import type { World } from "../world.ts";
 import { serveJson, type JsonServerOptions } from "./json-server.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConnectionError } from "../client/client.ts";
-import { TargetError } from "./kubeconfig-target.ts";
-import { retriedReview } from "./webhook-retry.ts";
+import { TargetError, retriedReview } from "./kubeconfig-target.ts";
 
 async function sent(
   failure: Error,
