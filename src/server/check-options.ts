@@ -3,7 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Clock } from "../apimachinery/clock.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
-import { admissionPluginFilter } from "./admission/plugins.ts";
+import { admissionPluginFilter } from "./admission/admission.ts";
 import { checkAuditFiles } from "../audit/audit-backends.ts";
 import { readTokenFile } from "./authentication.ts";
 import { openAuthorities, readAuthorities, readState } from "../ca/ca-folder.ts";

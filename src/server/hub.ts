@@ -22,7 +22,7 @@ import { compactionLoop, keepStoreWritable } from "../storage/store-upkeep.ts";
 import { control } from "./controller-manager.ts";
 import { openDecisions } from "./api-server.ts";
 import { putExtensionAuthentication } from "../bootstrap/extension-authentication.ts";
-import { fullDiskError } from "./full-disk.ts";
+import { fullDiskError, startError } from "./start-error.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import { putKubernetesService } from "../bootstrap/kubernetes-service.ts";
 import type { HubOptions } from "./hub-options.ts";
@@ -34,7 +34,6 @@ import { privateFolder } from "../host/private-files.ts";
 import type { ManagedClusters } from "./admission/managed-clusters.ts";
 import { serve } from "./serving.ts";
 import { watchClock } from "./watch-clock.ts";
-import { startError } from "./start-error.ts";
 import { systemClock } from "../host/system-clock.ts";
 import { systemRandom } from "../host/system-random.ts";
 
