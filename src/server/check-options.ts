@@ -5,13 +5,12 @@ import { systemErrorText } from "../apimachinery/system-error.ts";
 import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
 import { admissionPluginFilter } from "./admission/admission.ts";
 import { checkAuditFiles } from "../audit/audit-backends.ts";
-import { readTokenFile } from "./authentication.ts";
+import { openOutsideIdentity, readTokenFile } from "./authentication.ts";
 import { openAuthorities, readAuthorities, readState } from "../ca/ca-folder.ts";
 import { checkAuthorization } from "./authorization.ts";
 import { bindAddressProblem } from "../host/listening.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { hubWorld } from "../host/process-world.ts";
 import { checkServiceAccountFlags, tokenKeysThere } from "../ca/service-account-issuer.ts";
 import { systemRandom } from "../host/system-random.ts";
 
@@ -23,10 +22,7 @@ export async function checkOptions(options: HubOptions, { clock }: { readonly cl
   const bind = await bindAddressProblem(options.bindAddress);
   if (bind !== undefined) throw new HubError("options", bind);
   await checkDataDir(options.dataDir);
-  admissionPluginFilter({
-    enable: options.enableAdmissionPlugins ?? [],
-    disable: options.disableAdmissionPlugins ?? [],
-  });
+  admissionPluginFilter(options);
   await checkAuthorization(options, clock);
   await checkIdentity(options, clock);
   await checkSigningCa(options, clock);
@@ -75,12 +71,8 @@ async function checkDataDir(dataDir: string): Promise<void> {
 async function checkIdentity(options: HubOptions, clock: Clock): Promise<void> {
   if (options.tokenAuthFile !== undefined) await readTokenFile(options.tokenAuthFile);
   const { issuers, audiences } = await checkServiceAccountFlags(options);
-  const { authenticationConfigFile, oidc, tokenWebhook } = options;
-  if (authenticationConfigFile === undefined && oidc === undefined && tokenWebhook === undefined) return;
-  const { outsideIdentity } = await import("./outside-identity.ts");
   // What it warns of is logged when it is opened to be used.
-  const hub = { ...options, log: () => undefined };
-  const identity = await outsideIdentity({ hub, clock, audiences, issuers, env: hubWorld({ clock }).env });
+  const identity = await openOutsideIdentity({ ...options, log: () => undefined }, { clock, audiences, issuers });
   identity.close();
 }
 

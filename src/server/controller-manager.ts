@@ -3,17 +3,12 @@ import { apiserverAccount } from "../controllers/kinds.ts";
 import { credentialRecorders, issuedCredentialController } from "../controllers/credentials/issued-credentials.ts";
 import { runControllers, type RunningControllers } from "../controllers/runner.ts";
 import { sharedInformers, type SharedInformers } from "../controllers/shared-informers.ts";
-import type { Clock } from "../apimachinery/clock.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import { mastersGroup, serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
 import { type ServingApproval, servingApproving } from "../controllers/certificates/serving-approving.ts";
-import type { Registry } from "../registry/registry.ts";
-import type { Turns } from "../registry/turns.ts";
 import { pinsOf } from "../ca/ca-folder.ts";
 import type { HubOptions } from "./hub-options.ts";
-import type { inProcessClient } from "../registry/in-process-client.ts";
-import type { ManagedClusters } from "./admission/managed-clusters.ts";
 import type { Metrics } from "./metrics.ts";
 import { systemRandom } from "../host/system-random.ts";
 import { legacyClaims } from "../authentication/service-account-claims.ts";
@@ -43,7 +38,8 @@ import { serviceAccountDefault } from "../controllers/objects/service-account-de
 import { serviceAccountToken } from "../controllers/objects/service-account-token.ts";
 import { tokenCleaner } from "../controllers/joining/token-cleaner.ts";
 import { validatingAdmissionPolicyStatus } from "../controllers/objects/validating-admission-policy-status.ts";
-import type { HubState } from "./hub-state.ts";
+import type { Decisions } from "./api-server.ts";
+import type { HubBase } from "./hub-state.ts";
 import type { CertificateAuthority } from "../pki/ca.ts";
 import { issueCertificate } from "../pki/certificate.ts";
 import { readVerifiedCsr } from "../pki/csr.ts";
@@ -52,11 +48,10 @@ import { builtinResources } from "../apis/builtin.ts";
 import { systemResolver } from "../controllers/certificates/system-resolver.ts";
 
 /** What the controllers need of the parts made before. */
-export interface ControlParts extends Pick<HubState, "authorities" | "issuer" | "revoked" | "credentialUse"> {
-  readonly verbs: Registry;
-  readonly turns: Turns;
-  readonly clientOf: (user: UserInfo) => ReturnType<typeof inProcessClient>;
-  readonly clock: Clock;
+export interface ControlParts
+  extends
+    Pick<HubBase, "authorities" | "issuer" | "revoked" | "credentialUse" | "clock" | "clusters">,
+    Pick<Decisions, "verbs" | "turns" | "clientOf"> {
   /** How whoever asks for a client certificate of a node stands among those that hold one. */
   readonly statusOf: CsrRecoveringOptions["statusOf"];
   /** How the access stands that an earlier request of a machine gave. */
@@ -68,8 +63,6 @@ export interface ControlParts extends Pick<HubState, "authorities" | "issuer" | 
   readonly metrics: Metrics;
   /** Undefined where serving certificates are left to people. */
   readonly servingApproval: ServingApproval | undefined;
-  /** Undefined where no clusters join. */
-  readonly clusters: ManagedClusters | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -80,7 +73,7 @@ export function control(options: HubOptions, parts: ControlParts): RestartableCo
 
 function started(options: HubOptions, parts: ControlParts, signal: AbortSignal): RunningControllers {
   const { clock, metrics } = parts;
-  const clientFor = (account: string): ReturnType<typeof inProcessClient> =>
+  const clientFor = (account: string): ReturnType<ControlParts["clientOf"]> =>
     parts.clientOf(
       account === apiserverAccount
         ? { username: apiserverAccount, groups: [mastersGroup] }

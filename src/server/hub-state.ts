@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { RandomBytes } from "../apimachinery/clock.ts";
+import type { RecordWrite } from "../registry/write-record.ts";
+import type { ManagedClusters } from "./admission/managed-clusters.ts";
+import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { openLmdb, defaultQuotaBytes, memoryLimits } from "../storage/lmdb.ts";
 import type { Store } from "../storage/store.ts";
@@ -28,6 +30,18 @@ export interface HubState {
   readonly revoked: Revocations;
   readonly credentialUse: CredentialUseLog;
   readonly hub: HubIdentity;
+}
+
+/** What the parts of a start are made of. */
+export interface HubBase extends HubState {
+  readonly clock: Clock;
+  readonly closers: Closer[];
+  /** Undefined where no clusters join. */
+  readonly clusters: ManagedClusters | undefined;
+  /** Whether the objects are there that a hub begins with. */
+  readonly isBootstrapped: () => boolean;
+  /** Records the writes of clients inside the hub; undefined before the audit log is open. */
+  readonly recordWrite: () => RecordWrite | undefined;
 }
 
 /** Opens the store, the CAs and the keys of tokens beside each other; what is open is in `closers` as soon as it is. @throws StorageError, HubError */

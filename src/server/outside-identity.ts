@@ -9,7 +9,7 @@ import {
 import { issuerKeys } from "../authentication/oidc/issuer-keys.ts";
 import { oidcAlgorithms, oidcTokens } from "../authentication/oidc/oidc-tokens.ts";
 import { webhookTokens } from "../authentication/webhook-tokens.ts";
-import { environmentProxy, type Environment } from "../client/environment-proxy.ts";
+import { environmentProxy } from "../client/environment-proxy.ts";
 import { remoteClient } from "../client/remote.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";
@@ -38,8 +38,6 @@ export interface OutsideIdentityOptions {
   readonly clock: Clock;
   /** The names of the API. */
   readonly audiences: readonly string[];
-  /** Where HTTPS_PROXY and NO_PROXY stand, for reading the keys of issuers. */
-  readonly env: Environment;
   /** The issuers of the hub's own tokens, which nobody else may be. */
   readonly issuers: readonly string[];
 }
@@ -112,7 +110,7 @@ function warnOfUnprefixed({ url, groups, userRules }: JwtIssuer, log: (entry: Lo
 
 function jsonReader(
   issuer: JwtIssuer,
-  { hub, clock, env }: OutsideIdentityOptions,
+  { hub, clock }: OutsideIdentityOptions,
 ): { readonly fetchJson: (url: string) => Promise<unknown> } {
   return {
     fetchJson: async (url) => {
@@ -120,7 +118,7 @@ function jsonReader(
       const client = remoteClient({
         server: origin,
         ...(issuer.caPem === undefined ? {} : { caPem: issuer.caPem }),
-        proxyUrl: environmentProxy(origin, env),
+        proxyUrl: environmentProxy(origin, process.env),
         userAgent: `pratique-hub/${hub.release}`,
         timeoutMs: readMs,
         clock,

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { accessRequestRate, defaultAccessRequestLimits } from "./admission/access-requests.ts";
+import { accessRequestRate } from "./admission/access-requests.ts";
 import { serviceAccountLifetimes, tokenSecretLifetimes } from "../revocation/token-lifetimes.ts";
 import { abortListeners } from "../apimachinery/abort-listeners.ts";
 import { StatusError } from "../apimachinery/status.ts";
@@ -20,23 +20,18 @@ import { requestActivity, type RequestActivity } from "../apiserver/request-acti
 import { listen, type Server } from "../apiserver/server.ts";
 import { defaultStreamLimits, streamLimiter } from "../apiserver/connections/stream-limiter.ts";
 import { versionInfo } from "../apiserver/version.ts";
-import type { Registry } from "../registry/registry.ts";
-import type { Turns } from "../registry/turns.ts";
-import type { Store } from "../storage/store.ts";
-import type { WatchCache } from "../storage/watch-cache.ts";
 import { hostPort, servingNames } from "./addresses.ts";
 import { writeAudit, type WriteAuditOptions } from "../apiserver/audit/write-audit.ts";
 import type { RecordWrite } from "../registry/write-record.ts";
 import { openAudit, type OpenAudit } from "../audit/audit-backends.ts";
 import { loopStalls, type LoopStalls } from "../apiserver/loop-stalls.ts";
-import { impersonation, refusingKubeletCredential, type Authentication } from "./authentication.ts";
+import { impersonation, refusingKubeletCredential } from "./authentication.ts";
 import { authenticationMetrics } from "../authentication/metrics.ts";
-import type { Authorization } from "./authorization.ts";
-import type { Authorities } from "../ca/ca-folder.ts";
 import { recordCaCheck } from "../ca/ca-check.ts";
 import { acceptFailureLog } from "../host/listening.ts";
 import { connectionLimitLog, connectionsText, ownConnectionLimits } from "./connection-limits.ts";
 import { credentialMetrics } from "../revocation/metrics.ts";
+import type { HubBase } from "./hub-state.ts";
 import type { Decisions } from "./api-server.ts";
 import { storedFlowControl } from "../apiserver/flow-control/flow-control-objects.ts";
 import { healthChecks } from "./health-checks.ts";
@@ -45,32 +40,22 @@ import { unreadText, hubMetrics, type Metrics } from "./metrics.ts";
 import { defaultKubeletAddressTypes } from "../kubelet/kubelet-address.ts";
 import { kubeletClient, kubeletCredential } from "../kubelet/kubelet-client.ts";
 import { openApiPublisher } from "../apiserver/open-api.ts";
-import { portCertificates, type PortCertificates } from "../ca/port-certificates.ts";
+import { portCertificates } from "../ca/port-certificates.ts";
 import { requestAuthorizationMetrics } from "../authorization/request-metrics.ts";
 import { revocationDocuments } from "../revocation/revocation-documents.ts";
-import type { Revocations } from "../revocation/revocations.ts";
-import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
 import { sendBuffers } from "../apiserver/connections/send-buffers.ts";
 import { signedTime } from "../ca/signed-time.ts";
 import { objectMetrics } from "./object-metrics.ts";
 import { watchMetrics, type WatchMetrics } from "../apiserver/watch-metrics.ts";
 
 /** What serving needs of the parts made before. */
-export interface ServeParts {
-  readonly verbs: Registry;
-  readonly turns: Turns;
-  readonly counts: Decisions["counts"];
-  readonly access: Authorization;
-  readonly identity: Authentication;
-  readonly revoked: Revocations;
-  /** Asked at each look, as they can change. */
-  readonly authorities: () => Authorities;
-  readonly issuer: ServiceAccountIssuer;
-  readonly cache: WatchCache;
-  readonly store: Store;
-  readonly clock: Clock;
+export interface ServeParts
+  extends
+    Pick<HubBase, "revoked" | "authorities" | "issuer" | "cache" | "store" | "clock">,
+    Pick<Decisions, "verbs" | "turns" | "counts" | "access" | "identity"> {
   readonly shutdown: AbortSignal;
   readonly isReady: () => boolean;
+  /** Where keys lie. */
   readonly at: { readonly dir: string; readonly now: number; readonly random: RandomBytes };
 }
 
@@ -105,16 +90,15 @@ function resourcesOf(
   { watches, otherPaths }: { readonly watches: WatchMetrics; readonly otherPaths: Handler },
 ): Handler {
   const { follow } = revoked;
-  const [chance, lifeOf, onAbort] = [Math.random, serviceAccountLifetimes(cache), abortListeners()];
   const { watched, terminated } = watches;
   const own = {
     registry: verbs,
     clock,
     turns,
-    chance,
+    chance: Math.random,
     shutdown,
-    onAbort,
-    lifeOf,
+    onAbort: abortListeners(),
+    lifeOf: serviceAccountLifetimes(cache),
     secretLifeOf: tokenSecretLifetimes(cache),
     follow,
     watched,
@@ -163,17 +147,11 @@ function metricsOf(
   });
 }
 
-function certificatesOf(
-  options: HubOptions,
-  { at, authorities, clock, shutdown }: ServeParts,
-): Promise<PortCertificates> {
-  const names = servingNames(options);
-  return portCertificates({ ...at, authorities, names, clock, signal: shutdown, log: options.log });
-}
-
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
-  const { verbs, access, identity, authorities, issuer, cache, clock } = parts;
-  const [certificates, steered] = [await certificatesOf(options, parts), storedFlowControl(cache)];
+  const { verbs, access, identity, authorities, issuer, cache, clock, at, shutdown: signal } = parts;
+  const names = servingNames(options);
+  const certificates = await portCertificates({ ...at, authorities, names, clock, signal, log: options.log });
+  const steered = storedFlowControl(cache);
   const places = placesOf(options, steered, clock);
   const [activity, yaml] = [requestActivity(), yamlThread()];
   const stalls = stallsOf(options, clock, activity);
@@ -191,7 +169,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     clients: () => parts.counts.clients.text(hostPort(options, server?.port ?? options.securePort)),
   });
   const time = signedTime(authorities, clock);
-  const check = await recordCaCheck({ ...parts, dir: parts.at.dir, signal: parts.shutdown, log: options.log });
+  const check = await recordCaCheck({ ...parts, dir: parts.at.dir, signal, log: options.log });
   const otherPaths = routes({
     resources: verbs.resources,
     openApi: openApiPublisher(`v${options.release}`, parts.turns),
@@ -216,7 +194,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       isRevoked: (credential) => parts.revoked.isOver(credential),
       impersonate: impersonation(access.chain),
       authorizer: requestAuthorizations.counted(access.chain),
-      limitRate: accessRequestRate(options.accessRequests ?? defaultAccessRequestLimits, clock),
+      limitRate: accessRequestRate(options, clock),
       handle: resourcesOf(options, parts, { watches, otherPaths }),
       peer: peerCertificates(),
       places,

@@ -14,7 +14,10 @@ import type { EntryVersions } from "../../registry/conversion.ts";
 import type { Turns } from "../../registry/turns.ts";
 import { storagePrefix, type Resource } from "../../apis/resource.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
-import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
+import { randomUUID } from "node:crypto";
+import type { HubBase } from "../hub-state.ts";
+import type { HubOptions } from "../hub-options.ts";
+import { logEntry } from "../../apimachinery/log-entry.ts";
 import { objectOf } from "../../registry/entry.ts";
 import type { WebhookConfiguration } from "../../apis/admission-webhook.ts";
 import { compiledObjects } from "../../storage/observed-objects.ts";
@@ -39,17 +42,13 @@ import {
 import { validatingAdmissionPolicies } from "../../apis/validating-admission-policy.ts";
 import type { Entry } from "../../storage/stored-object.ts";
 
-export interface DynamicAdmissionOptions {
-  readonly cache: WatchCache;
+/** What policies and webhooks are asked with. */
+export interface DynamicAdmissionParts extends HubBase {
   readonly versions: EntryVersions;
   /** The resources served now. */
   readonly resources: () => readonly Resource[];
   readonly call: CallWebhook;
-  readonly uuid: () => string;
-  readonly log: (entry: LogEntry) => void;
   readonly metrics: { readonly webhookAsked: (asked: WebhookAsked) => void };
-  /** False while the hub makes its own first objects, which no webhook or policy may keep from being there. */
-  readonly inForce: () => boolean;
   readonly may: AccessCheck;
   readonly authorize: Authorize;
   readonly turns: Turns;
@@ -57,47 +56,50 @@ export interface DynamicAdmissionOptions {
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
 }
 
-/** The plugins that are governed by objects: policies and webhooks that mutate, then policies and webhooks that validate. */
-export function dynamicAdmission(options: DynamicAdmissionOptions): readonly AdmissionPlugin[] {
-  const { cache, inForce, may, authorize, turns, namespaceOf, resourceOf } = options;
+/**
+ * The plugins that are governed by objects: policies and webhooks that mutate, then policies and webhooks that validate. None is in force
+ * while the hub makes its own first objects.
+ */
+export function dynamicAdmission(parts: DynamicAdmissionParts, log: HubOptions["log"]): readonly AdmissionPlugin[] {
+  const { cache, isBootstrapped, may, authorize, turns, namespaceOf, resourceOf } = parts;
   const turn = (user: string): Promise<void> => turns.next(user);
-  const lookups = { namespaceOf, versionsOf: versionsIn(options.resources) };
+  const lookups = { namespaceOf, versionsOf: versionsIn(parts.resources) };
   const webhooksOf = (
     plural: Parameters<typeof webhookConfigurations>[1],
   ): ReturnType<typeof webhookConfigurations> => {
     const all = webhookConfigurations(cache, plural);
-    return () => (inForce() ? all() : []);
+    return () => (isBootstrapped() ? all() : []);
   };
   const asking = {
-    call: options.call,
+    call: parts.call,
     lookups,
     convert: convertObject,
     authorize,
     turn,
-    uuid: options.uuid,
+    uuid: randomUUID,
     now: () => performance.now(),
-    asked: options.metrics.webhookAsked,
+    asked: parts.metrics.webhookAsked,
     failedOpen: (webhook: string, error: string) =>
-      options.log(logEntry("WebhookCallFailed", "webhook call failed; ignored by failurePolicy", { webhook, error })),
+      log(logEntry("WebhookCallFailed", "webhook call failed; ignored by failurePolicy", { webhook, error })),
   };
   const validating = validatingPoliciesIn(cache);
   const mutating = mutatingPoliciesIn(cache);
   const judging = {
     lookups,
-    params: policyParams(cache, { resourceOf, versions: options.versions }),
+    params: policyParams(cache, { resourceOf, versions: parts.versions }),
     convert: convertObject,
     authorize,
     turn,
   };
   return [
-    mutatingPolicies({ ...judging, policies: () => (inForce() ? mutating.bound() : []) }),
+    mutatingPolicies({ ...judging, policies: () => (isBootstrapped() ? mutating.bound() : []) }),
     mutatingWebhooks({ ...asking, webhooks: webhooksOf("mutatingwebhookconfigurations") }),
     policyParamAccess({
       may,
       resourceOf,
       paramKindOf: { ValidatingAdmissionPolicy: validating.paramKindOf, MutatingAdmissionPolicy: mutating.paramKindOf },
     }),
-    validatingPolicies({ ...judging, policies: () => (inForce() ? validating.bound() : []) }),
+    validatingPolicies({ ...judging, policies: () => (isBootstrapped() ? validating.bound() : []) }),
     validatingWebhooks({ ...asking, webhooks: webhooksOf("validatingwebhookconfigurations") }),
   ];
 }
