@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { optionText } from "../host/read-text.ts";
 import { inventoryOfCsv, type NodeInventory } from "../controllers/certificates/node-inventory.ts";
 import { nodePatternProblem } from "../controllers/certificates/node-pattern.ts";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
@@ -10,7 +10,6 @@ import type { ArraySchema, ObjectSchema } from "../apimachinery/schema.ts";
 import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";
 import { maskedCidr, parseCidr, type Cidr } from "../policy/kubernetes/cidr.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
-import { systemErrorText } from "../apimachinery/system-error.ts";
 
 /** `--serving-approval` and `--serving-approval-config`. */
 export interface ServingApprovalFlags {
@@ -161,16 +160,8 @@ async function inventoryIn(file: string): Promise<NodeInventory> {
 }
 
 async function text(file: string): Promise<string> {
-  try {
-    const read = await readFile(file, "utf8");
-    if (read.length <= maxFileCharacters) return read;
-  } catch (error) {
-    throw new HubError(
-      "options",
-      `--serving-approval-config: ${systemErrorText(error, { operation: "read", at: file })}`,
-      { cause: error },
-    );
-  }
+  const read = await optionText("--serving-approval-config", file);
+  if (read.length <= maxFileCharacters) return read;
   throw new HubError("options", `${file} is larger than ${maxFileCharacters} characters`);
 }
 

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import {
   authenticate,
   type Authenticated,
@@ -22,7 +21,6 @@ import type { AuthorizerChain } from "../authorization/chain.ts";
 import { forbiddenRequest } from "../authorization/forbidden-text.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { isReturning, returningMs } from "../apimachinery/expired-credential.ts";
-import { systemErrorText } from "../apimachinery/system-error.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { Incoming } from "../apiserver/http-types.ts";
 import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
@@ -34,6 +32,7 @@ import { storagePrefix } from "../apis/resource.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { isKubeletCredential } from "../kubelet/kubelet-client.ts";
 import type { HubOptions } from "./hub-options.ts";
+import { optionText } from "../host/read-text.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { OutsideIdentity, OutsideIdentityOptions } from "./outside-identity.ts";
 import type { Revocations } from "../revocation/revocations.ts";
@@ -159,14 +158,12 @@ async function tokenFileMembers({ tokenAuthFile, log }: HubOptions): Promise<rea
 
 /** The users of `--token-auth-file`. @throws HubError options */
 export async function readTokenFile(path: string): Promise<TokenFile> {
+  const text = await optionText("--token-auth-file", path);
   try {
-    return parseTokenFile(await readFile(path, "utf8"));
+    return parseTokenFile(text);
   } catch (error) {
-    if (error instanceof TokenFileError)
-      throw new HubError("options", `--token-auth-file ${path}: ${error.message}`, { cause: error });
-    throw new HubError("options", `--token-auth-file: ${systemErrorText(error, { operation: "read", at: path })}`, {
-      cause: error,
-    });
+    if (!(error instanceof TokenFileError)) throw error;
+    throw new HubError("options", `--token-auth-file ${path}: ${error.message}`, { cause: error });
   }
 }
 

@@ -1,4 +1,4 @@
-import { access, constants, readdir, readFile, stat } from "node:fs/promises";
+import { access, constants, readdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Clock } from "../apimachinery/clock.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
@@ -9,6 +9,7 @@ import { openOutsideIdentity, readTokenFile } from "./authentication.ts";
 import { openAuthorities, readAuthorities, readState } from "../ca/ca-folder.ts";
 import { checkAuthorization } from "./authorization.ts";
 import { bindAddressProblem } from "../host/listening.ts";
+import { optionText } from "../host/read-text.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 import { checkServiceAccountFlags, tokenKeysThere } from "../ca/service-account-issuer.ts";
@@ -35,14 +36,7 @@ export async function checkOptions(options: HubOptions, { clock }: { readonly cl
 /** It is read again at each connection to a kubelet. */
 async function checkKubeletCa({ kubeletCertificateAuthority: file }: HubOptions): Promise<void> {
   if (file === undefined) return;
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    const why = systemErrorText(error, { operation: "read", at: file });
-    throw new HubError("options", `--kubelet-certificate-authority: ${why}`);
-  }
-  if (!holdsRoots(text)) {
+  if (!holdsRoots(await optionText("--kubelet-certificate-authority", file))) {
     throw new HubError("options", `--kubelet-certificate-authority: ${file} holds no certificate of a CA in PEM`);
   }
 }
