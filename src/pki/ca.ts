@@ -164,9 +164,7 @@ function caKey(pem: string): KeyObject {
   try {
     return loadPrivateKey(pem);
   } catch (error) {
-    if (error instanceof KeyError) {
-      throw new CaError("key", `the CA key cannot be read: ${error.message}`);
-    }
+    if (error instanceof KeyError) throw new CaError("key", `the CA key cannot be read: ${error.message}`);
     throw error;
   }
 }

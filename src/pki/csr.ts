@@ -188,9 +188,7 @@ export function createCsr(input: CsrInput): string {
 }
 
 function checkVersion(node: DerNode | undefined): void {
-  if (readSmallInteger(node, "version") !== 0) {
-    throw new CsrError("version", "certificate request: version must be 0");
-  }
+  if (readSmallInteger(node, "version") !== 0) throw new CsrError("version", "certificate request: version must be 0");
 }
 
 function requestedExtensions(attributes: DerNode | undefined): ReadonlyMap<string, Extension> {
@@ -199,15 +197,11 @@ function requestedExtensions(attributes: DerNode | undefined): ReadonlyMap<strin
   for (const attribute of childrenOf(expectNode(attributes, 0xa0, "attributes"))) {
     const [type, values] = exactly(attribute, 2, "an attribute");
     const oid = readOid(type, "an attribute's type");
-    if (seen.has(oid)) {
-      throw new DerError("value", `attribute ${oid} is there more than once`);
-    }
+    if (seen.has(oid)) throw new DerError("value", `attribute ${oid} is there more than once`);
     seen.add(oid);
     const [value, extra] = childrenOf(expectNode(values, tags.set, `the values of attribute ${oid}`));
     if (oid === oids.extensionRequest) {
-      if (extra !== undefined) {
-        throw new DerError("value", "there is more than one list of requested extensions");
-      }
+      if (extra !== undefined) throw new DerError("value", "there is more than one list of requested extensions");
       extensions = inPart("extensions", () => parseExtensions(value));
     }
   }
@@ -216,14 +210,10 @@ function requestedExtensions(attributes: DerNode | undefined): ReadonlyMap<strin
 
 function subjectAltNames(extensions: ReadonlyMap<string, Extension>): Pick<ParsedCsr, "sans" | "rawSans"> {
   const extension = extensions.get(oids.subjectAltName);
-  if (extension === undefined) {
-    return { sans: noSubjectAltNames, rawSans: undefined };
-  }
+  if (extension === undefined) return { sans: noSubjectAltNames, rawSans: undefined };
   const sans = parseSubjectAltNames(extension.value);
   // The bytes are copied into the certificate, so a name that no check can see must not be among them.
-  if (sans.others > 0) {
-    throw new DerError("value", "subjectAltName may hold DNS, IP, e-mail and URI names only");
-  }
+  if (sans.others > 0) throw new DerError("value", "subjectAltName may hold DNS, IP, e-mail and URI names only");
   return { sans, rawSans: extension.value };
 }
 
@@ -257,9 +247,7 @@ function checkSignature(
 
 function exactly(node: DerNode | undefined, count: number, what: string): readonly DerNode[] {
   const parts = sequenceOf(node, what);
-  if (parts.length !== count) {
-    throw new DerError("value", `${what} must have ${count} parts and has ${parts.length}`);
-  }
+  if (parts.length !== count) throw new DerError("value", `${what} must have ${count} parts and has ${parts.length}`);
   return parts;
 }
 

@@ -76,9 +76,7 @@ export function parseKeyUsage(value: Uint8Array): ReadonlySet<number> {
 /** Reads the value of extKeyUsage as object identifiers, at least one. @throws DerError */
 export function parseExtendedKeyUsage(value: Uint8Array): readonly string[] {
   const purposes = sequenceOf(parseDer(value), "extKeyUsage").map((node) => readOid(node, "a purpose in extKeyUsage"));
-  if (purposes.length === 0) {
-    throw new DerError("value", "extKeyUsage is empty");
-  }
+  if (purposes.length === 0) throw new DerError("value", "extKeyUsage is empty");
   return purposes;
 }
 
@@ -98,8 +96,6 @@ function parseExtension(node: DerNode): Extension {
   const oid = readOid(parts.shift(), "an extension's type");
   const critical = parts[0]?.tag === tags.boolean ? readBoolean(parts.shift(), `critical of extension ${oid}`) : false;
   const value = contentOf(expectNode(parts.shift(), tags.octetString, `the value of extension ${oid}`));
-  if (parts.length > 0) {
-    throw new DerError("value", `extension ${oid} has unexpected parts`);
-  }
+  if (parts.length > 0) throw new DerError("value", `extension ${oid} has unexpected parts`);
   return { oid, critical, value };
 }

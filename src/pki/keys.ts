@@ -38,9 +38,7 @@ const derTypes: ReadonlyMap<string, "sec1" | "pkcs1" | "pkcs8"> = new Map([
 export function loadPrivateKey(pem: string): KeyObject {
   const blocks = keyBlocks(pem);
   const [block] = blocks;
-  if (block === undefined || blocks.length > 1) {
-    throw new KeyError("missing", "there must be exactly one private key");
-  }
+  if (block === undefined || blocks.length > 1) throw new KeyError("missing", "there must be exactly one private key");
   const type = derTypes.get(block.label);
   if (type === undefined) {
     throw new KeyError(
@@ -59,9 +57,7 @@ export function loadPrivateKey(pem: string): KeyObject {
  */
 export function keyKindOf(key: KeyObject): KeyKind {
   const details = key.asymmetricKeyDetails ?? {};
-  if (key.asymmetricKeyType === "ed25519") {
-    return "ed25519";
-  }
+  if (key.asymmetricKeyType === "ed25519") return "ed25519";
   if (key.asymmetricKeyType === "rsa") {
     const bits = details.modulusLength ?? 0;
     if (bits < 2048 || bits > 8192) {

@@ -93,20 +93,14 @@ function fieldsAfterVersion(tbs: DerNode): readonly DerNode[] {
   if (number === undefined || extra !== undefined || readSmallInteger(number, "version") !== 2) {
     throw new DerError("value", "the version must be 3");
   }
-  if (rest.length < 6 || rest.length > 7) {
-    throw new DerError("value", "the signed part has unexpected parts");
-  }
+  if (rest.length < 6 || rest.length > 7) throw new DerError("value", "the signed part has unexpected parts");
   return rest;
 }
 
 function wrappedExtensions(node: DerNode | undefined): ReadonlyMap<string, Extension> {
-  if (node === undefined) {
-    return new Map();
-  }
+  if (node === undefined) return new Map();
   const [list, extra] = childrenOf(expectNode(node, 0xa3, "extensions"));
-  if (extra !== undefined) {
-    throw new DerError("value", "there is more than one list of extensions");
-  }
+  if (extra !== undefined) throw new DerError("value", "there is more than one list of extensions");
   return parseExtensions(list);
 }
 

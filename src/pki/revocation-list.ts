@@ -221,7 +221,5 @@ function wrapped(node: DerNode | undefined): ReadonlyMap<string, Extension> {
 /** Among them those that make a list one of some certificates only, or of several issuers. */
 function refuseCritical(extensions: ReadonlyMap<string, Extension>, known: ReadonlySet<string>): void {
   const strange = [...extensions.values()].find(({ critical, oid }) => critical && !known.has(oid));
-  if (strange !== undefined) {
-    throw new DerError("value", `the critical extension ${strange.oid} is not understood`);
-  }
+  if (strange !== undefined) throw new DerError("value", `the critical extension ${strange.oid} is not understood`);
 }

@@ -54,9 +54,7 @@ export async function inspectDirectory(dir: string): Promise<DirectoryState> {
   }
   const words = (await readFile(join(dir, formatFile), "latin1")).slice(0, 100).trimEnd().split(" ");
   const [name, version, state] = words;
-  if (name !== formatName || version === undefined || !/^[0-9]{1,9}$/.test(version)) {
-    throw damagedFormat(dir);
-  }
+  if (name !== formatName || version === undefined || !/^[0-9]{1,9}$/.test(version)) throw damagedFormat(dir);
   if (version !== formatVersion) {
     throw new StorageError(
       "format",
