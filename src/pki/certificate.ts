@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
 import { parseDer, sameBytes, sequenceOf, readBitBytes } from "./der.ts";
 import {
   derBitBytes,

@@ -103,6 +103,20 @@ export function sequenceOf(node: DerNode | undefined, what: string): DerNode[] {
   return childrenOf(expectNode(node, tags.sequence, what));
 }
 
+/** The elements of a SEQUENCE that has exactly so many. @throws DerError naming `what` otherwise */
+export function exactly(count: number, node: DerNode | undefined, what: string): readonly DerNode[] {
+  const parts = sequenceOf(node, what);
+  if (parts.length === count) return parts;
+  throw new DerError("value", `${what} must have ${count} parts and has ${parts.length}`);
+}
+
+/** The AlgorithmIdentifier of a signature, which stands both inside what is signed and beside it. @throws DerError when the two differ */
+export function sameAlgorithm(inner: DerNode | undefined, outer: DerNode | undefined): DerNode {
+  const [one, other] = [inner, outer].map((node) => expectNode(node, tags.sequence, "the signature algorithm"));
+  if (one !== undefined && other !== undefined && sameBytes(rawOf(one), rawOf(other))) return other;
+  throw new DerError("value", "the two signature algorithms are not the same");
+}
+
 /** The two's complement content of an INTEGER in its shortest form. @throws DerError */
 export function readInteger(node: DerNode | undefined, what: string): Uint8Array {
   const content = contentOf(expectNode(node, tags.integer, what));

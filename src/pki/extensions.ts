@@ -10,8 +10,8 @@ import {
   readSmallInteger,
   sequenceOf,
   tags,
+  type DerNode,
 } from "./der.ts";
-import type { DerNode } from "./der.ts";
 import { derOctets, derOid, derSequence, derTrue } from "./der-writer.ts";
 
 /** One extension of a certificate or request; `value` is the content of its OCTET STRING. */
@@ -48,6 +48,13 @@ export function parseExtensions(node: DerNode | undefined): ReadonlyMap<string, 
     extensions.set(extension.oid, extension);
   }
   return extensions;
+}
+
+/** Reads the only Extensions sequence within the tag that certificates and revocation lists put around it. @throws DerError */
+export function parseWrappedExtensions(tag: number, node: DerNode | undefined): ReadonlyMap<string, Extension> {
+  const [list, extra] = childrenOf(expectNode(node, tag, "extensions"));
+  if (extra !== undefined) throw new DerError("value", "there is more than one list of extensions");
+  return parseExtensions(list);
 }
 
 /** The DER of one extension. */

@@ -2,6 +2,7 @@ import { CertificateError, type CertificateErrorCode } from "./certificate.ts";
 import {
   childrenOf,
   DerError,
+  exactly,
   expectNode,
   parseDer,
   rawOf,
@@ -9,7 +10,7 @@ import {
   readSmallInteger,
   readTime,
   readUnsigned,
-  sameBytes,
+  sameAlgorithm,
   sequenceOf,
   tags,
   type DerNode,
@@ -18,7 +19,7 @@ import {
   parseAuthorityKeyId,
   parseBasicConstraints,
   parseExtendedKeyUsage,
-  parseExtensions,
+  parseWrappedExtensions,
   parseKeyUsage,
   parseSubjectKeyId,
   type BasicConstraints,
@@ -67,12 +68,16 @@ const maxCertificateBytes = 65_536;
  * @see RFC 5280 section 4.1
  */
 export function parseCertificate(der: Uint8Array): ParsedCertificate {
-  const whole = inPart("encoding", () => parts(parseDer(der, { maxBytes: maxCertificateBytes }), 3, "the certificate"));
+  const whole = inPart("encoding", () =>
+    exactly(3, parseDer(der, { maxBytes: maxCertificateBytes }), "the certificate"),
+  );
   const tbsNode = inPart("encoding", () => expectNode(whole[0], tags.sequence, "the signed part"));
   const [serial, innerAlgorithm, issuer, validity, subject, key, extensionsNode] = inPart("version", () =>
     fieldsAfterVersion(tbsNode),
   );
-  const extensions = inPart("extensions", () => wrappedExtensions(extensionsNode));
+  const extensions = inPart("extensions", () =>
+    extensionsNode === undefined ? new Map<string, Extension>() : parseWrappedExtensions(0xa3, extensionsNode),
+  );
   return {
     raw: der,
     tbs: rawOf(tbsNode),
@@ -97,22 +102,12 @@ function fieldsAfterVersion(tbs: DerNode): readonly DerNode[] {
   return rest;
 }
 
-function wrappedExtensions(node: DerNode | undefined): ReadonlyMap<string, Extension> {
-  if (node === undefined) return new Map();
-  const [list, extra] = childrenOf(expectNode(node, 0xa3, "extensions"));
-  if (extra !== undefined) throw new DerError("value", "there is more than one list of extensions");
-  return parseExtensions(list);
-}
-
 function signatureOf(
   inner: DerNode | undefined,
   outer: DerNode | undefined,
   signature: DerNode | undefined,
 ): Pick<ParsedCertificate, "signature" | "signatureAlgorithm"> {
-  const algorithm = expectNode(outer, tags.sequence, "the signature algorithm");
-  if (!sameBytes(rawOf(expectNode(inner, tags.sequence, "the signature algorithm")), rawOf(algorithm))) {
-    throw new DerError("value", "the two signature algorithms are not the same");
-  }
+  const algorithm = sameAlgorithm(inner, outer);
   return {
     signature: readBitBytes(signature, "the signature"),
     signatureAlgorithm: parseSignatureAlgorithm(algorithm),
@@ -120,7 +115,7 @@ function signatureOf(
 }
 
 function validityOf(node: DerNode | undefined): Pick<ParsedCertificate, "notBefore" | "notAfter"> {
-  const [notBefore, notAfter] = parts(node, 2, "the validity");
+  const [notBefore, notAfter] = exactly(2, node, "the validity");
   return { notBefore: readTime(notBefore, "notBefore"), notAfter: readTime(notAfter, "notAfter") };
 }
 
@@ -142,14 +137,6 @@ function knownExtensions(extensions: ReadonlyMap<string, Extension>): KnownExten
     subjectKeyId: read(oids.subjectKeyIdentifier, parseSubjectKeyId),
     authorityKeyId: read(oids.authorityKeyIdentifier, parseAuthorityKeyId),
   };
-}
-
-function parts(node: DerNode | undefined, count: number, what: string): readonly DerNode[] {
-  const children = sequenceOf(node, what);
-  if (children.length !== count) {
-    throw new DerError("value", `${what} must have ${count} parts and has ${children.length}`);
-  }
-  return children;
 }
 
 function inPart<T>(code: CertificateErrorCode, read: () => T): T {

@@ -1,5 +1,4 @@
-import { createPublicKey } from "node:crypto";
-import type { JsonWebKey, KeyObject } from "node:crypto";
+import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 import {
   contentOf,
   DerError,
@@ -11,8 +10,8 @@ import {
   readUnsigned,
   sequenceOf,
   tags,
+  type DerNode,
 } from "./der.ts";
-import type { DerNode } from "./der.ts";
 import { oids } from "./oids.ts";
 
 /** The kinds of keys that are accepted anywhere: RSA of 2048 to 8192 bits, three NIST curves, Ed25519. */

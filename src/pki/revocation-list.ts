@@ -1,6 +1,12 @@
 import type { Issuer } from "./certificate.ts";
 import { derBitBytes, derElement, derSequence, derTime, derUnsigned } from "./der-writer.ts";
-import { buildExtension, parseAuthorityKeyId, parseExtensions, type Extension } from "./extensions.ts";
+import {
+  buildExtension,
+  parseAuthorityKeyId,
+  parseExtensions,
+  parseWrappedExtensions,
+  type Extension,
+} from "./extensions.ts";
 import { oids } from "./oids.ts";
 import {
   signData,
@@ -18,6 +24,7 @@ import {
   readBitBytes,
   readTime,
   readUnsigned,
+  sameAlgorithm,
   sameBytes,
   readSmallInteger,
   sequenceOf,
@@ -119,13 +126,9 @@ export function parseRevocationList(der: Uint8Array): ParsedRevocationList {
     const [tbsNode, algorithm, signature, extra] = sequenceOf(parseDer(der, { maxBytes }), "the list");
     if (extra !== undefined) throw new DerError("value", "the list has unexpected parts");
     const { inner, ...fields } = fieldsOf(expectNode(tbsNode, tags.sequence, "the signed part"));
-    const outer = expectNode(algorithm, tags.sequence, "the signature algorithm");
-    if (!sameBytes(rawOf(inner), rawOf(outer))) {
-      throw new DerError("value", "the two signature algorithms are not the same");
-    }
     return {
       ...fields,
-      signatureAlgorithm: parseSignatureAlgorithm(outer),
+      signatureAlgorithm: parseSignatureAlgorithm(sameAlgorithm(inner, algorithm)),
       signature: readBitBytes(signature, "the signature"),
     };
   } catch (error) {
@@ -210,9 +213,7 @@ function checkEntryExtensions(extensions: ReadonlyMap<string, Extension>): void 
 }
 
 function wrapped(node: DerNode | undefined): ReadonlyMap<string, Extension> {
-  const [list, extra] = childrenOf(expectNode(node, 0xa0, "extensions"));
-  if (extra !== undefined) throw new DerError("value", "there is more than one list of extensions");
-  const extensions = parseExtensions(list);
+  const extensions = parseWrappedExtensions(0xa0, node);
   if (extensions.has(oids.deltaCrlIndicator)) throw new DerError("value", "it is a delta list; give a complete one");
   refuseCritical(extensions, new Set([oids.authorityKeyIdentifier, oids.crlNumber]));
   return extensions;

@@ -1,7 +1,15 @@
-import { constants, sign, verify } from "node:crypto";
-import type { KeyObject, SigningOptions } from "node:crypto";
-import { childrenOf, contentOf, DerError, expectNode, readOid, readSmallInteger, sequenceOf, tags } from "./der.ts";
-import type { DerNode } from "./der.ts";
+import { constants, sign, verify, type KeyObject, type SigningOptions } from "node:crypto";
+import {
+  childrenOf,
+  contentOf,
+  DerError,
+  expectNode,
+  readOid,
+  readSmallInteger,
+  sequenceOf,
+  tags,
+  type DerNode,
+} from "./der.ts";
 import { derElement, derOid, derSequence } from "./der-writer.ts";
 import { oids } from "./oids.ts";
 import type { KeyKind } from "./public-key.ts";

@@ -1,5 +1,4 @@
-import { childrenOf, contentOf, DerError, expectNode, latin1, parseDer, tags } from "./der.ts";
-import type { DerNode } from "./der.ts";
+import { childrenOf, contentOf, DerError, expectNode, latin1, parseDer, tags, type DerNode } from "./der.ts";
 import { derElement, derSequence } from "./der-writer.ts";
 import { ipAddressBytes, ipAddressText } from "./ip-address.ts";
 
