@@ -1,3 +1,4 @@
+import { ifThere } from "./private-files.ts";
 import type { Stats } from "node:fs";
 import { lstat, realpath, stat } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -71,15 +72,6 @@ function writable(link: string, folder: string, mode: number): HubError {
   );
 }
 
-async function ifThere<T>(look: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await look();
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  }
-}
-
 /** Which bits let others than the owner in. */
 const othersMask = 0o077;
 
@@ -94,7 +86,7 @@ const projectedFolder = /\/\.\.\d{4}_\d\d_\d\d_[^/]+\//;
 export async function openPermissions(path: string, allowed = 0): Promise<string | undefined> {
   const found = await foundMode(path);
   if (found === undefined || (found.mode & othersMask & ~allowed) === 0) return undefined;
-  const mode = (found.mode & 0o777).toString(8).padStart(4, "0");
+  const mode = octal(found.mode);
   const [what, wanted] = found.isFolder ? ["holds secrets", "700"] : ["holds a secret", "600"];
   return `${path} ${what} and has mode ${mode}, so others than its owner may use it; correct it with: chmod ${wanted} ${shellWord(path)}`;
 }

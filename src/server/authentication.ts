@@ -19,7 +19,6 @@ import { firstAuthenticated } from "../authentication/union.ts";
 import { x509 } from "../authentication/x509.ts";
 import type { AuthorizerChain } from "../authorization/chain.ts";
 import { forbiddenRequest } from "../authorization/forbidden-text.ts";
-import type { ApiObject } from "../apimachinery/object.ts";
 import { isReturning, returningMs } from "../apimachinery/expired-credential.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { Incoming } from "../apiserver/http-types.ts";
@@ -27,7 +26,7 @@ import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
 import type { Authorities } from "../ca/ca-folder.ts";
 import type { Authorization } from "./authorization.ts";
 import type { HubBase } from "./hub-state.ts";
-import { objectOf } from "../registry/entry.ts";
+import { cachedObject } from "../storage/observed-objects.ts";
 import { storagePrefix } from "../apis/resource.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { isKubeletCredential } from "../kubelet/kubelet-client.ts";
@@ -60,15 +59,11 @@ export async function openAuthentication(
   const outside = await openOutsideIdentity(options, { clock, audiences, issuers });
   closers.push(async () => outside.close());
   const secrets = `${storagePrefix({ group: "", plural: "secrets" })}kube-system/bootstrap-token-`;
-  const lookup = (id: string): ApiObject | undefined => {
-    const entry = cache.get(secrets + id);
-    return entry === undefined ? undefined : objectOf(entry);
-  };
   const tokens = bearer(
     { audiences },
     ...(await tokenFileMembers(options)),
     serviceAccountTokens({ issuers, keys, lookup: tokenObjects(cache), now }),
-    bootstrapTokens(lookup, now),
+    bootstrapTokens((id) => cachedObject(cache, secrets + id), now),
     ...outside.members,
   );
   const certificates = x509({ roots: rootsOf(base.authorities), now, returningMs });

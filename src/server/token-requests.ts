@@ -7,8 +7,8 @@ import { rfc3339 } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { serviceAccountUser } from "../apimachinery/user.ts";
 import type { CreateUnder } from "../registry/create-under.ts";
-import { objectOf } from "../registry/entry.ts";
 import { accessGroup } from "../apis/access-request.ts";
+import { cachedObject } from "../storage/observed-objects.ts";
 import { storagePrefix } from "../apis/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 
@@ -24,8 +24,7 @@ export function tokenObjects(cache: WatchCache): ObjectLookup {
   return (kind, namespace, name) => {
     // A name from outside may hold a slash, which no name of an object does.
     if (namespace.includes("/") || name.includes("/")) return undefined;
-    const entry = cache.get(prefixes[kind] + (namespace === "" ? name : `${namespace}/${name}`));
-    return entry === undefined ? undefined : objectOf(entry);
+    return cachedObject(cache, prefixes[kind] + (namespace === "" ? name : `${namespace}/${name}`));
   };
 }
 

@@ -1,4 +1,5 @@
-import type { Entry } from "./stored-object.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { objectOf, type Entry } from "./stored-object.ts";
 import type { WatchCache } from "./watch-cache.ts";
 
 /**
@@ -47,4 +48,10 @@ export function countedObjects(
     count(what, 1);
   });
   return { all: () => counted.size, of: (what) => counts.get(what) ?? 0 };
+}
+
+/** The object of a key, as it is in the watch cache at this moment; undefined where there is none. */
+export function cachedObject(cache: Pick<WatchCache, "get">, key: string): ApiObject | undefined {
+  const entry = cache.get(key);
+  return entry && objectOf(entry);
 }

@@ -12,7 +12,6 @@ import type { AccessCheck } from "../../admission/access-check.ts";
 import type { AdmissionPlugin } from "../../admission/admission.ts";
 import { profileFor } from "../../controllers/access/access-request-policy.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
-import type { ApiObject } from "../../apimachinery/object.ts";
 import { anonymousUser } from "../../apimachinery/user.ts";
 import type { PipelineOptions } from "../../apiserver/pipeline.ts";
 import { objectOf } from "../../registry/entry.ts";
@@ -24,7 +23,7 @@ import type { HubBase } from "../hub-state.ts";
 import { defaultAccessRequestLimits, type HubOptions } from "../hub-options.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
 import { addressLimit, placeOf } from "../../admission/address-limit.ts";
-import { compiledObjects, countedObjects } from "../../storage/observed-objects.ts";
+import { cachedObject, compiledObjects, countedObjects } from "../../storage/observed-objects.ts";
 
 /** The plugins that guard access requests and profiles, over what the watch cache holds. */
 export function accessAdmission(
@@ -39,13 +38,9 @@ export function accessAdmission(
     compile: (entry) => objectOf(entry) as AccessProfile,
   });
   const profileOf = (name: string | undefined): AccessProfile | undefined => profileFor(profiles(), name);
-  const at = (prefix: string, name: string): ApiObject | undefined => {
-    const entry = cache.get(prefix + name);
-    return entry === undefined ? undefined : objectOf(entry);
-  };
   const owners = {
-    accountOf: async (namespace: string, name: string) => at(accounts, `${namespace}/${name}`),
-    requestOf: (name: string) => at(storagePrefix(accessRequests), name) as AccessRequest | undefined,
+    accountOf: async (namespace: string, name: string) => cachedObject(cache, `${accounts}${namespace}/${name}`),
+    requestOf: (name: string) => cachedObject(cache, storagePrefix(accessRequests) + name) as AccessRequest | undefined,
   };
   const lookups: AccessRequestLookups = { profileOf, requestOf: owners.requestOf, ...pendingIn(cache), caPins };
   const now = (): number => clock.now();

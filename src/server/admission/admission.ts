@@ -26,7 +26,7 @@ import type { WatchCache } from "../../storage/watch-cache.ts";
 import { accessAdmission } from "./access-requests.ts";
 import type { AdmissionMetrics } from "../../admission/metrics.ts";
 import type { Authorization } from "../authorization.ts";
-import { countedObjects } from "../../storage/observed-objects.ts";
+import { cachedObject, countedObjects } from "../../storage/observed-objects.ts";
 import { operatorName } from "../../bootstrap/admin-kubeconfig.ts";
 import { systemRandom } from "../../host/system-random.ts";
 import type { HubOptions } from "../hub-options.ts";
@@ -134,8 +134,7 @@ function undecidedIn(cache: WatchCache): (username: string) => number {
 
 /** A built-in object of the core group, as it is in the watch cache at this moment. */
 function stored(cache: WatchCache, plural: string, place: string): ApiObject | undefined {
-  const entry = cache.get(storagePrefix({ group: "", plural }) + place);
-  return entry === undefined ? undefined : objectOf(entry);
+  return cachedObject(cache, storagePrefix({ group: "", plural }) + place);
 }
 
 /** The plugins that can be turned on and off, by the names of Kubernetes, and whether they are on unless somebody says otherwise. */
