@@ -74,20 +74,16 @@ export function parseAuditPolicy(text: string, file: string): AuditPolicy {
 const levels: readonly AuditLevel[] = ["Metadata", "None", "Request", "RequestResponse"];
 const stages: readonly AuditStage[] = ["Panic", "RequestReceived", "ResponseComplete", "ResponseStarted"];
 
+const unset = { users: [], userGroups: [], verbs: [], namespaces: [], nonResourceURLs: [] } as const;
+const unsetResources = { group: "", resources: [], resourceNames: [] } as const;
+
 function completed(rule: WrittenRule, policy: WrittenPolicy): AuditRule {
   const { level, resources = [], omitStages = [] } = rule;
   return {
+    ...unset,
+    ...rule,
     level: levels.find((one) => one === level) ?? "RequestResponse",
-    users: rule.users ?? [],
-    userGroups: rule.userGroups ?? [],
-    verbs: rule.verbs ?? [],
-    resources: resources.map((one) => ({
-      group: one.group ?? "",
-      resources: one.resources ?? [],
-      resourceNames: one.resourceNames ?? [],
-    })),
-    namespaces: rule.namespaces ?? [],
-    nonResourceURLs: rule.nonResourceURLs ?? [],
+    resources: resources.map((one) => ({ ...unsetResources, ...one })),
     omitStages: stages.filter((stage) => omitStages.includes(stage) || policy.omitStages?.includes(stage) === true),
     omitManagedFields: rule.omitManagedFields ?? policy.omitManagedFields ?? false,
   };

@@ -15,7 +15,7 @@ import type { FlowControl } from "../apiserver/flow-control/flow-control.ts";
 import { inflightLimiter, type InflightLimiter } from "../apiserver/flow-control/inflight-limiter.ts";
 import type { Handler } from "../apiserver/admitted-request.ts";
 import { resourceVerbs } from "../apiserver/resource-verbs.ts";
-import { routes } from "../apiserver/routes.ts";
+import { routes, type RouteOptions } from "../apiserver/routes.ts";
 import { requestActivity, type RequestActivity } from "../apiserver/request-activity.ts";
 import { listen, type Server } from "../apiserver/server.ts";
 import { defaultStreamLimits, streamLimiter } from "../apiserver/connections/stream-limiter.ts";
@@ -148,7 +148,7 @@ function metricsOf(
 }
 
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
-  const { verbs, access, identity, authorities, issuer, cache, clock, at, shutdown: signal } = parts;
+  const { access, identity, authorities, cache, clock, at, shutdown: signal } = parts;
   const names = servingNames(options);
   const certificates = await portCertificates({ ...at, authorities, names, clock, signal, log: options.log });
   const steered = storedFlowControl(cache);
@@ -159,6 +159,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const requestAuthorizations = requestAuthorizationMetrics(monotonic);
   const [watches, unread] = [watchMetrics(), sendBuffers(every)];
   let server: Server | undefined;
+  const serverAddress = (): string => hostPort(options, server?.port ?? options.securePort);
   const metrics = metricsOf(options, parts, {
     connections: () => server?.connections() ?? 0,
     levels: places.counts,
@@ -166,56 +167,36 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     audit: recording.counts,
     authentication: () => authentications.text() + requestAuthorizations.text(),
     watches: () => watches.text() + unreadText(unread) + connectionsText(server),
-    clients: () => parts.counts.clients.text(hostPort(options, server?.port ?? options.securePort)),
+    clients: () => parts.counts.clients.text(serverAddress()),
   });
-  const time = signedTime(authorities, clock);
-  const check = await recordCaCheck({ ...parts, dir: parts.at.dir, signal, log: options.log });
-  const otherPaths = routes({
-    resources: verbs.resources,
-    openApi: openApiPublisher(`v${options.release}`, parts.turns),
-    health: healthChecks(parts, certificates),
+  const check = await recordCaCheck({ ...parts, dir: at.dir, signal, log: options.log });
+  const health = healthChecks(parts, certificates);
+  const otherPaths = otherPathsOf(options, parts, {
+    health,
     metrics: metrics.text,
-    version: versionInfo(options.release, platform()),
-    issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
-    revocations: revocationDocuments({ cache, revocations: parts.revoked, authorities, issuer, clock }),
-    // Whoever really asks has verified the certificate, and nobody whom it impersonates.
-    wellKnown: (path, { query, requester, request }) =>
-      time(path, query) ?? check.answer(path, { user: requester.user, serverName: serverNameOf(request) }),
-    serverAddress: () => hostPort(options, server?.port ?? options.securePort),
+    answer: check.answer,
+    serverAddress,
   });
-  server = await listen({
-    ...certificates.first,
-    host: options.bindAddress,
-    port: options.securePort,
-    ...(await connectionsOf(options)),
-    handle: pipeline({
-      authenticated: (request) => server?.authenticated(request),
-      authenticate: authentications.counted(refusingKubeletCredential(identity.request, options)),
-      isRevoked: (credential) => parts.revoked.isOver(credential),
-      impersonate: impersonation(access.chain),
-      authorizer: requestAuthorizations.counted(access.chain),
-      limitRate: accessRequestRate(options, clock),
-      handle: resourcesOf(options, parts, { watches, otherPaths }),
-      peer: peerCertificates(),
-      places,
-      flowControl: steered,
-      largeBodies: largeBodies(clock),
-      sendBuffers: unread,
-      abandoned: abandonedLog(options, watches),
-      turn: parts.turns.next,
-      audit: recording.audit,
-      activity,
-      yaml,
-      track: metrics.trackRequest,
-      observe: metrics.observeRequest,
-      fault: faultLog(options),
-      clock,
-      uuid: randomUUID,
-    }),
+  const handle = handlerOf(options, parts, {
+    authenticated: (request) => server?.authenticated(request),
+    authenticate: authentications.counted(refusingKubeletCredential(identity.request, options)),
+    authorizer: requestAuthorizations.counted(access.chain),
+    handle: resourcesOf(options, parts, { watches, otherPaths }),
+    places,
+    flowControl: steered,
+    sendBuffers: unread,
+    abandoned: abandonedLog(options, watches),
+    audit: recording.audit,
+    activity,
+    yaml,
+    track: metrics.trackRequest,
+    observe: metrics.observeRequest,
   });
-  const [{ close, port }, kept] = [server, certificates.keep(server)];
+  const { bindAddress: host, securePort: port } = options;
+  server = await listen({ ...certificates.first, host, port, ...(await connectionsOf(options)), handle });
+  const [{ close }, kept] = [server, certificates.keep(server)];
   return {
-    url: `https://${hostPort(options, port)}`,
+    url: `https://${serverAddress()}`,
     metrics,
     recordWrite: recorderOf(options, recording, { yaml, clock }),
     renew: kept.renew,
@@ -228,6 +209,61 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       await recording.close();
     },
   };
+}
+
+/** What answers at paths that are of no resource. */
+function otherPathsOf(
+  options: HubOptions,
+  { verbs, turns, issuer, cache, revoked, authorities, clock }: ServeParts,
+  {
+    answer,
+    ...own
+  }: Pick<RouteOptions, "health" | "metrics" | "serverAddress"> &
+    Pick<Awaited<ReturnType<typeof recordCaCheck>>, "answer">,
+): Handler {
+  const time = signedTime(authorities, clock);
+  return routes({
+    ...own,
+    resources: verbs.resources,
+    openApi: openApiPublisher(`v${options.release}`, turns),
+    version: versionInfo(options.release, platform()),
+    issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
+    revocations: revocationDocuments({ cache, revocations: revoked, authorities, issuer, clock }),
+    // Whoever really asks has verified the certificate, and nobody whom it impersonates.
+    wellKnown: (path, { query, requester, request }) =>
+      time(path, query) ?? answer(path, { user: requester.user, serverName: serverNameOf(request) }),
+  });
+}
+
+type OwnSteps =
+  | "isRevoked"
+  | "impersonate"
+  | "limitRate"
+  | "peer"
+  | "largeBodies"
+  | "turn"
+  | "fault"
+  | "clock"
+  | "uuid";
+
+/** The path of a request, from the steps that the port makes and those that are made here. */
+function handlerOf(
+  options: HubOptions,
+  { access, revoked, turns, clock }: ServeParts,
+  steps: Omit<PipelineOptions, OwnSteps>,
+): ReturnType<typeof pipeline> {
+  return pipeline({
+    ...steps,
+    isRevoked: (credential) => revoked.isOver(credential),
+    impersonate: impersonation(access.chain),
+    limitRate: accessRequestRate(options, clock),
+    peer: peerCertificates(),
+    largeBodies: largeBodies(clock),
+    turn: turns.next,
+    fault: faultLog(options),
+    clock,
+    uuid: randomUUID,
+  });
 }
 
 /** The name by which a client has called this server in TLS; empty where it named none. */

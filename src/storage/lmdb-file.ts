@@ -135,15 +135,14 @@ function readMeta(file: number, position: number): Meta {
   return { pageSize, free: treeAt(48), main: treeAt(96), lastPage, transaction };
 }
 
+/** How the keys of a tree are read, and its entries. */
+interface Reading {
+  readonly keyOf: (key: Buffer) => number;
+  readonly visit: (node: Node, overflowPage: number) => void;
+}
+
 /** Checks all pages of a tree, and hands each entry to `visit`, with the first of the pages that hold its value, or 0. */
-function walkTree(
-  pages: Pages,
-  { depth, root, counts }: Tree,
-  how: {
-    readonly keyOf: (key: Buffer) => number;
-    readonly visit: (node: Node, overflowPage: number) => void;
-  },
-): void {
+function walkTree(pages: Pages, { depth, root, counts }: Tree, how: Reading): void {
   if (depth > maxDepth) throw new PageDamage("a meta page has an impossible depth");
   const counted: Counts = { branches: 0, leaves: 0, overflows: 0, entries: 0 };
   // One page for each level.

@@ -152,16 +152,18 @@ async function writeWhere(
   let isRefusalFinal = !mayUseReserve;
   for (;;) {
     const found = queue.pending(key) || index.latest(key);
-    if (fits(found)) {
-      try {
-        const copied = draft.type === "put" ? { ...draft, value: new Uint8Array(draft.value) } : draft;
-        return { revision: await queue.write(copied) };
-      } catch (error) {
-        if (isRefusalFinal || !isOutOfRoom(error)) throw error;
-        isRefusalFinal = true;
-      }
-    } else if (Math.abs(found) <= queue.last()) return { found };
-    else await queue.settled(Math.abs(found));
+    if (!fits(found)) {
+      if (Math.abs(found) <= queue.last()) return { found };
+      await queue.settled(Math.abs(found));
+      continue;
+    }
+    try {
+      const copied = draft.type === "put" ? { ...draft, value: new Uint8Array(draft.value) } : draft;
+      return { revision: await queue.write(copied) };
+    } catch (error) {
+      if (isRefusalFinal || !isOutOfRoom(error)) throw error;
+      isRefusalFinal = true;
+    }
   }
 }
 

@@ -141,23 +141,6 @@ export class WebhookFailure extends Error {
   }
 }
 
-const connections: ReadonlyMap<string, string> = new Map([
-  ["ECONNREFUSED", "cannot be reached: nothing listens at its address"],
-  ["ENOTFOUND", "cannot be reached: the name of its host does not resolve"],
-  ["EAI_AGAIN", "cannot be reached: the name of its host does not resolve"],
-  ["EHOSTUNREACH", "cannot be reached: there is no way to its host"],
-  ["ENETUNREACH", "cannot be reached: there is no way to its host"],
-  ["ECONNRESET", "closed the connection without an answer"],
-  ["EPIPE", "closed the connection without an answer"],
-  ["EPROTO", "does not speak TLS, or not as is needed"],
-]);
-
-const certificates: ReadonlyMap<string, string> = new Map([
-  ["CERT_HAS_EXPIRED", "has a certificate that has expired"],
-  ["CERT_NOT_YET_VALID", "has a certificate that is not valid yet"],
-  ["ERR_TLS_CERT_ALTNAME_INVALID", "has a certificate for other names than that of its address"],
-]);
-
 /** The codes by which Node says that a certificate is of no CA that is trusted. */
 export const untrusted: ReadonlySet<string> = new Set([
   "SELF_SIGNED_CERT_IN_CHAIN",
@@ -169,25 +152,39 @@ export const untrusted: ReadonlySet<string> = new Set([
   "INVALID_CA",
 ]);
 
+type Failure = readonly [code: WebhookFailureCode, what: string];
+
+const failures: ReadonlyMap<string, Failure> = new Map<string, Failure>([
+  ["ECONNREFUSED", ["connection", "cannot be reached: nothing listens at its address"]],
+  ["ENOTFOUND", ["connection", "cannot be reached: the name of its host does not resolve"]],
+  ["EAI_AGAIN", ["connection", "cannot be reached: the name of its host does not resolve"]],
+  ["EHOSTUNREACH", ["connection", "cannot be reached: there is no way to its host"]],
+  ["ENETUNREACH", ["connection", "cannot be reached: there is no way to its host"]],
+  ["ECONNRESET", ["connection", "closed the connection without an answer"]],
+  ["EPIPE", ["connection", "closed the connection without an answer"]],
+  ["EPROTO", ["connection", "does not speak TLS, or not as is needed"]],
+  ["ETIMEDOUT", ["timeout", "cannot be reached: no answer to connecting"]],
+  ["REPLY_TOO_LARGE", ["answer", "answered with more than is read"]],
+  ["CERT_HAS_EXPIRED", ["certificate", "has a certificate that has expired"]],
+  ["CERT_NOT_YET_VALID", ["certificate", "has a certificate that is not valid yet"]],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", ["certificate", "has a certificate for other names than that of its address"]],
+  ...[...untrusted].map((code) => [code, ["certificate", "has a certificate of a CA that is not trusted"]] as const),
+]);
+
 /** What asking a webhook threw, in one sentence for operators: it stands in traces, audit events and answers of code 500. */
 export function webhookFailure(error: unknown): WebhookFailure {
-  const options = { cause: error };
+  const [code, what] = failureOf(error);
+  return new WebhookFailure(code, what, { cause: error });
+}
+
+function failureOf(error: unknown): Failure {
   if (error instanceof TargetError) {
     return error.code === "status"
-      ? new WebhookFailure("status", `answered with status ${error.status}`, options)
-      : new WebhookFailure("answer", "answered with something that is not JSON", options);
+      ? ["status", `answered with status ${error.status}`]
+      : ["answer", "answered with something that is not JSON"];
   }
-  if (!(error instanceof ConnectionError))
-    return new WebhookFailure("connection", `failed: ${errorText(error)}`, options);
+  if (!(error instanceof ConnectionError)) return ["connection", `failed: ${errorText(error)}`];
   const { code, message } = error;
-  if (code === "TIMEOUT") {
-    const within = /within \d+ ms$/.exec(message)?.[0] ?? "in time";
-    return new WebhookFailure("timeout", `did not answer ${within}`, options);
-  }
-  if (code === "ETIMEDOUT") return new WebhookFailure("timeout", "cannot be reached: no answer to connecting", options);
-  if (code === "REPLY_TOO_LARGE") return new WebhookFailure("answer", "answered with more than is read", options);
-  const certificate =
-    certificates.get(code) ?? (untrusted.has(code) ? "has a certificate of a CA that is not trusted" : undefined);
-  if (certificate !== undefined) return new WebhookFailure("certificate", certificate, options);
-  return new WebhookFailure("connection", connections.get(code) ?? `cannot be reached: ${message}`, options);
+  if (code === "TIMEOUT") return ["timeout", `did not answer ${/within \d+ ms$/.exec(message)?.[0] ?? "in time"}`];
+  return failures.get(code) ?? ["connection", `cannot be reached: ${message}`];
 }
