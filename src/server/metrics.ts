@@ -22,26 +22,10 @@ export interface Metrics {
 export function hubMetrics(read: {
   readonly revision: () => number;
   readonly connections: () => number;
-  readonly levels: () => readonly LevelCounts[];
-  /** How long the event loop was held, as Prometheus text. */
-  readonly stalls: () => string;
-  readonly audit: () => AuditCounts;
-  /** What is counted of the authentication and authorization of requests, as Prometheus text. */
-  readonly authentication: () => string;
-  /** What is counted of admission, as Prometheus text. */
-  readonly admission: () => string;
-  /** What is counted of the clients inside the hub, as Prometheus text. */
-  readonly clients: () => string;
-  /** What is counted of watches, as Prometheus text. */
-  readonly watches: () => string;
-  /** What the authorizers count, as Prometheus text. */
-  readonly authorization: () => Promise<string>;
-  /** What was given out and revoked, as Prometheus text. */
-  readonly credentials: () => string;
   /** Whether a resource is served. */
   readonly isResource: (group: string, version: string, plural: string) => boolean;
-  /** What the hub keeps and waits for, as Prometheus text. */
-  readonly objects: () => Promise<string>;
+  /** What else is counted, each as Prometheus text, in the order of the reply. */
+  readonly texts: readonly (() => string | Promise<string>)[];
 }): Metrics {
   const registry = new MetricsRegistry();
   collectDefaultMetrics({ register: registry });
@@ -71,24 +55,11 @@ export function hubMetrics(read: {
     queueObserver: queues.of,
     controllerFailed: (controller) => failures.inc({ controller }),
     controllerReported: (controller, reason) => reported.inc({ controller, reason }),
-    text: async () => ({
-      contentType: registry.contentType,
-      body: [
-        await registry.metrics(),
-        requests.text(),
-        queues.text(),
-        fairnessText(read.levels()),
-        read.stalls(),
-        auditText(read.audit()),
-        read.authentication(),
-        read.watches(),
-        read.admission(),
-        read.clients(),
-        read.credentials(),
-        await read.objects(),
-        await read.authorization(),
-      ].join("\n"),
-    }),
+    text: async () => {
+      const texts = [await registry.metrics(), requests.text(), queues.text()];
+      for (const text of read.texts) texts.push(await text());
+      return { contentType: registry.contentType, body: texts.join("\n") };
+    },
   };
 }
 

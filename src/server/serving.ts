@@ -36,7 +36,7 @@ import type { Decisions } from "./api-server.ts";
 import { storedFlowControl } from "../apiserver/flow-control/flow-control-objects.ts";
 import { healthChecks } from "./health-checks.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { unreadText, hubMetrics, type Metrics } from "./metrics.ts";
+import { auditText, fairnessText, unreadText, hubMetrics, type Metrics } from "./metrics.ts";
 import { defaultKubeletAddressTypes } from "../kubelet/kubelet-address.ts";
 import { kubeletClient, kubeletCredential } from "../kubelet/kubelet-client.ts";
 import { openApiPublisher } from "../apiserver/open-api.ts";
@@ -120,30 +120,31 @@ function resourcesOf(
 function metricsOf(
   options: HubOptions,
   parts: ServeParts,
-  port: Pick<
-    Parameters<typeof hubMetrics>[0],
-    "connections" | "levels" | "stalls" | "audit" | "authentication" | "watches" | "clients"
-  >,
+  port: {
+    readonly connections: () => number;
+    readonly clients: () => string;
+    readonly texts: readonly (() => string)[];
+  },
 ): Metrics {
-  const { verbs, access, cache, clock } = parts;
+  const { verbs, access, cache, clock, counts, revoked, at } = parts;
+  const now = (): number => clock.now();
+  const objects = objectMetrics({
+    ...parts,
+    resources: verbs.resources,
+    pkiDir: at.dir,
+    dataDir: options.dataDir,
+    version: versionInfo(options.release, platform()),
+    now,
+  });
+  const credentials = credentialMetrics(cache, { now, revoked });
   return hubMetrics({
-    ...port,
+    connections: port.connections,
     revision: cache.revision,
-    admission: parts.counts.admission.text,
-    authorization: access.metrics.text,
-    credentials: credentialMetrics(cache, { now: () => clock.now(), revoked: parts.revoked }),
-    objects: objectMetrics({
-      ...parts,
-      resources: verbs.resources,
-      pkiDir: parts.at.dir,
-      dataDir: options.dataDir,
-      version: versionInfo(options.release, platform()),
-      now: () => clock.now(),
-    }),
     isResource: (group, version, plural) =>
       verbs
         .resources()
         .some((resource) => resource.plural === plural && resource.group === group && resource.version === version),
+    texts: [...port.texts, counts.admission.text, port.clients, credentials, objects, access.metrics.text],
   });
 }
 
@@ -162,12 +163,14 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const serverAddress = (): string => hostPort(options, server?.port ?? options.securePort);
   const metrics = metricsOf(options, parts, {
     connections: () => server?.connections() ?? 0,
-    levels: places.counts,
-    stalls: stalls.text,
-    audit: recording.counts,
-    authentication: () => authentications.text() + requestAuthorizations.text(),
-    watches: () => watches.text() + unreadText(unread) + connectionsText(server),
     clients: () => parts.counts.clients.text(serverAddress()),
+    texts: [
+      () => fairnessText(places.counts()),
+      stalls.text,
+      () => auditText(recording.counts()),
+      () => authentications.text() + requestAuthorizations.text(),
+      () => watches.text() + unreadText(unread) + connectionsText(server),
+    ],
   });
   const check = await recordCaCheck({ ...parts, dir: at.dir, signal, log: options.log });
   const health = healthChecks(parts, certificates);
