@@ -62,17 +62,19 @@ export function isCopy(before: FileMark, now: FileMark): boolean {
 
 function parsed(text: string): HubRecord | undefined {
   try {
-    const value = JSON.parse(text) as Partial<Record<keyof HubRecord, unknown>> | null;
-    if (typeof value !== "object" || value === null) return undefined;
-    const { id, phase, revision, at } = value;
-    if (typeof id !== "string" || (phase !== "new" && (phase !== "ready" || id === ""))) return undefined;
+    const value = JSON.parse(text) as Partial<Record<keyof HubRecord, unknown>>;
+    const { id, phase, revision, at, serviceAccountKey } = value;
+    if (typeof id !== "string" || !isPhase(phase) || (phase === "ready" && id === "")) return undefined;
     if (typeof revision !== "number" || !Number.isSafeInteger(revision) || typeof at !== "string") return undefined;
-    const { serviceAccountKey } = value;
     if (serviceAccountKey !== undefined && typeof serviceAccountKey !== "string") return undefined;
     return { id, phase, revision, at, file: markIn(value.file), serviceAccountKey };
   } catch {
     return undefined;
   }
+}
+
+function isPhase(value: unknown): value is HubRecord["phase"] {
+  return value === "new" || value === "ready";
 }
 
 function markIn(value: unknown): FileMark | undefined {

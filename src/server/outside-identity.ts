@@ -116,7 +116,7 @@ function jsonReader(
       });
       try {
         const reply = await client.raw("GET", pathname + search, { headers: { accept: "application/json" } });
-        if (reply.status !== 200) throw new TargetError("status", reply.status, `status ${reply.status}`);
+        if (reply.status !== 200) throw new TargetError("status", `status ${reply.status}`, reply);
         return JSON.parse(reply.body.toString("utf8")) as unknown;
       } finally {
         client.close();

@@ -28,13 +28,13 @@ function listenError(error: unknown, code: string | undefined, { bindAddress, se
   if (code === "EADDRINUSE") {
     return new HubError("port", `${at} is in use; choose another --secure-port, or 0 for a free one`, { cause: error });
   }
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN" || code === "EINVAL") {
+  if (["ENOTFOUND", "EAI_AGAIN", "EINVAL"].includes(code ?? "")) {
     return new HubError("options", `--bind-address ${bindAddress}: must be an address of this machine`, {
       cause: error,
     });
   }
   const isListen = error instanceof Error && "syscall" in error && error.syscall === "listen";
-  if (code === "EADDRNOTAVAIL" || (isListen && (code === "EACCES" || code === "EPERM"))) {
+  if (code === "EADDRNOTAVAIL" || (isListen && refusals.includes(code))) {
     return new HubError("port", systemErrorText(error, { operation: "listen", at }), { cause: error });
   }
   return error;

@@ -6,7 +6,7 @@ import { lmdbSpace, type LmdbSpace, type TreeSize } from "./lmdb-space.ts";
 import { decodeHeader, decodeRecord, encodeHeader, encodeRecord, readU64, recordFormat, writeU64 } from "./record.ts";
 import { emptyHeader, type LogChange, type LogHeader, type RevisionLog } from "./revision-log.ts";
 import { dataFile, withFile } from "./store-directory.ts";
-import { StorageError, type StoreEvent } from "./store.ts";
+import { damagedStore, StorageError, type StoreEvent } from "./store.ts";
 
 /** What is used of LMDB; its own declarations leave out the options of an asynchronous put. */
 interface Database {
@@ -49,7 +49,7 @@ const headerKey: Buffer = Buffer.alloc(keySize);
 export async function openLmdbLog(options: OpenOptions & { readonly isNew: boolean }): Promise<RevisionLog> {
   const { dir, isNew } = options;
   const damage = isNew ? undefined : inspectDataFile(join(dir, dataFile));
-  if (damage !== undefined) throw new StorageError("corrupt", damaged(dir, `${dataFile}: ${damage}`));
+  if (damage !== undefined) throw damagedStore(dir, `${dataFile}: ${damage}`);
   await allocateLockFile(dir);
   const { open } = await import("lmdb");
   const reopen = (): Database => openDatabase(open, options);
@@ -84,7 +84,7 @@ function openDatabase(open: (settings: object) => object, options: OpenOptions):
     const database: object = open(settings);
     return database as Database;
   } catch (cause) {
-    throw new StorageError("corrupt", damaged(options.dir, String(cause)), { cause });
+    throw damagedStore(options.dir, String(cause), { cause });
   }
 }
 
@@ -206,7 +206,7 @@ function* scan(db: Database, dir: string): Iterable<StoreEvent> {
 function readHeader(db: Database, dir: string): LogHeader {
   const bytes = db.getBinary(headerKey);
   const header = bytes === undefined ? "damaged" : decodeHeader(bytes);
-  if (header === "damaged") throw new StorageError("corrupt", damaged(dir, "its header is unreadable"));
+  if (header === "damaged") throw damagedStore(dir, "its header is unreadable");
   if ("format" in header) {
     throw new StorageError(
       "format",
@@ -218,13 +218,8 @@ function readHeader(db: Database, dir: string): LogHeader {
 
 function decode(bytes: Buffer, revision: number, dir: string): StoreEvent {
   const event = decodeRecord(bytes, revision);
-  if (event === undefined)
-    throw new StorageError("corrupt", damaged(dir, `the record of revision ${revision} is unreadable`));
+  if (event === undefined) throw damagedStore(dir, `the record of revision ${revision} is unreadable`);
   return event;
-}
-
-function damaged(dir: string, what: string): string {
-  return `the store in ${dir} is damaged: ${what}; restore the directory from a backup, or move it away to start with an empty store`;
 }
 
 function keyOf(revision: number): Buffer {

@@ -27,11 +27,15 @@ export class TargetError extends Error {
   /** How long to wait before another try, in milliseconds, where the answer asks for one. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(code: TargetError["code"], status: number, message: string, retryAfter?: number) {
+  constructor(
+    code: TargetError["code"],
+    message: string,
+    answer: { readonly status: number; readonly retryAfterMs?: number | undefined },
+  ) {
     super(message);
     this.code = code;
-    this.status = status;
-    this.retryAfterMs = retryAfter;
+    this.status = answer.status;
+    this.retryAfterMs = answer.retryAfterMs;
   }
 }
 
@@ -77,14 +81,15 @@ async function post(client: RemoteClient, path: string, body: object): Promise<u
   const headers = { "content-type": "application/json", accept: "application/json" };
   const reply = await client.raw("POST", path, { headers, body: Buffer.from(JSON.stringify(body)) });
   if (reply.status < 200 || reply.status > 299) {
-    const retryAfter = retryAfterMs(reply.status, reply.headers["retry-after"]);
-    throw new TargetError("status", reply.status, `the service answered with status ${reply.status}`, retryAfter);
+    const { status, headers: given } = reply;
+    const answer = { status, retryAfterMs: retryAfterMs(status, given["retry-after"]) };
+    throw new TargetError("status", `the service answered with status ${status}`, answer);
   }
   try {
     return JSON.parse(reply.body.toString("utf8")) as unknown;
   } catch {
     // The parser's own message would quote the answer.
-    throw new TargetError("body", reply.status, "the answer of the service is not JSON");
+    throw new TargetError("body", "the answer of the service is not JSON", reply);
   }
 }
 
