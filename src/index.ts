@@ -15,7 +15,7 @@ export { JoinError } from "./credentials/join-error.ts";
 export type { JoinErrorCode } from "./credentials/join-error.ts";
 export type { JoinEvent, JoinReport } from "./agent/join/join-event.ts";
 export type { Discovery, Joined, JoinOptions } from "./agent/join/join-options.ts";
-export { wallClock } from "./host/wall-clock.ts";
+export { wallClock } from "./host/system-clock.ts";
 
 export { processWorld } from "./host/process-world.ts";
 export type { ProcessWorldOptions } from "./host/process-world.ts";

@@ -1,4 +1,4 @@
-import type { LogEntry } from "../apimachinery/log-entry.ts";
+import { type LogEntry, logEntry } from "../apimachinery/log-entry.ts";
 import { readFile } from "node:fs/promises";
 import { kubeconfigAccess, type KubeconfigAccess } from "../client/kubeconfig-access.ts";
 import { join } from "node:path";
@@ -7,18 +7,17 @@ import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { parseKubeconfig } from "../client/kubeconfig.ts";
 import { httpsTransport, type Transport } from "../client/transport.ts";
 import type { Clock } from "../apimachinery/clock.ts";
-import { logEntry } from "../apimachinery/log-entry.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 import type { Audit } from "../apiserver/audit/audit.ts";
 import { metadataPolicy, type AuditPolicy } from "../apiserver/audit/audit-policy.ts";
-import { openAuditLogWarning, openOwnAuditFile } from "./audit-file.ts";
-import { openAuditLog, streamAuditLog, type AuditBackend } from "./audit-log.ts";
+import { openAuditLogWarning, openOwnAuditFile, openAuditLog, streamAuditLog, type AuditBackend } from "./audit-log.ts";
+import { optionText } from "../host/read-text.ts";
 import { parseAuditPolicy } from "../config-files/audit-policy-file.ts";
 import { auditWebhook } from "./audit-webhook.ts";
 import { defaultAuditPolicy } from "./default-audit-policy.ts";
 import { errorText } from "../apimachinery/error-text.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
-import { hubWorld } from "../host/kubeconfig-environment.ts";
+import { hubWorld } from "../host/process-world.ts";
 
 /** Where audit events go, with the names of the flags. */
 export interface AuditOptions {
@@ -97,7 +96,7 @@ function isAskedFor({ auditLogPath, auditPolicyFile, auditWebhookConfigFile }: A
 async function policyOf(options: AuditOptions): Promise<AuditPolicy> {
   const { auditPolicyFile: file } = options;
   if (file === undefined) return isAskedFor(options) ? metadataPolicy : defaultAuditPolicy();
-  return parseAuditPolicy(await textOf(file, "--audit-policy-file"), file);
+  return parseAuditPolicy(await optionText("--audit-policy-file", file), file);
 }
 
 const megabyte = 1 << 20;
@@ -175,23 +174,13 @@ async function webhookTransport(
   file: string,
   clock: Clock,
 ): Promise<{ readonly transport: Transport; readonly access: KubeconfigAccess }> {
-  const text = await textOf(file, "--audit-webhook-config-file");
+  const text = await optionText("--audit-webhook-config-file", file);
   try {
     const config = await resolveKubeconfig(parseKubeconfig(text, file), { readFile });
     const access = kubeconfigAccess(config, hubWorld({ clock }));
     return { transport: httpsTransport(access), access };
   } catch (error) {
     throw new HubError("options", `--audit-webhook-config-file ${errorText(error)}`, { cause: error });
-  }
-}
-
-async function textOf(file: string, flag: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    throw new HubError("options", `${flag}: ${systemErrorText(error, { operation: "read", at: file })}`, {
-      cause: error,
-    });
   }
 }
 

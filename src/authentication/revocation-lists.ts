@@ -4,7 +4,7 @@ import {
   RevocationListFormError,
   verifyRevocationList,
   type ParsedRevocationList,
-} from "../pki/parse-revocation-list.ts";
+} from "../pki/revocation-list.ts";
 import { revocationName } from "../apis/credential-revocation.ts";
 import { decodePem, PemError } from "../pki/pem.ts";
 import type { TrustRoot } from "../pki/verify-chain.ts";

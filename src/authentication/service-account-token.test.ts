@@ -2,8 +2,7 @@ import { createHmac, generateKeyPairSync, sign, type KeyObject } from "node:cryp
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { generatePrivateKey } from "../pki/keys.ts";
-import { loadPublicKeys } from "../pki/load-public-keys.ts";
+import { generatePrivateKey, loadPublicKeys } from "../pki/keys.ts";
 import type { Fields } from "../apis/json-fields.ts";
 import { bearer } from "./bearer.ts";
 import { boundClaims, legacyClaims, type TokenOrder } from "./service-account-claims.ts";

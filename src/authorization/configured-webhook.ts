@@ -5,9 +5,7 @@ import { explainedWebhook, webhookAnswer, WebhookAnswerError } from "./webhook.t
 import { ConnectionError } from "../client/client.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { AuthorizationMetrics } from "./metrics.ts";
-import { openKubeconfigTarget, TargetError } from "../webhooks/kubeconfig-target.ts";
-import { webhookFailure } from "../webhooks/webhook-failure.ts";
-import { retriedReview } from "../webhooks/webhook-retry.ts";
+import { openKubeconfigTarget, TargetError, webhookFailure, retriedReview } from "../webhooks/kubeconfig-target.ts";
 
 const maxBytes = 1 << 20;
 

@@ -7,7 +7,7 @@ import type { Validity } from "../pki/validity.ts";
 import type { Authorities } from "../ca/ca-folder.ts";
 import { certificateTimes, isDue, issueOwn, type KeyPair } from "../ca/hub-certificates.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
-import { renewalLoop } from "../host/renewal-loop.ts";
+import { renewalCheckMs, repeat } from "../host/repeat.ts";
 
 /** The user of that kubeconfig. Source: kubeadm. */
 export const operatorName = "kubernetes-admin";
@@ -50,7 +50,7 @@ export function adminKubeconfigFile(options: {
   return {
     path,
     write: async () => void (await write()),
-    keep: (signal) => renewalLoop({ clock, signal, renewIfDue, failed }),
+    keep: (signal) => repeat({ clock, signal, everyMs: renewalCheckMs, work: renewIfDue, failed }),
   };
 }
 

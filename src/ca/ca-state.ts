@@ -67,11 +67,12 @@ export function parseState(text: string): AuthorityState | undefined {
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const { signer, next, previous, ...more } = value as JsonObject;
-  if (!isStem(signer) || Object.keys(more).length > 0 || (next !== undefined && previous !== undefined))
-    return undefined;
-  if (next !== undefined) return isStem(next) && next !== signer ? { signer, next } : undefined;
-  if (previous !== undefined) return isStem(previous) && previous !== signer ? { signer, previous } : undefined;
-  return { signer };
+  if (!isStem(signer) || Object.keys(more).length > 0) return undefined;
+  if (next === undefined && previous === undefined) return { signer };
+  const other = next === undefined ? previous : next;
+  const isBoth = next !== undefined && previous !== undefined;
+  if (isBoth || !isStem(other) || other === signer) return undefined;
+  return next === undefined ? { signer, previous: other } : { signer, next: other };
 }
 
 function isStem(value: unknown): value is string {

@@ -1,6 +1,6 @@
 import type { Clock } from "../apimachinery/clock.ts";
 import { pinsOf, readAuthorities, readState, type Authorities } from "./ca-folder.ts";
-import { errorText } from "../apimachinery/error-text.ts";
+import { repeat } from "../host/repeat.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 
 /** How often the folder is looked at, in milliseconds. */
@@ -20,27 +20,16 @@ export async function followAuthorities(options: {
 }): Promise<void> {
   const { dir, clock, signal, log } = options;
   let taken = JSON.stringify(options.current.state);
-  let complaint = "";
-  for (;;) {
-    await clock.sleep(pollMs, signal);
-    if (signal.aborted) return;
-    try {
-      const { state } = await readState(dir);
-      const found = JSON.stringify(state);
-      if (found !== taken) {
-        const next = await readAuthorities(dir, state, clock.now());
-        await options.changed(next);
-        taken = found;
-        log(logEntry("Reloaded", "the hub reloaded its CAs", { signer: next.signer.pin, pins: pinsOf(next) }));
-      }
-      complaint = "";
-    } catch (error) {
-      const text = errorText(error);
-      if (text !== complaint)
-        log(
-          logEntry("ReloadFailed", "the hub cannot use the changed CAs; it keeps the previous ones", { error: text }),
-        );
-      complaint = text;
-    }
-  }
+  const look = async (): Promise<void> => {
+    const { state } = await readState(dir);
+    const found = JSON.stringify(state);
+    if (found === taken) return;
+    const next = await readAuthorities(dir, state, clock.now());
+    await options.changed(next);
+    taken = found;
+    log(logEntry("Reloaded", "the hub reloaded its CAs", { signer: next.signer.pin, pins: pinsOf(next) }));
+  };
+  const failed = (error: string): void =>
+    log(logEntry("ReloadFailed", "the hub cannot use the changed CAs; it keeps the previous ones", { error }));
+  await repeat({ clock, signal, everyMs: pollMs, work: look, failed });
 }

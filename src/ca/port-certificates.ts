@@ -13,7 +13,7 @@ import {
 } from "./hub-certificates.ts";
 import { newestOf } from "./ca-check.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
-import { renewalLoop } from "../host/renewal-loop.ts";
+import { renewalCheckMs, repeat } from "../host/repeat.ts";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { CertificateAuthority } from "../pki/ca.ts";
 import { issueCertificate } from "../pki/certificate.ts";
@@ -99,10 +99,11 @@ export async function portCertificates(options: PortOptions): Promise<PortCertif
       };
       return {
         renew: () => inTurn(() => renew(server)),
-        stopped: renewalLoop({
+        stopped: repeat({
           clock,
           signal,
-          renewIfDue: () => inTurn(renewIfDue),
+          everyMs: renewalCheckMs,
+          work: () => inTurn(renewIfDue),
           failed: (error) =>
             log(logEntry("CertificateRenewalFailed", "the hub cannot renew its serving certificate", { error })),
         }),

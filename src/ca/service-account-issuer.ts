@@ -1,15 +1,13 @@
-import { readFile } from "node:fs/promises";
+import { optionText } from "../host/read-text.ts";
 import { join } from "node:path";
 import type { KeyObject } from "node:crypto";
 import { distinctKeys, tokenKey, type TokenKey } from "../authentication/service-account-keys.ts";
 import { tokenSigner, type TokenSigner } from "../authentication/service-account-signer.ts";
 import { privateFolder, replaceFile, textIfThere } from "../host/private-files.ts";
-import { exportPkcs8Pem, generatePrivateKey, loadPrivateKey, spkiOf } from "../pki/keys.ts";
-import { loadPublicKeys } from "../pki/load-public-keys.ts";
+import { exportPkcs8Pem, generatePrivateKey, loadPrivateKey, spkiOf, loadPublicKeys } from "../pki/keys.ts";
 import { encodePem } from "../pki/pem.ts";
 import { KeyError } from "../pki/public-key.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
-import { systemErrorText } from "../apimachinery/system-error.ts";
 
 /** Who issues tokens of ServiceAccounts, with the names of the flags. */
 export interface ServiceAccountOptions {
@@ -129,7 +127,7 @@ async function signingKey(file: string | undefined, dir: string, mayCreate: bool
 }
 
 async function givenSigningKey(file: string): Promise<Signing> {
-  const pem = await textOf("--service-account-signing-key-file", file);
+  const pem = await optionText("--service-account-signing-key-file", file);
   return read(`--service-account-signing-key-file ${file}`, () => signingWith(loadPrivateKey(pem)));
 }
 
@@ -164,18 +162,8 @@ async function makeKey(dir: string): Promise<Signing> {
 }
 
 async function keysIn(file: string): Promise<readonly TokenKey[]> {
-  const pem = await textOf("--service-account-key-file", file);
+  const pem = await optionText("--service-account-key-file", file);
   return read(`--service-account-key-file ${file}`, () => loadPublicKeys(pem).map(tokenKey));
-}
-
-async function textOf(option: string, file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    throw new HubError("options", `${option}: ${systemErrorText(error, { operation: "read", at: file })}`, {
-      cause: error,
-    });
-  }
 }
 
 function read<T>(what: string, load: () => T): T {

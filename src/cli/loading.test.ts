@@ -56,7 +56,7 @@ describe("what is loaded", () => {
       "apimachinery/status.ts",
       "client/client.ts",
       "client/failure-message.ts",
-      "host/wall-clock.ts",
+      "host/system-clock.ts",
     ]);
     // Had the patterns found nothing, all this would hold too.
     expect(lazily).toContain("server/hub.ts");

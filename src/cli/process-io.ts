@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { availableParallelism, homedir, hostname, networkInterfaces, totalmem } from "node:os";
 import { basename, resolve } from "node:path";
-import { wallClock } from "../host/wall-clock.ts";
+import { wallClock } from "../host/system-clock.ts";
 import { lowerHelperThreads, paceHeap } from "./hub/hub-process.ts";
 import { usageError } from "./cli-error.ts";
 import type { Io, Output } from "./io.ts";
@@ -43,7 +43,7 @@ export function processIo(): Io {
       const file = resolve(process.cwd(), path);
       if (reportedPaths.has(file)) return undefined;
       reportedPaths.add(file);
-      return (await import("../host/open-permissions.ts")).openPermissions(file, allowed);
+      return (await import("../host/permissions.ts")).openPermissions(file, allowed);
     },
     listFolder: async (path) => {
       const entries = await readdir(resolve(process.cwd(), path), { withFileTypes: true }).catch(() => []);

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
+
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { requestInfo, type RequestInfo } from "../apiserver/request-info.ts";

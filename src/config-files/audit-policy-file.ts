@@ -1,7 +1,5 @@
-import { DecodeError } from "../apimachinery/decode-error.ts";
-import { decodeObject } from "../apimachinery/decode.ts";
-import type { ArraySchema, ObjectSchema } from "../apimachinery/schema.ts";
-import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";
+import { fieldsSchema, listSchema } from "../apimachinery/configuration-file.ts";
+import { decodedFile, firstProblem, quoted } from "./option-file.ts";
 import {
   compileAuditPolicy,
   type AuditLevel,
@@ -11,47 +9,28 @@ import {
 } from "../apiserver/audit/audit-policy.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 
-/** What a policy may be at most, in characters. */
-const maxCharacters = 1 << 20;
+const text = { type: "string" } as const;
+const texts = listSchema(text);
+const shared = { omitStages: texts, omitManagedFields: { type: "boolean" } } as const;
 
-const texts: ArraySchema = { type: "array", items: { type: "string" } };
-const flag = { schema: { type: "boolean" } } as const;
-const list = { schema: texts } as const;
-
-const ruleSchema: ObjectSchema = {
-  type: "object",
-  properties: {
-    level: { schema: { type: "string" } },
-    users: list,
-    userGroups: list,
-    verbs: list,
-    resources: {
-      schema: {
-        type: "array",
-        items: {
-          type: "object",
-          properties: { group: { schema: { type: "string" } }, resources: list, resourceNames: list },
-        },
-      },
-    },
-    namespaces: list,
-    nonResourceURLs: list,
-    omitStages: list,
-    omitManagedFields: flag,
-  },
-};
-
-const policySchema: ObjectSchema = {
-  type: "object",
-  properties: {
-    apiVersion: { schema: { type: "string" } },
-    kind: { schema: { type: "string" } },
-    metadata: { schema: { type: "any" } },
-    omitStages: list,
-    omitManagedFields: flag,
-    rules: { schema: { type: "array", items: ruleSchema } },
-  },
-};
+const policySchema = fieldsSchema({
+  ...shared,
+  apiVersion: text,
+  kind: text,
+  metadata: { type: "any" },
+  rules: listSchema(
+    fieldsSchema({
+      ...shared,
+      level: text,
+      users: texts,
+      userGroups: texts,
+      verbs: texts,
+      resources: listSchema(fieldsSchema({ group: text, resources: texts, resourceNames: texts })),
+      namespaces: texts,
+      nonResourceURLs: texts,
+    }),
+  ),
+});
 
 type Written<T> = { readonly [K in keyof T]?: T[K] };
 
@@ -74,8 +53,9 @@ interface WrittenPolicy {
  * @throws HubError options. Source: apiserver pkg/apis/audit/validation.
  */
 export function parseAuditPolicy(text: string, file: string): AuditPolicy {
-  const policy = written(text, file);
-  const refuse = (problem: string): HubError => new HubError("options", `--audit-policy-file ${file}: ${problem}`);
+  const place = `--audit-policy-file ${file}`;
+  const policy: WrittenPolicy = decodedFile(policySchema, text, place);
+  const refuse = (problem: string): HubError => new HubError("options", `${place}: ${problem}`);
   const { apiVersion = "", kind = "" } = policy;
   if (apiVersion !== "audit.k8s.io/v1" || kind !== "Policy") {
     throw refuse(
@@ -85,43 +65,25 @@ export function parseAuditPolicy(text: string, file: string): AuditPolicy {
   const rules = policy.rules ?? [];
   if (rules.length === 0) throw refuse("rules: must hold at least one rule");
   const problem =
-    stagesProblem("omitStages", policy.omitStages) ?? first(rules, (rule, at) => ruleProblem(rule, `rules[${at}]`));
+    stagesProblem("omitStages", policy.omitStages) ??
+    firstProblem(rules, (rule, at) => ruleProblem(rule, `rules[${at}]`));
   if (problem !== undefined) throw refuse(problem);
   return compileAuditPolicy(rules.map((rule) => completed(rule, policy)));
-}
-
-function written(text: string, file: string): WrittenPolicy {
-  try {
-    const { object, unknown } = decodeObject(policySchema, loadYaml(text, { maxCharacters, numbers: "number" }));
-    if (unknown.length === 0) return object;
-    throw new HubError("options", `--audit-policy-file ${file}: unknown field ${quoted(unknown[0] ?? "")}`);
-  } catch (error) {
-    if (error instanceof DecodeError) {
-      const place = error.path === "" ? "" : `${error.path}: `;
-      throw new HubError("options", `--audit-policy-file ${file}: ${place}${error.message}`, { cause: error });
-    }
-    if (!(error instanceof YamlError)) throw error;
-    throw new HubError("options", `--audit-policy-file ${file}: ${error.message}`, { cause: error });
-  }
 }
 
 const levels: readonly AuditLevel[] = ["Metadata", "None", "Request", "RequestResponse"];
 const stages: readonly AuditStage[] = ["Panic", "RequestReceived", "ResponseComplete", "ResponseStarted"];
 
+const unset = { users: [], userGroups: [], verbs: [], namespaces: [], nonResourceURLs: [] } as const;
+const unsetResources = { group: "", resources: [], resourceNames: [] } as const;
+
 function completed(rule: WrittenRule, policy: WrittenPolicy): AuditRule {
   const { level, resources = [], omitStages = [] } = rule;
   return {
+    ...unset,
+    ...rule,
     level: levels.find((one) => one === level) ?? "RequestResponse",
-    users: rule.users ?? [],
-    userGroups: rule.userGroups ?? [],
-    verbs: rule.verbs ?? [],
-    resources: resources.map((one) => ({
-      group: one.group ?? "",
-      resources: one.resources ?? [],
-      resourceNames: one.resourceNames ?? [],
-    })),
-    namespaces: rule.namespaces ?? [],
-    nonResourceURLs: rule.nonResourceURLs ?? [],
+    resources: resources.map((one) => ({ ...unsetResources, ...one })),
     omitStages: stages.filter((stage) => omitStages.includes(stage) || policy.omitStages?.includes(stage) === true),
     omitManagedFields: rule.omitManagedFields ?? policy.omitManagedFields ?? false,
   };
@@ -135,8 +97,8 @@ function ruleProblem(rule: WrittenRule, at: string): string | undefined {
     return `${at}.nonResourceURLs: Invalid value: ${JSON.stringify(nonResourceURLs)}: rules cannot apply to both regular resources and non-resource URLs`;
   }
   return (
-    first(nonResourceURLs, (url, index) => urlProblem(url, `${at}.nonResourceURLs[${index}]`)) ??
-    first(resources, (one, index) => resourcesProblem(one, `${at}.resources[${index}]`)) ??
+    firstProblem(nonResourceURLs, (url, index) => urlProblem(url, `${at}.nonResourceURLs[${index}]`)) ??
+    firstProblem(resources, (one, index) => resourcesProblem(one, `${at}.resources[${index}]`)) ??
     stagesProblem(`${at}.omitStages`, rule.omitStages)
   );
 }
@@ -163,26 +125,11 @@ function resourcesProblem(
 }
 
 function stagesProblem(at: string, omitted: readonly string[] = []): string | undefined {
-  return first(omitted, (stage, index) =>
+  return firstProblem(omitted, (stage, index) =>
     stages.some((one) => one === stage) ? undefined : unsupported(`${at}[${index}]`, stage, stages),
   );
 }
 
 function unsupported(at: string, value: string, values: readonly string[]): string {
   return `${at}: Unsupported value: ${quoted(value)}: supported values: ${values.map(quoted).join(", ")}`;
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text.slice(0, 200));
-}
-
-function first<T>(
-  values: readonly T[],
-  problemOf: (value: T, index: number) => string | undefined,
-): string | undefined {
-  for (const [index, value] of values.entries()) {
-    const problem = problemOf(value, index);
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
 }

@@ -1,15 +1,12 @@
-import { readFile } from "node:fs/promises";
+import { repeat } from "../host/repeat.ts";
+import { optionText } from "../host/read-text.ts";
+import { fieldsError, yamlOf } from "./option-file.ts";
 import { readAuthorizationConfiguration, type ConfiguredAuthorizer } from "../authorization/configuration.ts";
 import type { Clock } from "../apimachinery/clock.ts";
-import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";
 import { authorizationModes, type BuiltChain } from "./authorization-members.ts";
 import type { AuthorizationMetrics } from "../authorization/metrics.ts";
-import { errorText } from "../apimachinery/error-text.ts";
-import { HubError } from "../apimachinery/hub-error.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
-import { systemErrorText } from "../apimachinery/system-error.ts";
 
-const maxCharacters = 1 << 20;
 /** How often the file is looked at, in milliseconds. */
 const pollMs = 5_000;
 /** How long a chain that was replaced may still answer what it was asked, in milliseconds. */
@@ -20,19 +17,10 @@ export async function readAuthorizationFile(
   file: string,
 ): Promise<{ readonly text: string; readonly authorizers: readonly ConfiguredAuthorizer[] }> {
   const place = `--authorization-config ${file}`;
-  let text: string;
-  let value: unknown;
-  try {
-    text = await readFile(file, "utf8");
-    value = loadYaml(text, { maxCharacters, numbers: "number" });
-  } catch (error) {
-    const why = error instanceof YamlError ? error.message : systemErrorText(error, { operation: "read", at: file });
-    throw new HubError("options", `${place}: ${why}`, { cause: error });
-  }
-  const read = readAuthorizationConfiguration(value, authorizationModes);
+  const text = await optionText(place, file);
+  const read = readAuthorizationConfiguration(yamlOf(text, place), authorizationModes);
   if (read.authorizers !== undefined) return { text, authorizers: read.authorizers };
-  const why = read.errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
-  throw new HubError("options", `${place}: ${why}`);
+  throw fieldsError(place, read.errors);
 }
 
 export interface FollowOptions {
@@ -52,35 +40,19 @@ export interface FollowOptions {
 export async function followAuthorizationFile(options: FollowOptions): Promise<void> {
   const { file, clock, metrics, log, signal } = options;
   let seen = options.text;
-  let complaint = "";
-  for (;;) {
-    await clock.sleep(pollMs, signal);
-    if (signal.aborted) return;
-    try {
-      const { text, authorizers } = await readAuthorizationFile(file);
-      if (text === seen) {
-        complaint = "";
-        continue;
-      }
-      const built = await options.build(authorizers);
-      const before = options.replace(built);
-      void clock.sleep(farewellMs, signal).then(before.close);
-      seen = text;
-      complaint = "";
-      metrics.reloaded("success", clock.now());
-      log(
-        logEntry("Reloaded", "the hub reloaded the authorization configuration", { authorizers: authorizers.length }),
-      );
-    } catch (error) {
-      const text = errorText(error);
-      if (text === complaint) continue;
-      complaint = text;
-      metrics.reloaded("failure", clock.now());
-      log(
-        logEntry("ReloadFailed", "reload of the authorization configuration failed; the hub keeps the previous one", {
-          error: text,
-        }),
-      );
-    }
-  }
+  const look = async (): Promise<void> => {
+    const { text, authorizers } = await readAuthorizationFile(file);
+    if (text === seen) return;
+    const before = options.replace(await options.build(authorizers));
+    void clock.sleep(farewellMs, signal).then(before.close);
+    seen = text;
+    metrics.reloaded("success", clock.now());
+    log(logEntry("Reloaded", "the hub reloaded the authorization configuration", { authorizers: authorizers.length }));
+  };
+  const failed = (error: string): void => {
+    metrics.reloaded("failure", clock.now());
+    const message = "reload of the authorization configuration failed; the hub keeps the previous one";
+    log(logEntry("ReloadFailed", message, { error }));
+  };
+  await repeat({ clock, signal, everyMs: pollMs, work: look, failed });
 }

@@ -1,13 +1,9 @@
-import { readFile } from "node:fs/promises";
+import { optionText } from "../host/read-text.ts";
+import { fieldsError, yamlOf } from "./option-file.ts";
 import type { AutoApproval } from "../controllers/clusters/cluster-approving-policy.ts";
 import { nodePatternProblem } from "../controllers/certificates/node-pattern.ts";
 import { fieldsSchema, listSchema, readConfigurationFile } from "../apimachinery/configuration-file.ts";
 import { invalid, required, type FieldError } from "../apimachinery/field-error.ts";
-import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";
-import { HubError } from "../apimachinery/hub-error.ts";
-import { systemErrorText } from "../apimachinery/system-error.ts";
-
-const maxCharacters = 1 << 20;
 
 const kind = {
   kind: "ClusterRegistration",
@@ -31,10 +27,10 @@ interface Written {
 
 /** Who joins which clusters without a person, as the file says. @throws HubError options, with the field */
 export async function readClusterRegistration(file: string): Promise<readonly AutoApproval[]> {
-  const { rules, errors } = parseClusterRegistration(await valueIn(file));
+  const place = `--registration-config ${file}`;
+  const { rules, errors } = parseClusterRegistration(yamlOf(await optionText(place, file), place));
   if (errors.length === 0) return rules;
-  const why = errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
-  throw new HubError("options", `--registration-config ${file}: ${why}`);
+  throw fieldsError(place, errors);
 }
 
 /** The rules of a file, and everything that is wrong with it. */
@@ -60,13 +56,4 @@ function ruleErrors({ user, clusters }: AutoApproval, index: number): readonly F
       return problem === undefined ? [] : [invalid(`${path}.clusters[${at}]`, pattern, problem)];
     }),
   ];
-}
-
-async function valueIn(file: string): Promise<unknown> {
-  try {
-    return loadYaml(await readFile(file, "utf8"), { maxCharacters, numbers: "number" });
-  } catch (error) {
-    const why = error instanceof YamlError ? error.message : systemErrorText(error, { operation: "read", at: file });
-    throw new HubError("options", `--registration-config ${file}: ${why}`, { cause: error });
-  }
 }

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
+import { optionText } from "../host/read-text.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
-import { systemErrorText } from "../apimachinery/system-error.ts";
 
 /** One issuer, as the --oidc options name it. */
 export interface OidcFlags {
@@ -35,7 +34,7 @@ export async function oidcFlagsConfiguration(flags: OidcFlags): Promise<unknown>
         issuer: {
           url: issuerUrl,
           audiences: [clientId],
-          ...(caFile === undefined ? {} : { certificateAuthority: await pemIn(caFile) }),
+          ...(caFile === undefined ? {} : { certificateAuthority: await optionText("--oidc-ca-file", caFile) }),
         },
         claimValidationRules: (flags.requiredClaims ?? []).map(claimAndValue),
         claimMappings: {
@@ -74,14 +73,4 @@ function claimAndValue(text: string): { readonly claim: string; readonly require
   const equals = text.indexOf("=");
   if (equals > 0) return { claim: text.slice(0, equals), requiredValue: text.slice(equals + 1) };
   throw new HubError("options", `--oidc-required-claim ${JSON.stringify(text)}: expected claim=value`);
-}
-
-async function pemIn(file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    throw new HubError("options", `--oidc-ca-file: ${systemErrorText(error, { operation: "read", at: file })}`, {
-      cause: error,
-    });
-  }
 }

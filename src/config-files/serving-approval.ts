@@ -1,16 +1,13 @@
-import { readFile } from "node:fs/promises";
+import { fieldsSchema, listSchema } from "../apimachinery/configuration-file.ts";
+import { decodedFile, firstProblem, quoted } from "./option-file.ts";
+import { optionText } from "../host/read-text.ts";
 import { inventoryOfCsv, type NodeInventory } from "../controllers/certificates/node-inventory.ts";
 import { nodePatternProblem } from "../controllers/certificates/node-pattern.ts";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { NetworkRule, ServingProvider } from "../controllers/certificates/serving-approving-policy.ts";
-import { DecodeError } from "../apimachinery/decode-error.ts";
-import { decodeObject } from "../apimachinery/decode.ts";
 import { dnsSubdomainProblems } from "../apimachinery/names.ts";
-import type { ArraySchema, ObjectSchema } from "../apimachinery/schema.ts";
-import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";
 import { maskedCidr, parseCidr, type Cidr } from "../policy/kubernetes/cidr.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
-import { systemErrorText } from "../apimachinery/system-error.ts";
 
 /** `--serving-approval` and `--serving-approval-config`. */
 export interface ServingApprovalFlags {
@@ -25,29 +22,17 @@ export const servingProviders: readonly ServingProvider[] = ["inventory", "netwo
 const apiVersion = "pratique.dev/v1alpha1";
 const kind = "ServingApproval";
 const maxFileCharacters = 8 << 20;
-const maxCharacters = 1 << 20;
 
-const texts: ArraySchema = { type: "array", items: { type: "string" } };
+const texts = listSchema({ type: "string" });
 
-const configSchema: ObjectSchema = {
-  type: "object",
-  properties: {
-    apiVersion: { schema: { type: "string" } },
-    kind: { schema: { type: "string" } },
-    requireNode: { schema: { type: "boolean" } },
-    inventoryFile: { schema: { type: "string" } },
-    reserved: { schema: texts },
-    networks: {
-      schema: {
-        type: "array",
-        items: {
-          type: "object",
-          properties: { nodes: { schema: texts }, cidrs: { schema: texts }, domains: { schema: texts } },
-        },
-      },
-    },
-  },
-};
+const configSchema = fieldsSchema({
+  apiVersion: { type: "string" },
+  kind: { type: "string" },
+  requireNode: { type: "boolean" },
+  inventoryFile: { type: "string" },
+  reserved: texts,
+  networks: listSchema(fieldsSchema({ nodes: texts, cidrs: texts, domains: texts })),
+});
 
 interface WrittenConfig {
   readonly apiVersion?: string;
@@ -100,9 +85,9 @@ function inconsistency(providers: readonly ServingProvider[], config: WrittenCon
 
 /** The file as it is written, all of it sound. @throws HubError options, with the place */
 export function parseServingApproval(written: string, file: string): WrittenConfig {
-  const refuse = (problem: string): HubError =>
-    new HubError("options", `--serving-approval-config ${file}: ${problem}`);
-  const config = decoded(written, refuse);
+  const place = `--serving-approval-config ${file}`;
+  const refuse = (problem: string): HubError => new HubError("options", `${place}: ${problem}`);
+  const config: WrittenConfig = decodedFile(configSchema, written, place);
   if (config.apiVersion !== apiVersion || config.kind !== kind) {
     throw refuse(`must be of apiVersion ${apiVersion} and kind ${kind}`);
   }
@@ -113,34 +98,22 @@ export function parseServingApproval(written: string, file: string): WrittenConf
   return config;
 }
 
-function decoded(written: string, refuse: (problem: string) => HubError): WrittenConfig {
-  try {
-    const { object, unknown } = decodeObject(configSchema, loadYaml(written, { maxCharacters, numbers: "number" }));
-    if (unknown.length > 0) throw refuse(`unknown field ${quoted(unknown[0] ?? "")}`);
-    return object;
-  } catch (error) {
-    if (error instanceof DecodeError) throw refuse(`${error.path === "" ? "" : `${error.path}: `}${error.message}`);
-    if (error instanceof YamlError) throw refuse(error.message);
-    throw error;
-  }
-}
-
 function ruleProblem({ nodes = [], cidrs = [], domains = [] }: WrittenRule): string | undefined {
   if (nodes.length === 0) return "nodes: must hold at least one pattern of node names";
   if (cidrs.length + domains.length === 0) return "cidrs: must hold at least one network, unless domains are given";
-  for (const [index, pattern] of nodes.entries()) {
-    const problem = nodePatternProblem(pattern);
-    if (problem !== undefined) return `nodes[${index}]: ${quoted(pattern)}: ${problem}`;
-  }
-  for (const [index, text] of cidrs.entries()) {
-    if (networkOf(text) === undefined)
-      return `cidrs[${index}]: ${quoted(text)}: must be a network, its host bits clear`;
-  }
-  for (const [index, domain] of domains.entries()) {
-    const [problem] = dnsSubdomainProblems(domain);
-    if (problem !== undefined) return `domains[${index}]: ${quoted(domain)}: ${problem}`;
-  }
-  return undefined;
+  return (
+    firstProblem(nodes, (pattern, index) => {
+      const problem = nodePatternProblem(pattern);
+      return problem && `nodes[${index}]: ${quoted(pattern)}: ${problem}`;
+    }) ??
+    firstProblem(cidrs, (cidr, index) =>
+      networkOf(cidr) ? undefined : `cidrs[${index}]: ${quoted(cidr)}: must be a network, its host bits clear`,
+    ) ??
+    firstProblem(domains, (domain, index) => {
+      const [problem] = dnsSubdomainProblems(domain);
+      return problem && `domains[${index}]: ${quoted(domain)}: ${problem}`;
+    })
+  );
 }
 
 function networkRule({ nodes = [], cidrs = [], domains = [] }: WrittenRule): NetworkRule {
@@ -161,19 +134,7 @@ async function inventoryIn(file: string): Promise<NodeInventory> {
 }
 
 async function text(file: string): Promise<string> {
-  try {
-    const read = await readFile(file, "utf8");
-    if (read.length <= maxFileCharacters) return read;
-  } catch (error) {
-    throw new HubError(
-      "options",
-      `--serving-approval-config: ${systemErrorText(error, { operation: "read", at: file })}`,
-      { cause: error },
-    );
-  }
+  const read = await optionText("--serving-approval-config", file);
+  if (read.length <= maxFileCharacters) return read;
   throw new HubError("options", `${file} is larger than ${maxFileCharacters} characters`);
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text.slice(0, 200));
 }

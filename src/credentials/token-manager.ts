@@ -9,7 +9,7 @@ import { privateFiles, type FileAccess, type PrivateFiles } from "../host/privat
 import type { Renewal, renewToken } from "./request/renew-token.ts";
 import { pauseAfter, rotationPause } from "./renewal/rotation-plan.ts";
 import { dueAt, renewalStep, type RenewalFailures, type RenewalStep } from "./renewal/token-renewal-policy.ts";
-import { randomFraction } from "../host/random-fraction.ts";
+import { randomFraction } from "../host/system-random.ts";
 
 /** How the token of a folder is kept. */
 export interface TokenManagerOptions {

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { acceptFailureLog } from "./accept-failure-log.ts";
+import { acceptFailureLog } from "./listening.ts";
 import type { LogEntry } from "../apimachinery/log-entry.ts";
 import { OptionError } from "../apimachinery/option-error.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";

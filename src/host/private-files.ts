@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import type { Stats } from "node:fs";
 import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { systemErrorCode } from "../apimachinery/system-error.ts";
 
 /** What an agent does to files, as a value, so that a test can let any step of it fail. */
 export interface PrivateFiles {
@@ -29,7 +29,7 @@ async function folderMade(path: string, parent: "maybe" | "there"): Promise<bool
     await mkdir(path, { mode: 0o700 });
     return true;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const code = systemErrorCode(error);
     if (code === "EEXIST" && (await stat(path)).isDirectory()) return true;
     if (code === "ENOENT" && parent === "maybe" && dirname(path) !== path) return false;
     throw error;
@@ -74,7 +74,7 @@ export async function replaceFile(
 
 /** What a file that is there allows already, and no more than `mode`. */
 async function accessLike(path: string, mode: number): Promise<FileAccess> {
-  const [file, folder] = await Promise.all([statIfThere(path), stat(dirname(path))]);
+  const [file, folder] = await Promise.all([ifThere(() => lstat(path)), stat(dirname(path))]);
   // A link is replaced by a file of our own.
   if (file === undefined || !file.isFile()) return { mode };
   // The owner must be able to read what is written, whatever was there.
@@ -86,23 +86,19 @@ async function accessLike(path: string, mode: number): Promise<FileAccess> {
   return isForeign && isTrusted ? { mode: kept, owner: { uid, gid } } : { mode: kept };
 }
 
-async function statIfThere(path: string): Promise<Stats | undefined> {
+/** What a look at the file system finds; undefined where nothing is there. @throws any other reason of the system */
+export async function ifThere<T>(look: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await lstat(path);
+    return await look();
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (systemErrorCode(error) === "ENOENT") return undefined;
     throw error;
   }
 }
 
 /** The content of a text file, or undefined where there is none. */
 export async function textIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
-  }
+  return ifThere(() => readFile(path, "utf8"));
 }
 
 /** The names of what is in a folder. @throws the reason of the system where it cannot be read */
@@ -137,18 +133,9 @@ export async function removeUnfinished(folder: string, before: number): Promise<
   for (const name of await readdir(folder)) {
     if (!/^\.[0-9a-f]{12}\.tmp$/.test(name)) continue;
     const path = join(folder, name);
-    const mtimeMs = await writtenAt(path);
-    if (mtimeMs !== undefined && mtimeMs < before) await rm(path, { force: true });
-  }
-}
-
-/** When a file was last written; undefined for one that its writer has finished meanwhile. */
-async function writtenAt(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).mtimeMs;
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
+    // Its writer may have finished it meanwhile.
+    const found = await ifThere(() => stat(path));
+    if (found !== undefined && found.mtimeMs < before) await rm(path, { force: true });
   }
 }
 

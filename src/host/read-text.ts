@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { HubError } from "../apimachinery/hub-error.ts";
 import { OptionError } from "../apimachinery/option-error.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 
@@ -19,5 +21,15 @@ export async function readText(
     return Buffer.from(await readFile(file)).toString("utf8");
   } catch (error) {
     throw new OptionError("usage", `--${option}: ${systemErrorText(error, { operation: "read", at: file })}`);
+  }
+}
+
+/** The text of a file that an option of the hub names; `option` begins the message. @throws HubError options, with file and what to do */
+export async function optionText(option: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    const why = systemErrorText(error, { operation: "read", at: file });
+    throw new HubError("options", `${option}: ${why}`, { cause: error });
   }
 }

@@ -10,8 +10,7 @@ import { eventually } from "../../test/kits/peers-process.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import type { AskKubelet, KubeletRequest } from "../apiserver/kubelet/kubelet.ts";
 import { openAuthorities, type Authorities } from "../ca/ca-folder.ts";
-import { kubeletClient, type KubeletClientOptions } from "./kubelet-client.ts";
-import { kubeletCredential } from "./kubelet-credential.ts";
+import { kubeletClient, type KubeletClientOptions, kubeletCredential } from "./kubelet-client.ts";
 import { systemRandom } from "../host/system-random.ts";
 
 let dataDir: string;

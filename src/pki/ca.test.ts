@@ -1,5 +1,4 @@
-import { generateKeyPairSync, randomBytes, X509Certificate } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import { generateKeyPairSync, randomBytes, X509Certificate, type KeyObject } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { CaError, createCa, loadCa } from "./ca.ts";
 import { issueCertificate } from "./certificate.ts";

@@ -1,12 +1,9 @@
 import type { KeyObject } from "node:crypto";
-import { rfc3339 } from "../apimachinery/clock.ts";
-import type { RandomBytes } from "../apimachinery/clock.ts";
-import { CertificateError, issueCertificate, subjectKeyId } from "./certificate.ts";
-import type { Issuer } from "./certificate.ts";
+import { rfc3339, type RandomBytes } from "../apimachinery/clock.ts";
+import { CertificateError, issueCertificate, subjectKeyId, type Issuer } from "./certificate.ts";
 import { keyKindOf, loadPrivateKey, spkiOf, spkiPin } from "./keys.ts";
 import { buildName } from "./names.ts";
-import { parseCertificate } from "./parse-certificate.ts";
-import type { ParsedCertificate } from "./parse-certificate.ts";
+import { parseCertificate, type ParsedCertificate } from "./parse-certificate.ts";
 import { decodePem, encodePem, PemError } from "./pem.ts";
 import { importPublicKey, KeyError } from "./public-key.ts";
 import { keysMatch } from "./signature.ts";
@@ -164,9 +161,7 @@ function caKey(pem: string): KeyObject {
   try {
     return loadPrivateKey(pem);
   } catch (error) {
-    if (error instanceof KeyError) {
-      throw new CaError("key", `the CA key cannot be read: ${error.message}`);
-    }
+    if (error instanceof KeyError) throw new CaError("key", `the CA key cannot be read: ${error.message}`);
     throw error;
   }
 }

@@ -1,8 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { createCa } from "./ca.ts";
-import { CertificateError, issueCertificate } from "./certificate.ts";
-import type { CertificateInput } from "./certificate.ts";
+import { CertificateError, issueCertificate, type CertificateInput } from "./certificate.ts";
 import { createCsr, parseCsr } from "./csr.ts";
 import { generatePrivateKey, spkiOf } from "./keys.ts";
 import { buildName, subjectOf } from "./names.ts";

@@ -1,5 +1,4 @@
-import { createHash } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
 import { parseDer, sameBytes, sequenceOf, readBitBytes } from "./der.ts";
 import {
   derBitBytes,
@@ -119,30 +118,20 @@ export function subjectKeyId(spki: Uint8Array): Uint8Array {
 
 function extensionsFor(input: CertificateInput): Uint8Array[] {
   const usages = meaningOfUsages(input.usages);
-  if (usages.kind === "unknown") {
-    throw new CertificateError("usages", `unknown usage ${JSON.stringify(usages.usage)}`);
-  }
+  if (usages.kind === "unknown") throw new CertificateError("usages", `unknown usage ${JSON.stringify(usages.usage)}`);
   const isCa = input.role === "ca";
   const extensions: Uint8Array[] = [];
   const add = (oid: string, critical: boolean, value: Uint8Array): void => {
     extensions.push(buildExtension({ oid, critical, value }));
   };
-  if (usages.bits.size > 0) {
-    add(oids.keyUsage, true, derNamedBits(usages.bits));
-  }
-  if (usages.purposes.length > 0) {
-    add(oids.extendedKeyUsage, false, derSequence(...usages.purposes.map(derOid)));
-  }
+  if (usages.bits.size > 0) add(oids.keyUsage, true, derNamedBits(usages.bits));
+  if (usages.purposes.length > 0) add(oids.extendedKeyUsage, false, derSequence(...usages.purposes.map(derOid)));
   add(oids.basicConstraints, true, isCa ? derSequence(derTrue()) : derSequence());
-  if (isCa) {
-    add(oids.subjectKeyIdentifier, false, derOctets(subjectKeyId(input.spki)));
-  }
+  if (isCa) add(oids.subjectKeyIdentifier, false, derOctets(subjectKeyId(input.spki)));
   const selfSigned = isCa && sameBytes(input.rawSubject, input.issuer.rawSubject);
   if (input.issuer.keyId !== undefined && !selfSigned) {
     add(oids.authorityKeyIdentifier, false, derSequence(derElement(0x80, input.issuer.keyId)));
   }
-  if (input.rawSans !== undefined) {
-    add(oids.subjectAltName, input.rawSubject.length === 2, input.rawSans);
-  }
+  if (input.rawSans !== undefined) add(oids.subjectAltName, input.rawSubject.length === 2, input.rawSans);
   return extensions;
 }

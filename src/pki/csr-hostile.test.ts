@@ -1,5 +1,4 @@
-import { constants, generateKeyPairSync, sign } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import { constants, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { CsrError, parseCsrDer } from "./csr.ts";
 import { tags } from "./der.ts";

@@ -2,6 +2,7 @@ import type { KeyObject } from "node:crypto";
 import {
   childrenOf,
   DerError,
+  exactly,
   expectNode,
   latin1,
   parseDer,
@@ -9,23 +10,23 @@ import {
   readBitBytes,
   readOid,
   readSmallInteger,
-  sequenceOf,
   tags,
+  type DerNode,
 } from "./der.ts";
-import type { DerNode } from "./der.ts";
 import { derBitBytes, derElement, derOid, derSequence, derUnsigned } from "./der-writer.ts";
-import { buildExtension, parseBasicConstraints, parseExtensions, parseKeyUsage } from "./extensions.ts";
-import type { Extension } from "./extensions.ts";
+import { buildExtension, parseBasicConstraints, parseExtensions, parseKeyUsage, type Extension } from "./extensions.ts";
 import { keyKindOf, spkiOf } from "./keys.ts";
-import { buildName, parseName, subjectOf } from "./names.ts";
-import type { Subject } from "./names.ts";
+import { buildName, parseName, subjectOf, type Subject } from "./names.ts";
 import { oids } from "./oids.ts";
 import { decodeOnePem, encodePem, PemError } from "./pem.ts";
-import { importPublicKey, KeyError, parsePublicKey } from "./public-key.ts";
-import type { KeyKind, PublicKeyInfo } from "./public-key.ts";
+import { importPublicKey, KeyError, parsePublicKey, type KeyKind, type PublicKeyInfo } from "./public-key.ts";
 import { parseSignatureAlgorithm, signData, signingAlgorithm, verifySignature } from "./signature.ts";
-import { buildSubjectAltNames, noSubjectAltNames, parseSubjectAltNames } from "./subject-alt-name.ts";
-import type { SubjectAltNames } from "./subject-alt-name.ts";
+import {
+  buildSubjectAltNames,
+  noSubjectAltNames,
+  parseSubjectAltNames,
+  type SubjectAltNames,
+} from "./subject-alt-name.ts";
 import { keyUsageBits } from "./usages.ts";
 
 /** Which part of a certificate request is wrong. */
@@ -93,11 +94,7 @@ const csrLabel = "CERTIFICATE REQUEST";
  * @see RFC 2986, RFC 7468 section 7
  */
 export function parseCsr(pem: string | Uint8Array): ParsedCsr {
-  if (pem.length > maxCsrBytes) {
-    throw new CsrError("tooLarge", `certificate request is larger than ${maxCsrBytes} bytes`);
-  }
-  const text = typeof pem === "string" ? pem : latin1(pem);
-  return parseCsrDer(inPart("pem", () => decodeOnePem(text, csrLabel, { maxLength: maxCsrBytes })));
+  return parseCsrDer(derOf(pem));
 }
 
 /**
@@ -106,10 +103,17 @@ export function parseCsr(pem: string | Uint8Array): ParsedCsr {
  * @throws CsrError
  */
 export function readVerifiedCsr(pem: string): CsrContents {
-  if (pem.length > maxCsrBytes) {
-    throw new CsrError("tooLarge", `certificate request is larger than ${maxCsrBytes} bytes`);
-  }
-  return readCsrDer(inPart("pem", () => decodeOnePem(pem, csrLabel, { maxLength: maxCsrBytes }))).contents;
+  return readCsrDer(derOf(pem)).contents;
+}
+
+function derOf(pem: string | Uint8Array): Uint8Array {
+  checkSize(pem);
+  const text = typeof pem === "string" ? pem : latin1(pem);
+  return inPart("pem", () => decodeOnePem(text, csrLabel, { maxLength: maxCsrBytes }));
+}
+
+function checkSize({ length }: string | Uint8Array): void {
+  if (length > maxCsrBytes) throw new CsrError("tooLarge", `certificate request is larger than ${maxCsrBytes} bytes`);
 }
 
 /**
@@ -119,29 +123,32 @@ export function readVerifiedCsr(pem: string): CsrContents {
 export function parseCsrDer(der: Uint8Array): ParsedCsr {
   const { contents, keyInfo, signed } = readCsrDer(der);
   const publicKey = inPart("publicKey", () => importPublicKey(keyInfo));
-  checkSignature(signed.info, signed.algorithmNode, { signatureNode: signed.signatureNode, key: publicKey });
+  checkSignature(signed, publicKey);
   return { ...contents, publicKey };
+}
+
+/** What stands beside each other in a request: what is signed, the algorithm, and the signature. */
+interface Signed {
+  readonly info: DerNode | undefined;
+  readonly algorithm: DerNode | undefined;
+  readonly signature: DerNode | undefined;
 }
 
 function readCsrDer(der: Uint8Array): {
   readonly contents: CsrContents;
   readonly keyInfo: PublicKeyInfo;
-  readonly signed: {
-    readonly info: DerNode | undefined;
-    readonly algorithmNode: DerNode | undefined;
-    readonly signatureNode: DerNode | undefined;
-  };
+  readonly signed: Signed;
 } {
-  if (der.length > maxCsrBytes) {
-    throw new CsrError("tooLarge", `certificate request is larger than ${maxCsrBytes} bytes`);
-  }
-  const [info, algorithmNode, signatureNode] = inPart("encoding", () =>
-    exactly(parseDer(der, { maxBytes: maxCsrBytes }), 3, "the request"),
+  checkSize(der);
+  const [info, algorithm, signature] = inPart("encoding", () =>
+    exactly(3, parseDer(der, { maxBytes: maxCsrBytes }), "the request"),
   );
   const [version, subjectNode, keyNode, attributesNode] = inPart("encoding", () =>
-    exactly(info, 4, "the request's information"),
+    exactly(4, info, "the request's information"),
   );
-  inPart("version", () => checkVersion(version));
+  if (inPart("version", () => readSmallInteger(version, "version")) !== 0) {
+    throw new CsrError("version", "certificate request: version must be 0");
+  }
   const name = inPart("subject", () => parseName(subjectNode, "subject"));
   const keyInfo = inPart("publicKey", () => parsePublicKey(keyNode));
   const extensions = inPart("attributes", () => requestedExtensions(attributesNode));
@@ -154,7 +161,7 @@ function readCsrDer(der: Uint8Array): {
     requestedExtensions: [...extensions.keys()],
     asksForCa: inPart("extensions", () => asksForCa(extensions)),
   };
-  return { contents, keyInfo, signed: { info, algorithmNode, signatureNode } };
+  return { contents, keyInfo, signed: { info, algorithm, signature } };
 }
 
 /**
@@ -165,18 +172,9 @@ function readCsrDer(der: Uint8Array): {
 export function createCsr(input: CsrInput): string {
   const kind = keyKindOf(input.key);
   const sans = buildSubjectAltNames({ dns: input.dnsNames ?? [], ip: input.ipAddresses ?? [] });
+  const extensions = sans && derSequence(buildExtension({ oid: oids.subjectAltName, critical: false, value: sans }));
   const attributes =
-    sans === undefined
-      ? []
-      : [
-          derSequence(
-            derOid(oids.extensionRequest),
-            derElement(
-              tags.set,
-              derSequence(buildExtension({ oid: oids.subjectAltName, critical: false, value: sans })),
-            ),
-          ),
-        ];
+    extensions === undefined ? [] : [derSequence(derOid(oids.extensionRequest), derElement(tags.set, extensions))];
   const info = derSequence(
     derUnsigned(new Uint8Array(1)),
     buildName({ commonName: input.commonName, organizations: input.organizations ?? [] }),
@@ -187,27 +185,17 @@ export function createCsr(input: CsrInput): string {
   return encodePem(csrLabel, derSequence(info, signingAlgorithm(kind), signature));
 }
 
-function checkVersion(node: DerNode | undefined): void {
-  if (readSmallInteger(node, "version") !== 0) {
-    throw new CsrError("version", "certificate request: version must be 0");
-  }
-}
-
 function requestedExtensions(attributes: DerNode | undefined): ReadonlyMap<string, Extension> {
   const seen = new Set<string>();
   let extensions: ReadonlyMap<string, Extension> = new Map();
   for (const attribute of childrenOf(expectNode(attributes, 0xa0, "attributes"))) {
-    const [type, values] = exactly(attribute, 2, "an attribute");
+    const [type, values] = exactly(2, attribute, "an attribute");
     const oid = readOid(type, "an attribute's type");
-    if (seen.has(oid)) {
-      throw new DerError("value", `attribute ${oid} is there more than once`);
-    }
+    if (seen.has(oid)) throw new DerError("value", `attribute ${oid} is there more than once`);
     seen.add(oid);
     const [value, extra] = childrenOf(expectNode(values, tags.set, `the values of attribute ${oid}`));
     if (oid === oids.extensionRequest) {
-      if (extra !== undefined) {
-        throw new DerError("value", "there is more than one list of requested extensions");
-      }
+      if (extra !== undefined) throw new DerError("value", "there is more than one list of requested extensions");
       extensions = inPart("extensions", () => parseExtensions(value));
     }
   }
@@ -216,14 +204,10 @@ function requestedExtensions(attributes: DerNode | undefined): ReadonlyMap<strin
 
 function subjectAltNames(extensions: ReadonlyMap<string, Extension>): Pick<ParsedCsr, "sans" | "rawSans"> {
   const extension = extensions.get(oids.subjectAltName);
-  if (extension === undefined) {
-    return { sans: noSubjectAltNames, rawSans: undefined };
-  }
+  if (extension === undefined) return { sans: noSubjectAltNames, rawSans: undefined };
   const sans = parseSubjectAltNames(extension.value);
   // The bytes are copied into the certificate, so a name that no check can see must not be among them.
-  if (sans.others > 0) {
-    throw new DerError("value", "subjectAltName may hold DNS, IP, e-mail and URI names only");
-  }
+  if (sans.others > 0) throw new DerError("value", "subjectAltName may hold DNS, IP, e-mail and URI names only");
   return { sans, rawSans: extension.value };
 }
 
@@ -236,31 +220,19 @@ function asksForCa(extensions: ReadonlyMap<string, Extension>): boolean {
   );
 }
 
-function checkSignature(
-  info: DerNode | undefined,
-  algorithmNode: DerNode | undefined,
-  signed: { readonly signatureNode: DerNode | undefined; readonly key: KeyObject },
-): void {
-  const algorithm = inPart("signatureAlgorithm", () => parseSignatureAlgorithm(algorithmNode));
+function checkSignature(signed: Signed, key: KeyObject): void {
+  const algorithm = inPart("signatureAlgorithm", () => parseSignatureAlgorithm(signed.algorithm));
   if (algorithm === undefined) {
     throw new CsrError(
       "signatureAlgorithm",
       "certificate request: the signature algorithm is not accepted; use SHA-256, SHA-384 or SHA-512 with RSA or ECDSA, or Ed25519",
     );
   }
-  const signature = inPart("signature", () => readBitBytes(signed.signatureNode, "the signature"));
-  const data = rawOf(inPart("encoding", () => expectNode(info, tags.sequence, "the request's information")));
-  if (!verifySignature(algorithm, signed.key, { data, signature })) {
+  const signature = inPart("signature", () => readBitBytes(signed.signature, "the signature"));
+  const data = rawOf(inPart("encoding", () => expectNode(signed.info, tags.sequence, "the request's information")));
+  if (!verifySignature(algorithm, key, { data, signature })) {
     throw new CsrError("signature", "certificate request: the signature does not verify with the key in the request");
   }
-}
-
-function exactly(node: DerNode | undefined, count: number, what: string): readonly DerNode[] {
-  const parts = sequenceOf(node, what);
-  if (parts.length !== count) {
-    throw new DerError("value", `${what} must have ${count} parts and has ${parts.length}`);
-  }
-  return parts;
 }
 
 function inPart<T>(code: CsrErrorCode, read: () => T): T {

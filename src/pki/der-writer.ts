@@ -86,17 +86,8 @@ export function derTime(ms: number): Uint8Array {
 }
 
 function derHeader(tag: number, length: number): Uint8Array {
-  if (length < 0x80) {
-    return Uint8Array.of(tag, length);
-  }
-  if (length < 0x100) {
-    return Uint8Array.of(tag, 0x81, length);
-  }
-  if (length < 0x1_0000) {
-    return Uint8Array.of(tag, 0x82, length >> 8, length & 0xff);
-  }
-  if (length < 0x100_0000) {
-    return Uint8Array.of(tag, 0x83, length >> 16, (length >> 8) & 0xff, length & 0xff);
-  }
-  return Uint8Array.of(tag, 0x84, length >>> 24, (length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff);
+  if (length < 0x80) return Uint8Array.of(tag, length);
+  const bytes: number[] = [];
+  for (let left = length; left > 0; left = Math.floor(left / 256)) bytes.unshift(left % 256);
+  return Uint8Array.of(tag, 0x80 + bytes.length, ...bytes);
 }

@@ -54,13 +54,9 @@ export const tags = {
  */
 export function parseDer(bytes: Uint8Array, limits: DerLimits = {}): DerNode {
   const maxBytes = limits.maxBytes ?? 1_048_576;
-  if (bytes.length > maxBytes) {
-    throw new DerError("tooLarge", `larger than ${maxBytes} bytes`);
-  }
+  if (bytes.length > maxBytes) throw new DerError("tooLarge", `larger than ${maxBytes} bytes`);
   const node = readNode(bytes, 0, bytes.length);
-  if (node.end !== bytes.length) {
-    throw new DerError("trailing", "there are bytes after the end");
-  }
+  if (node.end !== bytes.length) throw new DerError("trailing", "there are bytes after the end");
   checkStructure(node, limits.maxDepth ?? 16);
   return node;
 }
@@ -92,9 +88,7 @@ export function contentOf(node: DerNode): Uint8Array {
  * @throws DerError naming `what` otherwise
  */
 export function expectNode(node: DerNode | undefined, tag: number, what: string): DerNode {
-  if (node === undefined) {
-    throw new DerError("value", `${what} is missing`);
-  }
+  if (node === undefined) throw new DerError("value", `${what} is missing`);
   if (node.tag !== tag) {
     throw new DerError("tag", `${what} has tag 0x${hexByte(node.tag)} instead of 0x${hexByte(tag)}`);
   }
@@ -109,13 +103,25 @@ export function sequenceOf(node: DerNode | undefined, what: string): DerNode[] {
   return childrenOf(expectNode(node, tags.sequence, what));
 }
 
+/** The elements of a SEQUENCE that has exactly so many. @throws DerError naming `what` otherwise */
+export function exactly(count: number, node: DerNode | undefined, what: string): readonly DerNode[] {
+  const parts = sequenceOf(node, what);
+  if (parts.length === count) return parts;
+  throw new DerError("value", `${what} must have ${count} parts and has ${parts.length}`);
+}
+
+/** The AlgorithmIdentifier of a signature, which stands both inside what is signed and beside it. @throws DerError when the two differ */
+export function sameAlgorithm(inner: DerNode | undefined, outer: DerNode | undefined): DerNode {
+  const [one, other] = [inner, outer].map((node) => expectNode(node, tags.sequence, "the signature algorithm"));
+  if (one !== undefined && other !== undefined && sameBytes(rawOf(one), rawOf(other))) return other;
+  throw new DerError("value", "the two signature algorithms are not the same");
+}
+
 /** The two's complement content of an INTEGER in its shortest form. @throws DerError */
 export function readInteger(node: DerNode | undefined, what: string): Uint8Array {
   const content = contentOf(expectNode(node, tags.integer, what));
   const first = content[0];
-  if (first === undefined) {
-    throw new DerError("value", `${what} is an empty INTEGER`);
-  }
+  if (first === undefined) throw new DerError("value", `${what} is an empty INTEGER`);
   const second = content[1];
   if (second !== undefined && ((first === 0 && second < 0x80) || (first === 0xff && second >= 0x80))) {
     throw new DerError("value", `${what} is not in the shortest form`);
@@ -126,18 +132,14 @@ export function readInteger(node: DerNode | undefined, what: string): Uint8Array
 /** A non-negative INTEGER below 2^31. @throws DerError */
 export function readSmallInteger(node: DerNode | undefined, what: string): number {
   const content = readInteger(node, what);
-  if (content.length > 4 || (content[0] ?? 0) >= 0x80) {
-    throw new DerError("value", `${what} is out of range`);
-  }
+  if (content.length > 4 || (content[0] ?? 0) >= 0x80) throw new DerError("value", `${what} is out of range`);
   return content.reduce((value, byte) => value * 256 + byte, 0);
 }
 
 /** The magnitude of a non-negative INTEGER, without leading zero. @throws DerError */
 export function readUnsigned(node: DerNode | undefined, what: string): Uint8Array {
   const content = readInteger(node, what);
-  if ((content[0] ?? 0) >= 0x80) {
-    throw new DerError("value", `${what} is negative`);
-  }
+  if ((content[0] ?? 0) >= 0x80) throw new DerError("value", `${what} is negative`);
   return content[0] === 0 && content.length > 1 ? content.subarray(1) : content;
 }
 
@@ -160,13 +162,9 @@ export function readOid(node: DerNode | undefined, what: string): string {
   let arc = 0;
   for (let index = 0; index < content.length; index++) {
     const byte = content[index] ?? 0;
-    if (arc === 0 && byte === 0x80) {
-      throw new DerError("value", `${what} is not in the shortest form`);
-    }
+    if (arc === 0 && byte === 0x80) throw new DerError("value", `${what} is not in the shortest form`);
     arc = arc * 128 + (byte & 0x7f);
-    if (arc > Number.MAX_SAFE_INTEGER) {
-      throw new DerError("value", `${what} has an arc that is too large`);
-    }
+    if (arc > Number.MAX_SAFE_INTEGER) throw new DerError("value", `${what} has an arc that is too large`);
     if (byte < 0x80) {
       text = text === "" ? firstArcs(arc) : `${text}.${arc}`;
       arc = 0;
@@ -178,9 +176,7 @@ export function readOid(node: DerNode | undefined, what: string): string {
 /** The bytes of a BIT STRING that has no unused bits: keys and signatures. @throws DerError */
 export function readBitBytes(node: DerNode | undefined, what: string): Uint8Array {
   const content = contentOf(expectNode(node, tags.bitString, what));
-  if (content[0] !== 0) {
-    throw new DerError("value", `${what} is not a whole number of bytes`);
-  }
+  if (content[0] !== 0) throw new DerError("value", `${what} is not a whole number of bytes`);
   return content.subarray(1);
 }
 
@@ -195,9 +191,7 @@ export function readNamedBits(node: DerNode | undefined, what: string): Readonly
   }
   const bits = new Set<number>();
   for (let bit = 0; bit < bytes.length * 8; bit++) {
-    if (((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0) {
-      bits.add(bit);
-    }
+    if (((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0) bits.add(bit);
   }
   return bits;
 }
@@ -240,52 +234,32 @@ function readNode(source: Uint8Array, start: number, limit: number): DerNode {
   const length =
     first < 0x80 ? first : readLongLength(source.subarray(start + 2, Math.min(contentStart, limit)), first);
   const end = contentStart + length;
-  if (end > limit) {
-    throw new DerError("truncated", "an element is longer than what holds it");
-  }
+  if (end > limit) throw new DerError("truncated", "an element is longer than what holds it");
   return { tag, source, start, contentStart, end };
 }
 
 function readLongLength(bytes: Uint8Array, first: number): number {
   const count = first & 0x7f;
-  if (count === 0) {
-    throw new DerError("length", "indefinite lengths are not DER");
-  }
-  if (count > 4) {
-    throw new DerError("length", "a length takes more than four bytes");
-  }
-  if (bytes.length < count) {
-    throw new DerError("truncated", "the encoding ends in the middle of a length");
-  }
+  if (count === 0) throw new DerError("length", "indefinite lengths are not DER");
+  if (count > 4) throw new DerError("length", "a length takes more than four bytes");
+  if (bytes.length < count) throw new DerError("truncated", "the encoding ends in the middle of a length");
   const length = bytes.reduce((value, byte) => value * 256 + byte, 0);
-  if (length < 0x80 || bytes[0] === 0) {
-    throw new DerError("length", "a length is not in the shortest form");
-  }
+  if (length < 0x80 || bytes[0] === 0) throw new DerError("length", "a length is not in the shortest form");
   return length;
 }
 
 function checkTag(tag: number): void {
   const number = tag & 0x1f;
-  if (number === 0x1f) {
-    throw new DerError("tag", "tags of more than one byte are not used here");
-  }
-  if ((tag & 0xc0) !== 0) {
-    return;
-  }
+  if (number === 0x1f) throw new DerError("tag", "tags of more than one byte are not used here");
+  if ((tag & 0xc0) !== 0) return;
   const constructed = (tag & 0x20) !== 0;
   const mustBeConstructed = number === 0x10 || number === 0x11;
-  if (number === 0 || constructed !== mustBeConstructed) {
-    throw new DerError("tag", `tag 0x${hexByte(tag)} is not DER`);
-  }
+  if (number === 0 || constructed !== mustBeConstructed) throw new DerError("tag", `tag 0x${hexByte(tag)} is not DER`);
 }
 
 function checkStructure(node: DerNode, depthLeft: number): void {
-  if ((node.tag & 0x20) === 0) {
-    return;
-  }
-  if (depthLeft === 0) {
-    throw new DerError("tooDeep", "elements are nested too deeply");
-  }
+  if ((node.tag & 0x20) === 0) return;
+  if (depthLeft === 0) throw new DerError("tooDeep", "elements are nested too deeply");
   let at = node.contentStart;
   while (at < node.end) {
     const child = readNode(node.source, at, node.end);

@@ -10,8 +10,8 @@ import {
   readSmallInteger,
   sequenceOf,
   tags,
+  type DerNode,
 } from "./der.ts";
-import type { DerNode } from "./der.ts";
 import { derOctets, derOid, derSequence, derTrue } from "./der-writer.ts";
 
 /** One extension of a certificate or request; `value` is the content of its OCTET STRING. */
@@ -50,6 +50,13 @@ export function parseExtensions(node: DerNode | undefined): ReadonlyMap<string, 
   return extensions;
 }
 
+/** Reads the only Extensions sequence within the tag that certificates and revocation lists put around it. @throws DerError */
+export function parseWrappedExtensions(tag: number, node: DerNode | undefined): ReadonlyMap<string, Extension> {
+  const [list, extra] = childrenOf(expectNode(node, tag, "extensions"));
+  if (extra !== undefined) throw new DerError("value", "there is more than one list of extensions");
+  return parseExtensions(list);
+}
+
 /** The DER of one extension. */
 export function buildExtension(extension: Extension): Uint8Array {
   const type = derOid(extension.oid);
@@ -76,9 +83,7 @@ export function parseKeyUsage(value: Uint8Array): ReadonlySet<number> {
 /** Reads the value of extKeyUsage as object identifiers, at least one. @throws DerError */
 export function parseExtendedKeyUsage(value: Uint8Array): readonly string[] {
   const purposes = sequenceOf(parseDer(value), "extKeyUsage").map((node) => readOid(node, "a purpose in extKeyUsage"));
-  if (purposes.length === 0) {
-    throw new DerError("value", "extKeyUsage is empty");
-  }
+  if (purposes.length === 0) throw new DerError("value", "extKeyUsage is empty");
   return purposes;
 }
 
@@ -98,8 +103,6 @@ function parseExtension(node: DerNode): Extension {
   const oid = readOid(parts.shift(), "an extension's type");
   const critical = parts[0]?.tag === tags.boolean ? readBoolean(parts.shift(), `critical of extension ${oid}`) : false;
   const value = contentOf(expectNode(parts.shift(), tags.octetString, `the value of extension ${oid}`));
-  if (parts.length > 0) {
-    throw new DerError("value", `extension ${oid} has unexpected parts`);
-  }
+  if (parts.length > 0) throw new DerError("value", `extension ${oid} has unexpected parts`);
   return { oid, critical, value };
 }

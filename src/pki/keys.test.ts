@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync } from "node:crypto";
+import { createHash, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import {
   exportPkcs8Pem,
@@ -9,9 +9,12 @@ import {
   loadPrivateKey,
   spkiOf,
   spkiPin,
+  loadPublicKeys,
 } from "./keys.ts";
 import { encodePem } from "./pem.ts";
 import { KeyError } from "./public-key.ts";
+import * as fc from "fast-check";
+import { createCa } from "./ca.ts";
 
 const codeOf = (pem: string): string => {
   try {
@@ -88,3 +91,85 @@ describe("pins and fingerprints", () => {
     expect(keyFingerprint(spki)).toBe(`SHA256:${digest.toString("base64").slice(0, 43)}`);
   });
 });
+
+const rsaPair = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const spki = (one: KeyObject): Buffer => Buffer.from(spkiOf(one));
+const pemOf = (one: KeyObject, type: "spki" | "pkcs1"): string => one.export({ type, format: "pem" }).toString();
+const publicPem = pemOf(rsaPair.publicKey, "spki");
+const ca = createCa({
+  commonName: "x",
+  key,
+  now: Date.now(),
+  years: 1,
+  random: (size) => new Uint8Array(size).fill(7),
+});
+
+describe("loadPublicKeys", () => {
+  it.each([
+    ["a public key", publicPem, rsaPair.publicKey],
+    ["a public key in PKCS #1", pemOf(rsaPair.publicKey, "pkcs1"), rsaPair.publicKey],
+    ["a private key in PKCS #8", exportPkcs8Pem(key), key],
+    ["a private key in SEC1", exportSec1Pem(key), key],
+    ["a private key in PKCS #1", pemOf(rsaPair.privateKey, "pkcs1"), rsaPair.privateKey],
+    ["a certificate", ca.pem, key],
+  ])("reads %s", (_name, pem, expected) => {
+    const keys = loadPublicKeys(pem);
+    expect(keys.map((one) => one.type)).toEqual(["public"]);
+    expect(keys.map(spki)).toEqual([spki(expected)]);
+  });
+
+  it("reads all of a file, in order", () => {
+    expect(loadPublicKeys(`${publicPem}${exportPkcs8Pem(key)}${publicPem}`).map(spki)).toEqual(
+      [rsaPair.publicKey, key, rsaPair.publicKey].map(spki),
+    );
+  });
+
+  it.each([
+    ["an empty text", "", "missing"],
+    ["a block of something else", "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n", "missing"],
+    ["a weak RSA key", pemOf(generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey, "spki"), "weak"],
+    [
+      "a weak RSA key in PKCS #1",
+      pemOf(generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey, "pkcs1"),
+      "weak",
+    ],
+    [
+      "a curve that nobody uses",
+      pemOf(generateKeyPairSync("ec", { namedCurve: "secp256k1" }).publicKey, "spki"),
+      "unsupported",
+    ],
+    ["bytes that are no key", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "malformed"],
+    ["bytes that are no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "malformed"],
+    [
+      "a broken key after a good one",
+      `${publicPem}-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n`,
+      "malformed",
+    ],
+    [
+      "an encrypted private key",
+      key.export({ type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: "x" }).toString(),
+      "encrypted",
+    ],
+  ])("refuses %s", (_name, pem, code) => {
+    expect(() => loadPublicKeys(pem)).toThrow(expect.objectContaining({ name: "KeyError", code }));
+  });
+
+  it("gives keys or throws KeyError, whatever a block holds", () => {
+    const labels = fc.constantFrom("PUBLIC KEY", "RSA PUBLIC KEY", "CERTIFICATE", "PRIVATE KEY", "EC PRIVATE KEY");
+    fc.assert(
+      fc.property(labels, fc.base64String({ maxLength: 120 }), (label, body) => {
+        const pem = `-----BEGIN ${label}-----\n${body.slice(0, 64)}\n-----END ${label}-----\n`;
+        expect(outcome(() => loadPublicKeys(pem))).toMatch(/^(keys|KeyError)$/);
+      }),
+    );
+  });
+});
+
+function outcome(load: () => unknown): string {
+  try {
+    load();
+    return "keys";
+  } catch (error) {
+    return error instanceof Error ? error.name : String(error);
+  }
+}

@@ -1,10 +1,14 @@
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  X509Certificate,
+} from "node:crypto";
 import { DerError, parseDer } from "./der.ts";
-import { decodePem, PemError } from "./pem.ts";
-import type { PemBlock } from "./pem.ts";
-import { KeyError } from "./public-key.ts";
-import type { KeyKind } from "./public-key.ts";
+import { decodePem, PemError, type PemBlock, encodePem } from "./pem.ts";
+import { KeyError, type KeyKind, importPublicKey, parsePublicKey } from "./public-key.ts";
 
 /** A new P-256 private key. */
 export function generatePrivateKey(): KeyObject {
@@ -34,9 +38,7 @@ const derTypes: ReadonlyMap<string, "sec1" | "pkcs1" | "pkcs8"> = new Map([
 export function loadPrivateKey(pem: string): KeyObject {
   const blocks = keyBlocks(pem);
   const [block] = blocks;
-  if (block === undefined || blocks.length > 1) {
-    throw new KeyError("missing", "there must be exactly one private key");
-  }
+  if (block === undefined || blocks.length > 1) throw new KeyError("missing", "there must be exactly one private key");
   const type = derTypes.get(block.label);
   if (type === undefined) {
     throw new KeyError(
@@ -55,9 +57,7 @@ export function loadPrivateKey(pem: string): KeyObject {
  */
 export function keyKindOf(key: KeyObject): KeyKind {
   const details = key.asymmetricKeyDetails ?? {};
-  if (key.asymmetricKeyType === "ed25519") {
-    return "ed25519";
-  }
+  if (key.asymmetricKeyType === "ed25519") return "ed25519";
   if (key.asymmetricKeyType === "rsa") {
     const bits = details.modulusLength ?? 0;
     if (bits < 2048 || bits > 8192) {
@@ -113,4 +113,53 @@ function importPrivateKey(bytes: Uint8Array, type: "sec1" | "pkcs1" | "pkcs8"): 
     const why = error instanceof DerError ? error.message : "it is not a key that OpenSSL understands";
     throw new KeyError("malformed", `private key: ${why}`);
   }
+}
+
+/**
+ * All public keys of a PEM text, in its order: public keys, certificates (of which nothing but the key counts), and private keys,
+ * of which the public half is taken.
+ * @throws KeyError when there is none, or one of them is malformed, encrypted or of a kind that is not accepted
+ */
+export function loadPublicKeys(pem: string): readonly KeyObject[] {
+  const keys = blocksOf(pem).flatMap(keyIn);
+  if (keys.length === 0) throw new KeyError("missing", "there is no key in it");
+  return keys;
+}
+
+function blocksOf(pem: string): readonly PemBlock[] {
+  try {
+    return decodePem(pem, { surroundingText: "ignore" });
+  } catch (error) {
+    if (!(error instanceof PemError)) throw error;
+    if (error.code === "empty") return [];
+    throw new KeyError(error.code === "headers" ? "encrypted" : "malformed", error.message);
+  }
+}
+
+function keyIn({ label, bytes }: PemBlock): readonly KeyObject[] {
+  switch (label) {
+    case "PUBLIC KEY":
+      return [checked(() => importPublicKey(parsePublicKey(parseDer(bytes))))];
+    case "RSA PUBLIC KEY":
+      return [checked(() => createPublicKey({ key: Buffer.from(bytes), format: "der", type: "pkcs1" }))];
+    case "CERTIFICATE":
+      return [checked(() => new X509Certificate(bytes).publicKey)];
+    default:
+      return label.endsWith("PRIVATE KEY") ? [createPublicKey(loadPrivateKey(encodePem(label, bytes)))] : [];
+  }
+}
+
+function checked(read: () => KeyObject): KeyObject {
+  let key: KeyObject;
+  try {
+    key = read();
+  } catch (error) {
+    if (error instanceof KeyError) throw error;
+    throw new KeyError(
+      "malformed",
+      error instanceof DerError ? error.message : "it is not a key that OpenSSL understands",
+    );
+  }
+  keyKindOf(key);
+  return key;
 }

@@ -1,6 +1,17 @@
 import { isUtf8 } from "node:buffer";
-import { childrenOf, contentOf, DerError, expectNode, latin1, rawOf, readOid, sequenceOf, tags } from "./der.ts";
-import type { DerNode } from "./der.ts";
+import {
+  childrenOf,
+  contentOf,
+  DerError,
+  expectNode,
+  latin1,
+  rawOf,
+  readOid,
+  sequenceOf,
+  tags,
+  type DerNode,
+  parseDer,
+} from "./der.ts";
 import { derElement, derOid, derSequence } from "./der-writer.ts";
 import { oids } from "./oids.ts";
 
@@ -53,9 +64,7 @@ export function parseName(node: DerNode | undefined, what: string): Distinguishe
  */
 export function subjectOf(name: DistinguishedName, what: string): Subject {
   const commonNames = attributeTexts(name, oids.commonName, what);
-  if (commonNames.length > 1) {
-    throw new DerError("value", `${what} has more than one common name`);
-  }
+  if (commonNames.length > 1) throw new DerError("value", `${what} has more than one common name`);
   return { commonName: commonNames[0] ?? "", organizations: attributeTexts(name, oids.organization, what) };
 }
 
@@ -65,9 +74,7 @@ export function subjectOf(name: DistinguishedName, what: string): Subject {
  */
 export function attributeTexts(name: DistinguishedName, oid: string, what: string): readonly string[] {
   return name.rdns.flat().flatMap((attribute) => {
-    if (attribute.oid !== oid) {
-      return [];
-    }
+    if (attribute.oid !== oid) return [];
     if (attribute.text === undefined) {
       throw new DerError("value", `${what}: attribute ${oid} is not of an accepted string type`);
     }
@@ -81,9 +88,7 @@ export function attributeTexts(name: DistinguishedName, oid: string, what: strin
  */
 export function buildName(subject: Subject): Uint8Array {
   const rdns = subject.organizations.map((one) => buildRdn(oids.organization, one));
-  if (subject.commonName !== "") {
-    rdns.push(buildRdn(oids.commonName, subject.commonName));
-  }
+  if (subject.commonName !== "") rdns.push(buildRdn(oids.commonName, subject.commonName));
   return derSequence(...rdns);
 }
 
@@ -98,18 +103,14 @@ function parseAttribute(node: DerNode, what: string): NameAttribute {
 
 function readText(node: DerNode, what: string): string | undefined {
   const text = decodeText(node.tag, contentOf(node), what);
-  if (text !== undefined) {
-    checkText(text, what);
-  }
+  if (text !== undefined) checkText(text, what);
   return text;
 }
 
 function decodeText(tag: number, content: Uint8Array, what: string): string | undefined {
   switch (tag) {
     case tags.utf8String:
-      if (!isUtf8(content)) {
-        throw new DerError("value", `${what} is not valid UTF-8`);
-      }
+      if (!isUtf8(content)) throw new DerError("value", `${what} is not valid UTF-8`);
       return Buffer.from(content).toString("utf8");
     case tags.printableString:
       return restricted(content, printable, what);
@@ -131,20 +132,14 @@ const ascii = /^[\x00-\x7f]*$/;
 
 function restricted(content: Uint8Array, allowed: RegExp, what: string): string {
   const text = latin1(content);
-  if (!allowed.test(text)) {
-    throw new DerError("value", `${what} has a character that its string type does not allow`);
-  }
+  if (!allowed.test(text)) throw new DerError("value", `${what} has a character that its string type does not allow`);
   return text;
 }
 
 function decodeUcs2(content: Uint8Array, what: string): string {
-  if (content.length % 2 !== 0) {
-    throw new DerError("value", `${what} is not a BMPString`);
-  }
+  if (content.length % 2 !== 0) throw new DerError("value", `${what} is not a BMPString`);
   const text = Buffer.from(content).swap16().toString("utf16le");
-  if (/[\ud800-\udfff]/.test(text)) {
-    throw new DerError("value", `${what} is not a BMPString`);
-  }
+  if (/[\ud800-\udfff]/.test(text)) throw new DerError("value", `${what} is not a BMPString`);
   return text;
 }
 
@@ -153,16 +148,23 @@ function checkText(text: string, what: string): void {
     throw new DerError("value", `${what} must have 1 to ${maxValueBytes} bytes`);
   }
   // oxlint-disable-next-line no-control-regex -- finding them is the purpose
-  if (/[\u0000-\u001f\u007f-\u009f]/.test(text)) {
-    throw new DerError("value", `${what} has a control character`);
-  }
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(text)) throw new DerError("value", `${what} has a control character`);
 }
 
 function buildRdn(oid: string, text: string): Uint8Array {
   checkText(text, `attribute ${oid}`);
-  if (/\p{Surrogate}/u.test(text)) {
-    throw new DerError("value", `attribute ${oid} is not well-formed text`);
-  }
+  if (/\p{Surrogate}/u.test(text)) throw new DerError("value", `attribute ${oid} is not well-formed text`);
   const tag = /^[A-Za-z0-9 '()+,\-./:=?]*$/.test(text) ? tags.printableString : tags.utf8String;
   return derElement(tags.set, derSequence(derOid(oid), derElement(tag, Buffer.from(text, "utf8"))));
+}
+
+/** Whether an encoded subject holds nothing but organizations and a common name. */
+export function isPlainSubject(rawSubject: Uint8Array): boolean {
+  try {
+    const { rdns } = parseName(parseDer(rawSubject), "subject");
+    return rdns.flat().every(({ oid }) => oid === oids.organization || oid === oids.commonName);
+  } catch (error) {
+    if (error instanceof DerError) return false;
+    throw error;
+  }
 }

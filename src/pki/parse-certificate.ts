@@ -1,8 +1,8 @@
-import { CertificateError } from "./certificate.ts";
-import type { CertificateErrorCode } from "./certificate.ts";
+import { CertificateError, type CertificateErrorCode } from "./certificate.ts";
 import {
   childrenOf,
   DerError,
+  exactly,
   expectNode,
   parseDer,
   rawOf,
@@ -10,29 +10,27 @@ import {
   readSmallInteger,
   readTime,
   readUnsigned,
-  sameBytes,
+  sameAlgorithm,
   sequenceOf,
   tags,
+  type DerNode,
 } from "./der.ts";
-import type { DerNode } from "./der.ts";
 import {
   parseAuthorityKeyId,
   parseBasicConstraints,
   parseExtendedKeyUsage,
-  parseExtensions,
+  parseWrappedExtensions,
   parseKeyUsage,
   parseSubjectKeyId,
+  type BasicConstraints,
+  type Extension,
 } from "./extensions.ts";
-import type { BasicConstraints, Extension } from "./extensions.ts";
-import { parseName } from "./names.ts";
-import type { DistinguishedName } from "./names.ts";
+import { parseName, type DistinguishedName } from "./names.ts";
 import { oids } from "./oids.ts";
-import { KeyError, parsePublicKey } from "./public-key.ts";
-import type { PublicKeyInfo } from "./public-key.ts";
-import { parseSignatureAlgorithm } from "./signature.ts";
-import type { SignatureAlgorithm } from "./signature.ts";
-import { noSubjectAltNames, parseSubjectAltNames } from "./subject-alt-name.ts";
-import type { SubjectAltNames } from "./subject-alt-name.ts";
+import { KeyError, parsePublicKey, type PublicKeyInfo, type KeyKind } from "./public-key.ts";
+import { parseSignatureAlgorithm, type SignatureAlgorithm } from "./signature.ts";
+import { noSubjectAltNames, parseSubjectAltNames, type SubjectAltNames } from "./subject-alt-name.ts";
+import { derBitBytes, derSequence, derUnsigned } from "./der-writer.ts";
 
 /** A version 3 certificate that was read strictly. Nothing in it is verified: see `verifyClientChain`. */
 export interface ParsedCertificate {
@@ -70,12 +68,16 @@ const maxCertificateBytes = 65_536;
  * @see RFC 5280 section 4.1
  */
 export function parseCertificate(der: Uint8Array): ParsedCertificate {
-  const whole = inPart("encoding", () => parts(parseDer(der, { maxBytes: maxCertificateBytes }), 3, "the certificate"));
+  const whole = inPart("encoding", () =>
+    exactly(3, parseDer(der, { maxBytes: maxCertificateBytes }), "the certificate"),
+  );
   const tbsNode = inPart("encoding", () => expectNode(whole[0], tags.sequence, "the signed part"));
   const [serial, innerAlgorithm, issuer, validity, subject, key, extensionsNode] = inPart("version", () =>
     fieldsAfterVersion(tbsNode),
   );
-  const extensions = inPart("extensions", () => wrappedExtensions(extensionsNode));
+  const extensions = inPart("extensions", () =>
+    extensionsNode === undefined ? new Map<string, Extension>() : parseWrappedExtensions(0xa3, extensionsNode),
+  );
   return {
     raw: der,
     tbs: rawOf(tbsNode),
@@ -96,21 +98,8 @@ function fieldsAfterVersion(tbs: DerNode): readonly DerNode[] {
   if (number === undefined || extra !== undefined || readSmallInteger(number, "version") !== 2) {
     throw new DerError("value", "the version must be 3");
   }
-  if (rest.length < 6 || rest.length > 7) {
-    throw new DerError("value", "the signed part has unexpected parts");
-  }
+  if (rest.length < 6 || rest.length > 7) throw new DerError("value", "the signed part has unexpected parts");
   return rest;
-}
-
-function wrappedExtensions(node: DerNode | undefined): ReadonlyMap<string, Extension> {
-  if (node === undefined) {
-    return new Map();
-  }
-  const [list, extra] = childrenOf(expectNode(node, 0xa3, "extensions"));
-  if (extra !== undefined) {
-    throw new DerError("value", "there is more than one list of extensions");
-  }
-  return parseExtensions(list);
 }
 
 function signatureOf(
@@ -118,10 +107,7 @@ function signatureOf(
   outer: DerNode | undefined,
   signature: DerNode | undefined,
 ): Pick<ParsedCertificate, "signature" | "signatureAlgorithm"> {
-  const algorithm = expectNode(outer, tags.sequence, "the signature algorithm");
-  if (!sameBytes(rawOf(expectNode(inner, tags.sequence, "the signature algorithm")), rawOf(algorithm))) {
-    throw new DerError("value", "the two signature algorithms are not the same");
-  }
+  const algorithm = sameAlgorithm(inner, outer);
   return {
     signature: readBitBytes(signature, "the signature"),
     signatureAlgorithm: parseSignatureAlgorithm(algorithm),
@@ -129,7 +115,7 @@ function signatureOf(
 }
 
 function validityOf(node: DerNode | undefined): Pick<ParsedCertificate, "notBefore" | "notAfter"> {
-  const [notBefore, notAfter] = parts(node, 2, "the validity");
+  const [notBefore, notAfter] = exactly(2, node, "the validity");
   return { notBefore: readTime(notBefore, "notBefore"), notAfter: readTime(notAfter, "notAfter") };
 }
 
@@ -153,14 +139,6 @@ function knownExtensions(extensions: ReadonlyMap<string, Extension>): KnownExten
   };
 }
 
-function parts(node: DerNode | undefined, count: number, what: string): readonly DerNode[] {
-  const children = sequenceOf(node, what);
-  if (children.length !== count) {
-    throw new DerError("value", `${what} must have ${count} parts and has ${children.length}`);
-  }
-  return children;
-}
-
 function inPart<T>(code: CertificateErrorCode, read: () => T): T {
   try {
     return read();
@@ -168,6 +146,44 @@ function inPart<T>(code: CertificateErrorCode, read: () => T): T {
     if (error instanceof DerError || error instanceof KeyError) {
       throw new CertificateError(code, `certificate: ${error.message}`);
     }
+    throw error;
+  }
+}
+
+/** How many points a curve has. Source: FIPS 186-5 and SP 800-186, appendix of the NIST curves. */
+const orders: ReadonlyMap<KeyKind, bigint> = new Map([
+  ["p256", 0xffffffff_00000000_ffffffff_ffffffff_bce6faad_a7179e84_f3b9cac2_fc632551n],
+  [
+    "p384",
+    0xffffffff_ffffffff_ffffffff_ffffffff_ffffffff_ffffffff_c7634d81_f4372ddf_581a0db2_48b0a77a_ecec196a_ccc52973n,
+  ],
+  [
+    "p521",
+    0x1ff_ffffffff_ffffffff_ffffffff_ffffffff_ffffffff_ffffffff_ffffffff_fffffffa_51868783_bf2f966b_7fcc0148_f709a5d0_3bb5c9b8_899c47ae_bb6fb71e_91386409n,
+  ],
+]);
+
+/**
+ * The DER of the only other certificate that whoever holds this one can make of it without the key of its issuer: an ECDSA signature
+ * (r, s) is as good as (r, n - s). Undefined where the key of the issuer is of a kind whose signatures have one form, and for a
+ * signature that cannot be read. @see SEC 1 section 4.1; RFC 3279 section 2.2.3
+ */
+export function malleatedCertificate(
+  { raw, tbs, signature }: ParsedCertificate,
+  issuerKey: KeyKind,
+): Uint8Array | undefined {
+  const order = orders.get(issuerKey);
+  if (order === undefined) return undefined;
+  try {
+    const [r, s] = sequenceOf(parseDer(signature), "the signature");
+    const [, algorithm] = sequenceOf(parseDer(raw), "the certificate");
+    const other = order - BigInt(`0x${Buffer.from(readUnsigned(s, "the signature")).toString("hex")}`);
+    if (r === undefined || algorithm === undefined || other <= 0n) return undefined;
+    const hex = other.toString(16);
+    const magnitude = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex");
+    return derSequence(tbs, rawOf(algorithm), derBitBytes(derSequence(rawOf(r), derUnsigned(magnitude))));
+  } catch (error) {
+    if (error instanceof DerError) return undefined;
     throw error;
   }
 }

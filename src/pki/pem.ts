@@ -35,9 +35,7 @@ const beginLine = /^-----BEGIN ([A-Z0-9][A-Z0-9 ]*)-----$/;
  */
 export function decodePem(text: string, options: PemOptions = {}): readonly PemBlock[] {
   const maxLength = options.maxLength ?? 1_048_576;
-  if (text.length > maxLength) {
-    throw new PemError("tooLarge", `PEM text is larger than ${maxLength} bytes`);
-  }
+  if (text.length > maxLength) throw new PemError("tooLarge", `PEM text is larger than ${maxLength} bytes`);
   const lines = text.split("\n").map((line) => line.trimEnd());
   const blocks: PemBlock[] = [];
   let at = 0;
@@ -53,9 +51,7 @@ export function decodePem(text: string, options: PemOptions = {}): readonly PemB
     }
     at++;
   }
-  if (blocks.length === 0) {
-    throw new PemError("empty", "there is no PEM block");
-  }
+  if (blocks.length === 0) throw new PemError("empty", "there is no PEM block");
   return blocks;
 }
 
@@ -66,12 +62,8 @@ export function decodePem(text: string, options: PemOptions = {}): readonly PemB
 export function decodeOnePem(text: string, label: string, options: PemOptions = {}): Uint8Array {
   const blocks = decodePem(text, options);
   const [block] = blocks;
-  if (block === undefined || block.label !== label) {
-    throw new PemError("label", `PEM block type must be ${label}`);
-  }
-  if (blocks.length > 1) {
-    throw new PemError("label", `there must be exactly one PEM block of type ${label}`);
-  }
+  if (block === undefined || block.label !== label) throw new PemError("label", `PEM block type must be ${label}`);
+  if (blocks.length > 1) throw new PemError("label", `there must be exactly one PEM block of type ${label}`);
   return block.bytes;
 }
 

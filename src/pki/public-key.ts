@@ -1,5 +1,4 @@
-import { createPublicKey } from "node:crypto";
-import type { JsonWebKey, KeyObject } from "node:crypto";
+import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 import {
   contentOf,
   DerError,
@@ -11,8 +10,8 @@ import {
   readUnsigned,
   sequenceOf,
   tags,
+  type DerNode,
 } from "./der.ts";
-import type { DerNode } from "./der.ts";
 import { oids } from "./oids.ts";
 
 /** The kinds of keys that are accepted anywhere: RSA of 2048 to 8192 bits, three NIST curves, Ed25519. */
@@ -68,9 +67,7 @@ export function parsePublicKey(node: DerNode | undefined): PublicKeyInfo {
   const [algorithm, keyNode, extra] = sequenceOf(whole, "the public key");
   const [type, parameters, more] = sequenceOf(algorithm, "the public key's algorithm");
   const key = readBitBytes(keyNode, "the public key's bits");
-  if (extra !== undefined || more !== undefined) {
-    throw new DerError("value", "the public key has unexpected parts");
-  }
+  if (extra !== undefined || more !== undefined) throw new DerError("value", "the public key has unexpected parts");
   const spki = rawOf(whole);
   const oid = readOid(type, "the public key's algorithm");
   switch (oid) {
@@ -104,9 +101,7 @@ function rsaKey(spki: Uint8Array, parameters: DerNode | undefined, key: Uint8Arr
   const [modulusNode, exponentNode, extra] = sequenceOf(parseDer(key), "the RSA key");
   const modulus = readUnsigned(modulusNode, "the RSA modulus");
   const exponent = readUnsigned(exponentNode, "the RSA exponent");
-  if (extra !== undefined) {
-    throw new DerError("value", "the RSA key has unexpected parts");
-  }
+  if (extra !== undefined) throw new DerError("value", "the RSA key has unexpected parts");
   const bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
   if (bits < minRsaBits || bits > maxRsaBits) {
     const verdict = bits < minRsaBits ? "weak" : "unsupported";
@@ -126,9 +121,7 @@ function ecKey(spki: Uint8Array, parameters: DerNode | undefined, key: Uint8Arra
   }
   const oid = readOid(parameters, "the EC key's curve");
   const curve = curves.get(oid);
-  if (curve === undefined) {
-    throw new KeyError("unsupported", `curve ${oid} is not accepted; use P-256, P-384 or P-521`);
-  }
+  if (curve === undefined) throw new KeyError("unsupported", `curve ${oid} is not accepted; use P-256, P-384 or P-521`);
   const size = Math.ceil(curve.bits / 8);
   if (key[0] !== 4 || key.length !== 1 + 2 * size) {
     throw new KeyError("malformed", "the EC key is not an uncompressed point of its curve");

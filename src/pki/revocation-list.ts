@@ -1,8 +1,37 @@
 import type { Issuer } from "./certificate.ts";
 import { derBitBytes, derElement, derSequence, derTime, derUnsigned } from "./der-writer.ts";
-import { buildExtension } from "./extensions.ts";
+import {
+  buildExtension,
+  parseAuthorityKeyId,
+  parseExtensions,
+  parseWrappedExtensions,
+  type Extension,
+} from "./extensions.ts";
 import { oids } from "./oids.ts";
-import { signData, signingAlgorithm } from "./signature.ts";
+import {
+  signData,
+  signingAlgorithm,
+  parseSignatureAlgorithm,
+  verifySignature,
+  type SignatureAlgorithm,
+} from "./signature.ts";
+import {
+  childrenOf,
+  DerError,
+  expectNode,
+  parseDer,
+  rawOf,
+  readBitBytes,
+  readTime,
+  readUnsigned,
+  sameAlgorithm,
+  sameBytes,
+  readSmallInteger,
+  sequenceOf,
+  tags,
+  type DerNode,
+} from "./der.ts";
+import type { TrustRoot } from "./verify-chain.ts";
 
 /** What a revocation list says; times in milliseconds since the epoch. */
 export interface RevocationListInput {
@@ -49,4 +78,149 @@ export function revocationList(input: RevocationListInput): Uint8Array {
 function bytesOf(number: number): Uint8Array {
   const hex = number.toString(16);
   return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex");
+}
+
+/** Why a revocation list is refused: it is not DER of that form, goes on in ways that are not understood, or is too long. */
+export class RevocationListFormError extends Error {
+  readonly code = "form";
+
+  constructor(message: string) {
+    super(message);
+    this.name = "RevocationListFormError";
+  }
+}
+
+/** One certificate of a list. */
+export interface RevokedCertificate {
+  /** Lower-case hexadecimal, 1 to 20 bytes without leading zeros. */
+  readonly serialNumber: string;
+  /** In milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** A revocation list whose signature has not been looked at; times in milliseconds since the epoch. */
+export interface ParsedRevocationList {
+  readonly rawIssuer: Uint8Array;
+  readonly authorityKeyId: Uint8Array | undefined;
+  readonly thisUpdate: number;
+  readonly nextUpdate: number | undefined;
+  readonly revoked: readonly RevokedCertificate[];
+  readonly tbs: Uint8Array;
+  /** Undefined for one that is not accepted. */
+  readonly signatureAlgorithm: SignatureAlgorithm | undefined;
+  readonly signature: Uint8Array;
+}
+
+/** As many as a hub keeps; of the longest serial numbers with entry extensions, they take about 1.4 MB. */
+const maxEntries = 20_000;
+const maxBytes = 4 << 20;
+const maxSerialBytes = 20;
+
+/**
+ * Reads one complete revocation list of X.509, version 1 or 2, of at most 4 MiB and 20,000 entries. Delta lists, lists of only a part of the
+ * certificates and of other issuers, and critical extensions that are not understood are refused. @throws RevocationListFormError
+ * @see RFC 5280 section 5
+ */
+export function parseRevocationList(der: Uint8Array): ParsedRevocationList {
+  try {
+    const [tbsNode, algorithm, signature, extra] = sequenceOf(parseDer(der, { maxBytes }), "the list");
+    if (extra !== undefined) throw new DerError("value", "the list has unexpected parts");
+    const { inner, ...fields } = fieldsOf(expectNode(tbsNode, tags.sequence, "the signed part"));
+    return {
+      ...fields,
+      signatureAlgorithm: parseSignatureAlgorithm(sameAlgorithm(inner, algorithm)),
+      signature: readBitBytes(signature, "the signature"),
+    };
+  } catch (error) {
+    if (error instanceof DerError) throw new RevocationListFormError(error.message);
+    throw error;
+  }
+}
+
+/** Whether one of the CAs, by its name and its key, has signed the list. CAs of Kubernetes have no `cRLSign` in their key usage, so it is not asked for. */
+export function verifyRevocationList(list: ParsedRevocationList, roots: readonly TrustRoot[]): boolean {
+  const { signatureAlgorithm: algorithm, tbs: data, signature, authorityKeyId, rawIssuer } = list;
+  if (algorithm === undefined) return false;
+  return roots.some(({ certificate, publicKey }) => {
+    const { subject, subjectKeyId } = certificate;
+    const isNamed = sameBytes(subject.raw, rawIssuer);
+    const isKey = authorityKeyId === undefined || subjectKeyId === undefined || sameBytes(authorityKeyId, subjectKeyId);
+    return isNamed && isKey && verifySignature(algorithm, publicKey, { data, signature });
+  });
+}
+
+type Fields = Omit<ParsedRevocationList, "signatureAlgorithm" | "signature"> & { readonly inner: DerNode };
+
+function fieldsOf(tbs: DerNode): Fields {
+  const parts = childrenOf(tbs);
+  const isNewer = parts[0]?.tag === tags.integer;
+  if (isNewer && readSmallInteger(parts.shift(), "the version") !== 1) {
+    throw new DerError("value", "the version must be 1 or 2");
+  }
+  const inner = expectNode(parts.shift(), tags.sequence, "the signature algorithm");
+  const issuer = expectNode(parts.shift(), tags.sequence, "the issuer");
+  const thisUpdate = readTime(parts.shift(), "thisUpdate");
+  const nextUpdate = isTime(parts[0]) ? readTime(parts.shift(), "nextUpdate") : undefined;
+  const entries = parts[0]?.tag === tags.sequence ? entriesOf(parts.shift(), isNewer) : [];
+  const extensions = isNewer && parts[0]?.tag === 0xa0 ? wrapped(parts.shift()) : new Map<string, Extension>();
+  if (parts.length > 0) throw new DerError("value", "the signed part has unexpected parts");
+  const key = extensions.get(oids.authorityKeyIdentifier);
+  return {
+    inner,
+    tbs: rawOf(tbs),
+    rawIssuer: rawOf(issuer),
+    thisUpdate,
+    nextUpdate,
+    revoked: entries,
+    authorityKeyId: key === undefined ? undefined : parseAuthorityKeyId(key.value),
+  };
+}
+
+function isTime(node: DerNode | undefined): boolean {
+  return node?.tag === tags.utcTime || node?.tag === tags.generalizedTime;
+}
+
+function entriesOf(node: DerNode | undefined, mayExtend: boolean): readonly RevokedCertificate[] {
+  const nodes = childrenOf(expectNode(node, tags.sequence, "the entries"));
+  if (nodes.length === 0) throw new DerError("value", "the list of entries is empty");
+  if (nodes.length > maxEntries) throw new DerError("tooLarge", `the list has more than ${maxEntries} entries`);
+  return nodes.map((entry) => {
+    const [serial, at, extensions, extra] = sequenceOf(entry, "an entry");
+    if (extra !== undefined || (extensions !== undefined && !mayExtend)) {
+      throw new DerError("value", "an entry has unexpected parts");
+    }
+    if (extensions !== undefined) checkEntryExtensions(parseExtensions(extensions));
+    return { serialNumber: serialText(serial), at: readTime(at, "the time of an entry") };
+  });
+}
+
+function serialText(node: DerNode | undefined): string {
+  const serial = readUnsigned(node, "a serial number");
+  if (serial.length > maxSerialBytes || (serial.length === 1 && serial[0] === 0)) {
+    throw new DerError("value", "a serial number is zero, or longer than 20 bytes");
+  }
+  return Buffer.from(serial).toString("hex");
+}
+
+/** A reason may be any but the one that takes a certificate off the list again, which belongs to delta lists. */
+function checkEntryExtensions(extensions: ReadonlyMap<string, Extension>): void {
+  const reason = extensions.get(oids.reasonCode);
+  const removed = 8;
+  if (reason !== undefined && (reason.value.length !== 3 || reason.value[0] !== 0x0a || reason.value[2] === removed)) {
+    throw new DerError("value", "the reason of an entry is none of a complete list");
+  }
+  refuseCritical(extensions, new Set([oids.reasonCode]));
+}
+
+function wrapped(node: DerNode | undefined): ReadonlyMap<string, Extension> {
+  const extensions = parseWrappedExtensions(0xa0, node);
+  if (extensions.has(oids.deltaCrlIndicator)) throw new DerError("value", "it is a delta list; give a complete one");
+  refuseCritical(extensions, new Set([oids.authorityKeyIdentifier, oids.crlNumber]));
+  return extensions;
+}
+
+/** Among them those that make a list one of some certificates only, or of several issuers. */
+function refuseCritical(extensions: ReadonlyMap<string, Extension>, known: ReadonlySet<string>): void {
+  const strange = [...extensions.values()].find(({ critical, oid }) => critical && !known.has(oid));
+  if (strange !== undefined) throw new DerError("value", `the critical extension ${strange.oid} is not understood`);
 }

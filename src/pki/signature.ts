@@ -1,7 +1,15 @@
-import { constants, sign, verify } from "node:crypto";
-import type { KeyObject, SigningOptions } from "node:crypto";
-import { childrenOf, contentOf, DerError, expectNode, readOid, readSmallInteger, sequenceOf, tags } from "./der.ts";
-import type { DerNode } from "./der.ts";
+import { constants, sign, verify, type KeyObject, type SigningOptions } from "node:crypto";
+import {
+  childrenOf,
+  contentOf,
+  DerError,
+  expectNode,
+  readOid,
+  readSmallInteger,
+  sequenceOf,
+  tags,
+  type DerNode,
+} from "./der.ts";
 import { derElement, derOid, derSequence } from "./der-writer.ts";
 import { oids } from "./oids.ts";
 import type { KeyKind } from "./public-key.ts";
@@ -45,20 +53,12 @@ const signingOids: Readonly<Record<KeyKind, string>> = {
 export function parseSignatureAlgorithm(node: DerNode | undefined): SignatureAlgorithm | undefined {
   const [type, parameters, extra] = sequenceOf(node, "the signature algorithm");
   const oid = readOid(type, "the signature algorithm");
-  if (extra !== undefined) {
-    throw new DerError("value", "the signature algorithm has unexpected parts");
-  }
-  if (oid === oids.rsaPss) {
-    return parsePss(parameters);
-  }
+  if (extra !== undefined) throw new DerError("value", "the signature algorithm has unexpected parts");
+  if (oid === oids.rsaPss) return parsePss(parameters);
   const algorithm = algorithms.get(oid);
-  if (algorithm === undefined) {
-    return undefined;
-  }
+  if (algorithm === undefined) return undefined;
   const accepted = parameters === undefined || (algorithm.scheme === "rsa" && isNull(parameters));
-  if (!accepted) {
-    throw new DerError("value", "the signature algorithm has parameters that do not belong to it");
-  }
+  if (!accepted) throw new DerError("value", "the signature algorithm has parameters that do not belong to it");
   return algorithm;
 }
 
@@ -68,9 +68,7 @@ export function verifySignature(
   key: KeyObject,
   signed: { readonly data: Uint8Array; readonly signature: Uint8Array },
 ): boolean {
-  if (key.asymmetricKeyType !== keyTypes[algorithm.scheme]) {
-    return false;
-  }
+  if (key.asymmetricKeyType !== keyTypes[algorithm.scheme]) return false;
   const options: SigningOptions =
     algorithm.scheme === "rsaPss"
       ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
@@ -119,9 +117,7 @@ const keyTypes: Readonly<Record<SignatureAlgorithm["scheme"], string>> = {
 // Go accepts the same three: one hash throughout, salt as long as the hash, trailer 1. The defaults are SHA-1 and thus refused.
 function parsePss(parameters: DerNode | undefined): SignatureAlgorithm | undefined {
   const [hashPart, maskPart, saltPart, trailer] = sequenceOf(parameters, "the RSA-PSS parameters");
-  if (hashPart?.tag !== 0xa0 || maskPart?.tag !== 0xa1 || saltPart?.tag !== 0xa2) {
-    return undefined;
-  }
+  if (hashPart?.tag !== 0xa0 || maskPart?.tag !== 0xa1 || saltPart?.tag !== 0xa2) return undefined;
   const hash = hashOf(onlyChild(hashPart));
   const [maskType, maskHash] = sequenceOf(onlyChild(maskPart), "the RSA-PSS mask function");
   const isMgf1 = readOid(maskType, "the RSA-PSS mask function") === oids.mgf1;

@@ -1,8 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { isClientKubelet, signerChecks } from "./signers.ts";
-import type { CsrFacts } from "./signers.ts";
-import { noSubjectAltNames } from "./subject-alt-name.ts";
-import type { SubjectAltNames } from "./subject-alt-name.ts";
+import { isClientKubelet, signerChecks, type CsrFacts } from "./signers.ts";
+import { noSubjectAltNames, type SubjectAltNames } from "./subject-alt-name.ts";
 import { knownUsages } from "./usages.ts";
 
 const client = "kubernetes.io/kube-apiserver-client";

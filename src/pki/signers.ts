@@ -51,9 +51,7 @@ function firstFailing(rules: readonly SignerCheck[]): SignerCheck {
   return (csr, usages) => {
     for (const rule of rules) {
       const text = rule(csr, usages);
-      if (text !== undefined) {
-        return text;
-      }
+      if (text !== undefined) return text;
     }
     return undefined;
   };
@@ -93,8 +91,6 @@ function usagesOf(purpose: "client auth" | "server auth"): SignerCheck {
 function checkApiserverClient(_csr: CsrFacts, usages: readonly string[]): string | undefined {
   const allowed = ["client auth", "digital signature", "key encipherment"];
   const stray = usages.find((usage) => !allowed.includes(usage));
-  if (stray !== undefined) {
-    return `invalid usage for client certificate: ${stray}`;
-  }
+  if (stray !== undefined) return `invalid usage for client certificate: ${stray}`;
   return usages.includes("client auth") ? undefined : "missing required usage for client certificate: client auth";
 }

@@ -3,11 +3,12 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SshKeyError } from "./ssh-key-error.ts";
+import { SshKeyError } from "./ssh-public-key.ts";
 import { parseSshPublicKey, sshPublicKeyOf } from "./ssh-public-key.ts";
-import { sshFields } from "./ssh-wire.ts";
+import { sshFields } from "./ssh-public-key.ts";
 
 const types = [
   ["rsa", "2048", "rsa"],

@@ -1,5 +1,4 @@
-import { childrenOf, contentOf, DerError, expectNode, latin1, parseDer, tags } from "./der.ts";
-import type { DerNode } from "./der.ts";
+import { childrenOf, contentOf, DerError, expectNode, latin1, parseDer, tags, type DerNode } from "./der.ts";
 import { derElement, derSequence } from "./der-writer.ts";
 import { ipAddressBytes, ipAddressText } from "./ip-address.ts";
 
@@ -77,30 +76,22 @@ export function buildSubjectAltNames(names: SubjectAltNameInput): Uint8Array | u
   });
   const ip = (names.ip ?? []).map((name) => {
     const bytes = ipAddressBytes(name);
-    if (bytes === undefined) {
-      throw new DerError("value", `IP subjectAltName ${JSON.stringify(name)} is not an address`);
-    }
+    if (bytes === undefined) throw new DerError("value", `IP subjectAltName ${JSON.stringify(name)} is not an address`);
     return derElement(0x87, bytes);
   });
   const all = [...dns, ...ip];
-  if (all.length > maxNames) {
-    throw new DerError("value", `subjectAltName must hold 1 to ${maxNames} names`);
-  }
+  if (all.length > maxNames) throw new DerError("value", `subjectAltName must hold 1 to ${maxNames} names`);
   return all.length === 0 ? undefined : derSequence(...all);
 }
 
 function textName(node: DerNode, form: RegExp, kind: string): string {
   const text = latin1(contentOf(node));
-  if (!form.test(text)) {
-    throw new DerError("value", `a ${kind} subjectAltName is not well-formed`);
-  }
+  if (!form.test(text)) throw new DerError("value", `a ${kind} subjectAltName is not well-formed`);
   return text;
 }
 
 function ipName(node: DerNode): string {
   const text = ipAddressText(contentOf(node));
-  if (text === undefined) {
-    throw new DerError("value", "an IP subjectAltName must have 4 or 16 bytes");
-  }
+  if (text === undefined) throw new DerError("value", "an IP subjectAltName must have 4 or 16 bytes");
   return text;
 }

@@ -58,9 +58,7 @@ export function meaningOfUsages(
   const wanted = new Set<string>();
   for (const usage of usages) {
     const meaning = usageMeanings.get(usage);
-    if (meaning === undefined) {
-      return { kind: "unknown", usage };
-    }
+    if (meaning === undefined) return { kind: "unknown", usage };
     if ("purpose" in meaning) {
       wanted.add(meaning.purpose);
     } else {
@@ -70,9 +68,7 @@ export function meaningOfUsages(
   // Several usages may mean one purpose, so purposes are walked in the table's order and taken once.
   const purposes: string[] = [];
   for (const meaning of usageMeanings.values()) {
-    if ("purpose" in meaning && wanted.delete(meaning.purpose)) {
-      purposes.push(meaning.purpose);
-    }
+    if ("purpose" in meaning && wanted.delete(meaning.purpose)) purposes.push(meaning.purpose);
   }
   return { kind: "known", bits, purposes };
 }

@@ -44,9 +44,7 @@ const shortSeconds = 8 * 3600;
  * @see Kubernetes pkg/controller/certificates/authority
  */
 export function certificateValidity(input: ValidityInput): Validity {
-  if (input.now >= input.caNotAfter) {
-    throw new ValidityError("the CA certificate has expired");
-  }
+  if (input.now >= input.caNotAfter) throw new ValidityError("the CA certificate has expired");
   const asked = Math.max(minSeconds, input.expirationSeconds ?? input.maxSeconds);
   const seconds = Math.min(input.maxSeconds, asked);
   const end = input.now + seconds * 1000 - (seconds < shortSeconds ? 0 : backdateMs);

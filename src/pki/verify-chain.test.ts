@@ -1,5 +1,4 @@
-import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import { generateKeyPairSync, randomBytes, sign, type KeyObject } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createCa } from "./ca.ts";
@@ -20,8 +19,7 @@ import { buildName } from "./names.ts";
 import { oids } from "./oids.ts";
 import { parseCertificate } from "./parse-certificate.ts";
 import { encodePem } from "./pem.ts";
-import { loadTrustRoots, trustRootOf, verifyClientChain } from "./verify-chain.ts";
-import type { ClientChainVerdict } from "./verify-chain.ts";
+import { loadTrustRoots, trustRootOf, verifyClientChain, type ClientChainVerdict } from "./verify-chain.ts";
 
 const now = Date.UTC(2026, 10, 21, 2, 5, 49);
 const hour = 3_600_000;

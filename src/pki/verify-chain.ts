@@ -1,17 +1,13 @@
-import { createHash } from "node:crypto";
-import type { KeyObject } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
 import { rfc3339 } from "../apimachinery/clock.ts";
 import { CertificateError } from "./certificate.ts";
 import { DerError, sameBytes } from "./der.ts";
-import { attributeTexts, subjectOf } from "./names.ts";
-import type { Subject } from "./names.ts";
+import { attributeTexts, subjectOf, type Subject } from "./names.ts";
 import { oids } from "./oids.ts";
-import { parseCertificate } from "./parse-certificate.ts";
-import type { ParsedCertificate } from "./parse-certificate.ts";
+import { parseCertificate, type ParsedCertificate, malleatedCertificate } from "./parse-certificate.ts";
 import { decodePem, PemError } from "./pem.ts";
 import { importPublicKey, KeyError } from "./public-key.ts";
 import { verifySignature } from "./signature.ts";
-import { malleatedCertificate } from "./malleated-certificate.ts";
 import { keyUsageBits } from "./usages.ts";
 
 /** A certificate whose key is trusted to sign others. */
@@ -80,9 +76,7 @@ export function loadTrustRoots(pem: string): readonly TrustRoot[] {
       return trustRootOf(parseCertificate(block.bytes));
     });
   } catch (error) {
-    if (error instanceof PemError) {
-      throw new CertificateError("encoding", `CA bundle: ${error.message}`);
-    }
+    if (error instanceof PemError) throw new CertificateError("encoding", `CA bundle: ${error.message}`);
     throw error;
   }
 }
@@ -93,9 +87,7 @@ export function loadTrustRoots(pem: string): readonly TrustRoot[] {
  */
 export function trustRootOf(certificate: ParsedCertificate): TrustRoot {
   const publicKey = publicKeyOf(certificate);
-  if (publicKey === undefined) {
-    throw new CertificateError("publicKey", "certificate: the public key is not valid");
-  }
+  if (publicKey === undefined) throw new CertificateError("publicKey", "certificate: the public key is not valid");
   return { certificate, publicKey };
 }
 
@@ -118,15 +110,11 @@ export function verifyClientChain(input: ClientChainInput): ClientChainVerdict {
     const expired = now >= leaf.notAfter + 1000;
     const graceMs = expired ? leafGraceMs : 0;
     const error = leafError(leaf, { now, graceMs });
-    if (error !== undefined) {
-      return { ok: false, error };
-    }
+    if (error !== undefined) return { ok: false, error };
     const found = findChain(leaf, { intermediates, roots: input.roots, now });
     return typeof found === "string" ? { ok: false, error: found } : proven(found, { leaf, expired, graceMs });
   } catch (error) {
-    if (error instanceof CertificateError || error instanceof DerError) {
-      return { ok: false, error: error.message };
-    }
+    if (error instanceof CertificateError || error instanceof DerError) return { ok: false, error: error.message };
     throw error;
   }
 }
@@ -139,9 +127,7 @@ interface ProvenLeaf {
 
 function proven(chain: readonly ParsedCertificate[], { leaf, expired, graceMs }: ProvenLeaf): ClientChainVerdict {
   const uids = attributeTexts(leaf.subject, oids.userUid, "subject");
-  if (uids.length > 1) {
-    return { ok: false, error: "certificate: the subject has more than one uid" };
-  }
+  if (uids.length > 1) return { ok: false, error: "certificate: the subject has more than one uid" };
   const issuer = chain[1];
   const malleated = issuer === undefined ? undefined : malleatedCertificate(leaf, issuer.publicKey.kind);
   return {
@@ -192,16 +178,12 @@ function findChain(leaf: ParsedCertificate, candidates: Candidates): readonly Pa
       ({ certificate, publicKey }) =>
         isNamedIssuer(certificate, last) && accepts({ issuer: certificate, chain, rootKey: publicKey }),
     );
-    if (root !== undefined) {
-      return [...chain, root.certificate];
-    }
+    if (root !== undefined) return [...chain, root.certificate];
     for (const issuer of candidates.intermediates) {
       const isNew = !chain.some((one) => sameBytes(one.raw, issuer.raw));
       if (isNew && isNamedIssuer(issuer, last) && accepts({ issuer, chain, rootKey: undefined })) {
         const longer = extend([...chain, issuer]);
-        if (longer !== undefined) {
-          return longer;
-        }
+        if (longer !== undefined) return longer;
       }
     }
     return undefined;
@@ -231,9 +213,7 @@ function leafError(
   leaf: ParsedCertificate,
   { now, graceMs }: { readonly now: number; readonly graceMs: number },
 ): string | undefined {
-  if (leaf.basicConstraints?.isCa === true) {
-    return "a CA certificate is not a client certificate";
-  }
+  if (leaf.basicConstraints?.isCa === true) return "a CA certificate is not a client certificate";
   if (leaf.extendedKeyUsage === undefined || !allowsClients(leaf.extendedKeyUsage)) {
     return "certificate is not for client authentication";
   }
@@ -245,9 +225,7 @@ function issuerError({ issuer, chain, rootKey }: Link, now: number): string | un
   const { basicConstraints, keyUsage, extendedKeyUsage } = issuer;
   // A root without keyUsage was trusted as it is; a presented CA must state that it may sign.
   const maySign = keyUsage === undefined ? rootKey !== undefined : keyUsage.has(keyUsageBits.keyCertSign);
-  if (basicConstraints?.isCa !== true || !maySign) {
-    return "certificate is signed by one that is not a CA";
-  }
+  if (basicConstraints?.isCa !== true || !maySign) return "certificate is signed by one that is not a CA";
   // Self-issued certificates do not count. Source: RFC 5280 section 6.1.4 (l).
   const below = chain.slice(1).filter((one) => !isNamedIssuer(one, one)).length;
   if (basicConstraints.pathLength !== undefined && below > basicConstraints.pathLength) {
@@ -261,22 +239,16 @@ function issuerError({ issuer, chain, rootKey }: Link, now: number): string | un
 
 function validityError(certificate: ParsedCertificate, now: number, what: string): string | undefined {
   // NotAfter names a whole second, so that second still belongs to it.
-  if (now >= certificate.notAfter + 1000) {
-    return `${what} has expired on ${rfc3339(certificate.notAfter)}`;
-  }
+  if (now >= certificate.notAfter + 1000) return `${what} has expired on ${rfc3339(certificate.notAfter)}`;
   return now < certificate.notBefore
     ? `${what} is not valid before ${rfc3339(certificate.notBefore)}; check both clocks`
     : undefined;
 }
 
 function extensionError(certificate: ParsedCertificate): string | undefined {
-  if (certificate.extensions.has(oids.nameConstraints)) {
-    return "name constraints are not supported";
-  }
+  if (certificate.extensions.has(oids.nameConstraints)) return "name constraints are not supported";
   for (const { oid, critical } of certificate.extensions.values()) {
-    if (critical && !understood.has(oid)) {
-      return `critical extension ${oid} is not supported`;
-    }
+    if (critical && !understood.has(oid)) return `critical extension ${oid} is not supported`;
   }
   return undefined;
 }
@@ -289,9 +261,7 @@ function publicKeyOf(certificate: ParsedCertificate): KeyObject | undefined {
   try {
     return importPublicKey(certificate.publicKey);
   } catch (error) {
-    if (error instanceof KeyError) {
-      return undefined;
-    }
+    if (error instanceof KeyError) return undefined;
     throw error;
   }
 }

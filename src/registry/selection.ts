@@ -10,8 +10,7 @@ import type { ApiObject, ObjectMeta } from "../apimachinery/object.ts";
 import { SelectorError } from "../apimachinery/selector-error.ts";
 import { badRequest } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
-import { metadataOf } from "../storage/stored-metadata.ts";
-import { objectOf, type Entry } from "../storage/stored-object.ts";
+import { metadataOf, objectOf, type Entry } from "../storage/stored-object.ts";
 
 /** Which objects of a resource a request speaks of. */
 export interface Selection {

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import {
   authenticate,
   type Authenticated,
@@ -20,41 +19,23 @@ import { firstAuthenticated } from "../authentication/union.ts";
 import { x509 } from "../authentication/x509.ts";
 import type { AuthorizerChain } from "../authorization/chain.ts";
 import { forbiddenRequest } from "../authorization/forbidden-text.ts";
-import type { ApiObject } from "../apimachinery/object.ts";
 import { isReturning, returningMs } from "../apimachinery/expired-credential.ts";
-import { systemErrorText } from "../apimachinery/system-error.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { Incoming } from "../apiserver/http-types.ts";
-import type { TrustRoot } from "../pki/verify-chain.ts";
-import { objectOf } from "../registry/entry.ts";
+import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
+import type { Authorities } from "../ca/ca-folder.ts";
+import type { Authorization } from "./authorization.ts";
+import type { HubBase } from "./hub-state.ts";
+import { cachedObject } from "../storage/observed-objects.ts";
 import { storagePrefix } from "../apis/resource.ts";
-import type { Credential } from "../apis/revocation-index.ts";
-import type { WatchCache } from "../storage/watch-cache.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
-import { isKubeletCredential } from "../kubelet/kubelet-credential.ts";
+import { isKubeletCredential } from "../kubelet/kubelet-client.ts";
 import type { HubOptions } from "./hub-options.ts";
+import { optionText } from "../host/read-text.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
-import type { OutsideIdentity } from "./outside-identity.ts";
+import type { OutsideIdentity, OutsideIdentityOptions } from "./outside-identity.ts";
 import type { Revocations } from "../revocation/revocations.ts";
-import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
 import { tokenObjects } from "./token-requests.ts";
-
-export interface AuthenticationOptions {
-  /** The CAs that vouch for clients, asked at each request. */
-  readonly roots: () => readonly TrustRoot[];
-  readonly cache: WatchCache;
-  readonly now: () => number;
-  readonly tokenAuthFile: string | undefined;
-  /** Whose tokens of ServiceAccounts are believed, and for whom tokens must be meant. */
-  readonly issuer: ServiceAccountIssuer;
-  readonly anonymousAuth: boolean;
-  /** What is believed no longer, whoever vouches for it. */
-  readonly revocations: Revocations;
-  /** Told of everybody who comes in with a credential. */
-  readonly recordUse: (credential: Credential) => void;
-  readonly outside: Pick<OutsideIdentity, "members" | "anonymous">;
-  readonly warn: (message: string) => void;
-}
 
 export interface Authentication {
   /** Without anonymous. */
@@ -63,31 +44,65 @@ export interface Authentication {
   readonly request: (facts: RequestFacts) => Promise<Authenticated>;
 }
 
-/** Client certificates, then bearer tokens; a bad credential is never anonymous. @throws HubError for a token file that cannot be read. */
-export async function authentication(options: AuthenticationOptions): Promise<Authentication> {
-  const { roots, cache, now } = options;
+/**
+ * Client certificates, then bearer tokens; a bad credential is never anonymous. What must be closed is in `closers`.
+ * @throws HubError for a file that cannot be used
+ */
+export async function openAuthentication(
+  options: HubOptions,
+  base: HubBase,
+  access: Pick<Authorization, "uses">,
+): Promise<Authentication> {
+  const { cache, clock, closers, revoked, credentialUse } = base;
+  const { issuers, keys, audiences } = base.issuer;
+  const now = (): number => clock.now();
+  const outside = await openOutsideIdentity(options, { clock, audiences, issuers });
+  closers.push(async () => outside.close());
   const secrets = `${storagePrefix({ group: "", plural: "secrets" })}kube-system/bootstrap-token-`;
-  const lookup = (id: string): ApiObject | undefined => {
-    const entry = cache.get(secrets + id);
-    return entry === undefined ? undefined : objectOf(entry);
-  };
-  const members: TokenAuthenticator[] = [];
-  if (options.tokenAuthFile !== undefined) members.push(await tokenFile(options.tokenAuthFile, options.warn));
-  const { issuers, keys, audiences } = options.issuer;
-  members.push(serviceAccountTokens({ issuers, keys, lookup: tokenObjects(cache), now }));
-  members.push(bootstrapTokens(lookup, now), ...options.outside.members);
-  const tokens = bearer({ audiences }, ...members);
-  const known = firstAuthenticated(
-    unaltered(x509({ roots, now, returningMs }), options.revocations.certificateOf),
-    unreserved(tokens),
+  const tokens = bearer(
+    { audiences },
+    ...(await tokenFileMembers(options)),
+    serviceAccountTokens({ issuers, keys, lookup: tokenObjects(cache), now }),
+    bootstrapTokens((id) => cachedObject(cache, secrets + id), now),
+    ...outside.members,
   );
+  const certificates = x509({ roots: rootsOf(base.authorities), now, returningMs });
+  const known = firstAuthenticated(unaltered(certificates, revoked.certificateOf), unreserved(tokens));
+  const { recordUse } = credentialUse;
   const credentials = withAuthenticatedGroup(
-    unlessRevoked(known, options.revocations.find, {
-      recordUse: options.recordUse,
-      refused: options.revocations.refused,
-    }),
+    unlessRevoked(known, revoked.find, { recordUse, refused: revoked.refused }),
   );
-  return { credentials, request: authenticate(credentials, { allowAnonymous: anonymousPaths(options) }) };
+  // A configuration file that speaks of anonymous requests counts before the option.
+  const { enabled, paths } = outside.anonymous ?? {
+    enabled: options.anonymousAuth && !access.uses("AlwaysAllow"),
+    paths: undefined,
+  };
+  const allowAnonymous = ({ path }: RequestFacts): boolean =>
+    enabled && (paths === undefined || (path !== undefined && paths.includes(path)));
+  return { credentials, request: authenticate(credentials, { allowAnonymous }) };
+}
+
+/** The issuers and services that the options name, loaded only where one is named: a hub without them starts sooner. @throws HubError */
+export async function openOutsideIdentity(
+  options: HubOptions,
+  api: Omit<OutsideIdentityOptions, "hub">,
+): Promise<OutsideIdentity> {
+  const { authenticationConfigFile, oidc, tokenWebhook } = options;
+  if (authenticationConfigFile === undefined && oidc === undefined && tokenWebhook === undefined) {
+    return { members: [], anonymous: undefined, close: () => undefined };
+  }
+  const { outsideIdentity } = await import("./outside-identity.ts");
+  return outsideIdentity({ hub: options, ...api });
+}
+
+/** The same list for the same CAs, as whoever asks remembers what it has verified with them. */
+function rootsOf(authorities: HubBase["authorities"]): () => readonly TrustRoot[] {
+  let known: { readonly of: Authorities; readonly roots: readonly TrustRoot[] } | undefined;
+  return () => {
+    const of = authorities();
+    if (known?.of !== of) known = { of, roots: loadTrustRoots(of.bundlePem) };
+    return known.roots;
+  };
 }
 
 /** Authenticates all but the hub's own certificate for kubelets. */
@@ -129,28 +144,21 @@ function unreserved(tokens: Authenticator): Authenticator {
   };
 }
 
-/** A configuration file that speaks of anonymous requests counts before the option. */
-function anonymousPaths({ anonymousAuth, outside }: AuthenticationOptions): (request: RequestFacts) => boolean {
-  const { enabled, paths } = outside.anonymous ?? { enabled: anonymousAuth, paths: undefined };
-  return ({ path }) => enabled && (paths === undefined || (path !== undefined && paths.includes(path)));
-}
-
-async function tokenFile(path: string, warn: (message: string) => void): Promise<TokenAuthenticator> {
-  const file = await readTokenFile(path);
-  file.warnings.forEach(warn);
-  return staticTokens(file);
+async function tokenFileMembers({ tokenAuthFile, log }: HubOptions): Promise<readonly TokenAuthenticator[]> {
+  if (tokenAuthFile === undefined) return [];
+  const file = await readTokenFile(tokenAuthFile);
+  for (const message of file.warnings) log(logEntry("ConfigurationWarning", message));
+  return [staticTokens(file)];
 }
 
 /** The users of `--token-auth-file`. @throws HubError options */
 export async function readTokenFile(path: string): Promise<TokenFile> {
+  const text = await optionText("--token-auth-file", path);
   try {
-    return parseTokenFile(await readFile(path, "utf8"));
+    return parseTokenFile(text);
   } catch (error) {
-    if (error instanceof TokenFileError)
-      throw new HubError("options", `--token-auth-file ${path}: ${error.message}`, { cause: error });
-    throw new HubError("options", `--token-auth-file: ${systemErrorText(error, { operation: "read", at: path })}`, {
-      cause: error,
-    });
+    if (!(error instanceof TokenFileError)) throw error;
+    throw new HubError("options", `--token-auth-file ${path}: ${error.message}`, { cause: error });
   }
 }
 

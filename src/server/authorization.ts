@@ -14,9 +14,13 @@ import { objectOf } from "../registry/entry.ts";
 import { storagePrefix } from "../apis/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { followAuthorizationFile, readAuthorizationFile } from "../config-files/authorization-file.ts";
-import { buildChain, type BuiltChain, type MemberParts } from "../config-files/authorization-members.ts";
+import {
+  buildChain,
+  type BuiltChain,
+  type MemberParts,
+  authorizersOfModes,
+} from "../config-files/authorization-members.ts";
 import { authorizationMetrics, type AuthorizationMetrics } from "../authorization/metrics.ts";
-import { authorizersOfModes } from "../config-files/authorization-modes.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 

@@ -1,17 +1,17 @@
-import { access, constants, readdir, readFile, stat } from "node:fs/promises";
+import { access, constants, readdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Clock } from "../apimachinery/clock.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 import { loadTrustRoots, type TrustRoot } from "../pki/verify-chain.ts";
-import { admissionPluginFilter } from "./admission/plugins.ts";
+import { admissionPluginFilter } from "./admission/admission.ts";
 import { checkAuditFiles } from "../audit/audit-backends.ts";
-import { readTokenFile } from "./authentication.ts";
+import { openOutsideIdentity, readTokenFile } from "./authentication.ts";
 import { openAuthorities, readAuthorities, readState } from "../ca/ca-folder.ts";
 import { checkAuthorization } from "./authorization.ts";
-import { bindAddressProblem } from "../host/bind-address.ts";
+import { bindAddressProblem } from "../host/listening.ts";
+import { optionText } from "../host/read-text.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { hubWorld } from "../host/kubeconfig-environment.ts";
 import { checkServiceAccountFlags, tokenKeysThere } from "../ca/service-account-issuer.ts";
 import { systemRandom } from "../host/system-random.ts";
 
@@ -23,10 +23,7 @@ export async function checkOptions(options: HubOptions, { clock }: { readonly cl
   const bind = await bindAddressProblem(options.bindAddress);
   if (bind !== undefined) throw new HubError("options", bind);
   await checkDataDir(options.dataDir);
-  admissionPluginFilter({
-    enable: options.enableAdmissionPlugins ?? [],
-    disable: options.disableAdmissionPlugins ?? [],
-  });
+  admissionPluginFilter(options);
   await checkAuthorization(options, clock);
   await checkIdentity(options, clock);
   await checkSigningCa(options, clock);
@@ -39,14 +36,7 @@ export async function checkOptions(options: HubOptions, { clock }: { readonly cl
 /** It is read again at each connection to a kubelet. */
 async function checkKubeletCa({ kubeletCertificateAuthority: file }: HubOptions): Promise<void> {
   if (file === undefined) return;
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (error) {
-    const why = systemErrorText(error, { operation: "read", at: file });
-    throw new HubError("options", `--kubelet-certificate-authority: ${why}`);
-  }
-  if (!holdsRoots(text)) {
+  if (!holdsRoots(await optionText("--kubelet-certificate-authority", file))) {
     throw new HubError("options", `--kubelet-certificate-authority: ${file} holds no certificate of a CA in PEM`);
   }
 }
@@ -75,12 +65,8 @@ async function checkDataDir(dataDir: string): Promise<void> {
 async function checkIdentity(options: HubOptions, clock: Clock): Promise<void> {
   if (options.tokenAuthFile !== undefined) await readTokenFile(options.tokenAuthFile);
   const { issuers, audiences } = await checkServiceAccountFlags(options);
-  const { authenticationConfigFile, oidc, tokenWebhook } = options;
-  if (authenticationConfigFile === undefined && oidc === undefined && tokenWebhook === undefined) return;
-  const { outsideIdentity } = await import("./outside-identity.ts");
   // What it warns of is logged when it is opened to be used.
-  const hub = { ...options, log: () => undefined };
-  const identity = await outsideIdentity({ hub, clock, audiences, issuers, env: hubWorld({ clock }).env });
+  const identity = await openOutsideIdentity({ ...options, log: () => undefined }, { clock, audiences, issuers });
   identity.close();
 }
 

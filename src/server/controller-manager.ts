@@ -1,42 +1,68 @@
+import { certificateValidity } from "../pki/validity.ts";
 import { apiserverAccount } from "../controllers/kinds.ts";
-import type { CredentialUse } from "../controllers/credentials/issued-credentials.ts";
+import { credentialRecorders, issuedCredentialController } from "../controllers/credentials/issued-credentials.ts";
 import { runControllers, type RunningControllers } from "../controllers/runner.ts";
-import { sharedInformers } from "../controllers/shared-informers.ts";
-import type { Clock } from "../apimachinery/clock.ts";
+import { sharedInformers, type SharedInformers } from "../controllers/shared-informers.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import { mastersGroup, serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
-import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
-import type { Registry } from "../registry/registry.ts";
-import type { Turns } from "../registry/turns.ts";
-import type { Authorities } from "../ca/ca-folder.ts";
-import { hubControllers, type HubControllersOptions } from "./hub-controllers.ts";
+import { type ServingApproval, servingApproving } from "../controllers/certificates/serving-approving.ts";
+import { pinsOf } from "../ca/ca-folder.ts";
 import type { HubOptions } from "./hub-options.ts";
-import type { inProcessClient } from "../registry/in-process-client.ts";
-import type { ManagedClusters } from "./admission/managed-clusters.ts";
 import type { Metrics } from "./metrics.ts";
-import { restartableControl, type RestartableControl } from "./restartable-controllers.ts";
-import type { Revocations } from "../revocation/revocations.ts";
-import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
 import { systemRandom } from "../host/system-random.ts";
+import { legacyClaims } from "../authentication/service-account-claims.ts";
+import { accessProfile } from "../controllers/access/access-profile.ts";
+import { accessRequest, type AccessRequestOptions } from "../controllers/access/access-request.ts";
+import { bootstrapSigner } from "../controllers/joining/bootstrap-signer.ts";
+import { clusterInfoPublisher } from "../controllers/joining/cluster-info-publisher.ts";
+import { clusterRoleAggregation } from "../controllers/objects/cluster-role-aggregation.ts";
+import type { Controller } from "../controllers/controller.ts";
+import { apiServiceRegistration } from "../controllers/custom-resources/api-service-registration.ts";
+import { crdApproval } from "../controllers/custom-resources/crd-approval.ts";
+import { crdFinalizer } from "../controllers/custom-resources/crd-finalizer.ts";
+import { crdNaming } from "../controllers/custom-resources/crd-naming.ts";
+import { csrApproving } from "../controllers/certificates/csr-approving.ts";
+import { csrRecovering, type CsrRecoveringOptions } from "../controllers/certificates/csr-recovering.ts";
+import type { NodeNameClaims } from "../controllers/certificates/node-name-claims.ts";
+import { csrDecisions } from "../controllers/certificates/csr-decisions.ts";
+import { csrCleaner } from "../controllers/certificates/csr-cleaner.ts";
+import { csrSigning, type SigningOrder } from "../controllers/certificates/csr-signing.ts";
+import { eventExpiry } from "../controllers/objects/event-expiry.ts";
+import { garbageCollector } from "../controllers/objects/garbage-collector.ts";
+import { namespaceController } from "../controllers/objects/namespace.ts";
+import { cloneLock } from "../controllers/credentials/clone-lock.ts";
+import { revocationCleaner } from "../controllers/credentials/revocation-cleaner.ts";
+import { rootCaPublisher } from "../controllers/joining/root-ca-publisher.ts";
+import { serviceAccountDefault } from "../controllers/objects/service-account-default.ts";
+import { serviceAccountToken } from "../controllers/objects/service-account-token.ts";
+import { tokenCleaner } from "../controllers/joining/token-cleaner.ts";
+import { validatingAdmissionPolicyStatus } from "../controllers/objects/validating-admission-policy-status.ts";
+import type { Decisions } from "./api-server.ts";
+import type { HubBase } from "./hub-state.ts";
+import type { CertificateAuthority } from "../pki/ca.ts";
+import { issueCertificate } from "../pki/certificate.ts";
+import { readVerifiedCsr } from "../pki/csr.ts";
+import { keyFingerprint } from "../pki/keys.ts";
+import { builtinResources } from "../apis/builtin.ts";
+import { systemResolver } from "../controllers/certificates/system-resolver.ts";
 
 /** What the controllers need of the parts made before. */
-export interface ControlParts {
-  readonly verbs: Registry;
-  readonly turns: Turns;
-  readonly clientOf: (user: UserInfo) => ReturnType<typeof inProcessClient>;
-  readonly clock: Clock;
-  readonly authorities: () => Authorities;
-  readonly issuer: ServiceAccountIssuer;
-  readonly revoked: Revocations;
-  readonly credentialUse: CredentialUse;
-  readonly statusOf: HubControllersOptions["statusOf"];
-  readonly lifeOf: HubControllersOptions["lifeOf"];
-  readonly nodeNames: HubControllersOptions["nodeNames"];
+export interface ControlParts
+  extends
+    Pick<HubBase, "authorities" | "issuer" | "revoked" | "credentialUse" | "clock" | "clusters">,
+    Pick<Decisions, "verbs" | "turns" | "clientOf"> {
+  /** How whoever asks for a client certificate of a node stands among those that hold one. */
+  readonly statusOf: CsrRecoveringOptions["statusOf"];
+  /** How the access stands that an earlier request of a machine gave. */
+  readonly lifeOf: NonNullable<AccessRequestOptions["lifeOf"]>;
+  /** Who holds which node name. */
+  readonly nodeNames: NodeNameClaims;
+  /** Where joining machines reach this hub. */
   readonly url: string;
   readonly metrics: Metrics;
+  /** Undefined where serving certificates are left to people. */
   readonly servingApproval: ServingApproval | undefined;
-  readonly clusters: ManagedClusters | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -46,8 +72,8 @@ export function control(options: HubOptions, parts: ControlParts): RestartableCo
 }
 
 function started(options: HubOptions, parts: ControlParts, signal: AbortSignal): RunningControllers {
-  const { clock, verbs, metrics } = parts;
-  const clientFor = (account: string): ReturnType<typeof inProcessClient> =>
+  const { clock, metrics } = parts;
+  const clientFor = (account: string): ReturnType<ControlParts["clientOf"]> =>
     parts.clientOf(
       account === apiserverAccount
         ? { username: apiserverAccount, groups: [mastersGroup] }
@@ -67,27 +93,8 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
       ),
     signal,
   });
-  const controllers = hubControllers({
-    informers,
-    clock,
-    random: systemRandom,
-    authorities: parts.authorities(),
-    issuer: parts.issuer,
-    server: parts.url,
-    signingSeconds: options.clusterSigningDurationSeconds,
-    resources: verbs.resources,
-    turn: () => parts.turns.next("system:kube-controller-manager"),
-    revocations: parts.revoked,
-    credentialUse: parts.credentialUse,
-    statusOf: parts.statusOf,
-    lifeOf: parts.lifeOf,
-    nodeNames: parts.nodeNames,
-    approveNamesInUse: options.nodeAutoapproveNamesInUse ?? false,
-    servingApproval: parts.servingApproval,
-    clusters: parts.clusters,
-  });
   return runControllers({
-    controllers,
+    controllers: hubControllers(options, parts, informers),
     informers,
     clock,
     observerOf: metrics.queueObserver,
@@ -100,4 +107,131 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
       options.log(entry);
     },
   });
+}
+
+/** The controllers that run inside the hub. Each has the rights of its own ServiceAccount and no others. */
+function hubControllers(options: HubOptions, parts: ControlParts, informers: SharedInformers): readonly Controller[] {
+  const { clock, issuer, statusOf, revoked, nodeNames, servingApproval } = parts;
+  const { resources } = parts.verbs;
+  const authorities = parts.authorities();
+  const { bundlePem: caPem, signer } = authorities;
+  const pins = pinsOf(authorities);
+  const isRevoked = (requester: UserInfo): boolean => revoked.findUser(requester) !== undefined;
+  const shared = { informers, clock };
+  const judging = { ...shared, parse: readVerifiedCsr, isRevoked };
+  const recording = { ...shared, use: parts.credentialUse };
+  const names = { claims: nodeNames, clock, approveInUse: options.nodeAutoapproveNamesInUse ?? false };
+  const turn = (): Promise<void> => parts.turns.next("system:kube-controller-manager");
+  const maxSeconds = options.clusterSigningDurationSeconds;
+  return [
+    accessRequest({ ...shared, random: systemRandom, ca: { pem: caPem, pins }, lifeOf: parts.lifeOf }),
+    accessProfile(shared),
+    csrApproving({
+      ...judging,
+      names,
+      isCloned: (requester, { spki }, askedAt) =>
+        statusOf(requester, keyFingerprint(spki), askedAt)?.credentialStatus === "cloned",
+    }),
+    csrRecovering({ ...judging, statusOf, names: nodeNames }),
+    ...(servingApproval === undefined
+      ? []
+      : [servingApproving({ ...servingApproval, ...judging, marks: true, resolver: systemResolver() })]),
+    csrSigning({ ...judging, sign: async (order) => sign(order, { signer, now: clock.now(), maxSeconds }) }),
+    csrCleaner(shared),
+    csrDecisions({ ...shared, parse: readVerifiedCsr }),
+    eventExpiry(shared),
+    cloneLock({ informers }),
+    revocationCleaner({
+      ...shared,
+      certificatesEnd: Math.max(...authorities.trusted.map(({ notAfter }) => notAfter)),
+      removedBy: revoked.removals.userOf,
+    }),
+    ...credentialRecorders(recording),
+    issuedCredentialController(recording),
+    clusterInfoPublisher({ informers, info: { server: parts.url, caPem } }),
+    bootstrapSigner(shared),
+    tokenCleaner(shared),
+    rootCaPublisher({ informers, caPem }),
+    serviceAccountDefault({ informers }),
+    serviceAccountToken({ informers, caPem, mint: (order) => issuer.sign(legacyClaims(order)) }),
+    namespaceController({ ...shared, resources }),
+    garbageCollector({ informers, resources }),
+    clusterRoleAggregation({ informers }),
+    validatingAdmissionPolicyStatus({ informers, resources, turn }),
+    crdNaming({ ...shared, builtin: builtinResources }),
+    crdApproval(shared),
+    apiServiceRegistration({ ...shared, resources }),
+    crdFinalizer({ ...shared, customKinds: () => resources().filter(({ custom }) => custom !== undefined) }),
+    ...(parts.clusters?.controllers({ ...shared, isRevoked }) ?? []),
+  ];
+}
+
+/** A certificate by the rules of certificates.md section 5: subject, key and names are the request's, everything else is ours. */
+function sign(
+  { request, usages, expirationSeconds }: SigningOrder,
+  {
+    signer,
+    now,
+    maxSeconds,
+  }: { readonly signer: CertificateAuthority; readonly now: number; readonly maxSeconds: number },
+): string {
+  return issueCertificate({
+    issuer: signer,
+    rawSubject: request.rawSubject,
+    spki: request.spki,
+    rawSans: request.rawSans,
+    usages,
+    ...certificateValidity({ now, expirationSeconds, maxSeconds, caNotAfter: signer.notAfter }),
+    serial: systemRandom(16),
+  }).pem;
+}
+
+/** Controllers that can be ended and started anew. */
+export interface RestartableControl extends RunningControllers {
+  /** Ends those that run, waits for what is under way, and starts them as they would be made now. After `signal` it does nothing. */
+  restart(): Promise<void>;
+}
+
+/**
+ * Runs what `start` makes until `signal` aborts: some controllers are given by value what nearly never changes, and are made anew when
+ * it does. `ready` is that of the first.
+ */
+export function restartableControl(
+  start: (signal: AbortSignal) => RunningControllers,
+  signal: AbortSignal,
+): RestartableControl {
+  let stop = new AbortController();
+  let running = start(stop.signal);
+  const first = running.ready;
+  let restarting: Promise<void> = Promise.resolve();
+  const ended = new Promise<void>((resolve) => {
+    const end = (): void => {
+      stop.abort();
+      resolve();
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  });
+
+  async function restartAll(): Promise<void> {
+    if (signal.aborted) return;
+    stop.abort();
+    await running.stopped;
+    if (signal.aborted) return;
+    stop = new AbortController();
+    running = start(stop.signal);
+    await running.ready;
+  }
+
+  return {
+    ready: first,
+    refresh: () => running.refresh(),
+    // One that failed keeps nobody from the next; whoever asked for it is told.
+    restart: () => {
+      const restarted = restarting.then(restartAll);
+      restarting = restarted.catch(() => undefined);
+      return restarted;
+    },
+    stopped: ended.then(() => restarting).then(() => running.stopped),
+  };
 }

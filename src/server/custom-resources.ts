@@ -46,8 +46,8 @@ export function customResources(options: CustomResourcesOptions): CustomResource
   function apply({ type, entry }: CacheEvent): void {
     const before = added.get(entry.key);
     const object = objectOf(entry);
-    const crd = type !== "DELETED" && isDefinition(object) ? object : undefined;
-    if (crd === undefined || !isServed(crd)) {
+    const crd = type !== "DELETED" && isDefinition(object) && isServed(object) ? object : undefined;
+    if (crd === undefined) {
       if (before !== undefined) replace(entry.key, before, undefined);
       return;
     }

@@ -74,51 +74,56 @@ function missing({ dataDir, pkiDir, storeDir }: Halves, half: "pki" | "store"): 
   );
 }
 
+/** A store that is open, and what a start knows besides it. */
+interface OpenHub {
+  readonly store: Store;
+  readonly clock: Pick<Clock, "now">;
+  readonly log: (entry: LogEntry) => void;
+  readonly tokenKeys: TokenKeyIds;
+  /** The list of revocations that this start adds, if any. */
+  readonly revocationsFile: string | undefined;
+}
+
 /**
  * Makes sure that store and CA are of one hub, and warns where they were restored from an older copy. A hub from before there were
  * records is given one, where the CA that its store names is one in `pki`.
  * @throws HubError data-dir where they are of two hubs
  */
-export async function identifyHub(
-  halves: Halves,
-  record: HubRecord | undefined,
-  open: {
-    readonly store: Store;
-    readonly clock: Pick<Clock, "now">;
-    readonly log: (entry: LogEntry) => void;
-    readonly tokenKeys: TokenKeyIds;
-    /** The list of revocations that this start adds, if any. */
-    readonly revocationsFile: string | undefined;
-  },
-): Promise<HubIdentity> {
-  const { store, log } = open;
-  const id = await idOf(store);
-  if (record?.phase === "ready") {
-    if (id === undefined) throw missing(halves, "store");
-    if (id !== record.id) throw twoHubs(halves);
-    if (isOtherKey(record, open.tokenKeys)) throw otherKey(halves);
-  }
-  if (!(await namesOwnCa(store, halves))) {
-    if (record?.phase !== "ready") throw twoHubs(halves);
-    if (halves.caFile === undefined) throw otherCa(halves);
-    log(
-      logEntry(
-        "UntrustedSigner",
-        `--cluster-signing-cert-file ${halves.caFile} is none of the CAs that clients of this hub trust; machines that joined before do not trust this hub until they are given the new CA`,
-      ),
-    );
-  }
+export async function identifyHub(halves: Halves, record: HubRecord | undefined, open: OpenHub): Promise<HubIdentity> {
+  const known = record?.phase === "ready" ? record : undefined;
+  if (known !== undefined) await requireSameHub(halves, known, open);
+  await requireOwnCa(halves, known, open);
   const mark = await markOf(join(halves.storeDir, dataFile));
-  if (record?.phase === "ready") {
-    warnOfRestore(record, { ...open, mark, revision: await store.currentRevision() });
-    warnOfClock(record, open);
+  if (known !== undefined) {
+    warnOfRestore(known, { mark, revision: await open.store.currentRevision() }, open);
+    warnOfClock(known, open);
   }
   const { own, signing } = open.tokenKeys;
   // A file that does not sign, since another was given, has not been judged.
   const serviceAccountKey = own !== undefined && own === signing ? own : record?.serviceAccountKey;
-  const note = noteOf({ ...open, pkiDir: halves.pkiDir, mark, serviceAccountKey });
+  const note = noteOf(open, halves.pkiDir, { file: mark, serviceAccountKey });
   await note();
   return { note };
+}
+
+async function requireSameHub(halves: Halves, known: HubRecord, { store, tokenKeys }: OpenHub): Promise<void> {
+  const id = await idOf(store);
+  if (id === undefined) throw missing(halves, "store");
+  if (id !== known.id) throw twoHubs(halves);
+  const { own, isGiven } = tokenKeys;
+  if (!isGiven && known.serviceAccountKey !== undefined && own !== known.serviceAccountKey) throw otherKey(halves);
+}
+
+async function requireOwnCa(halves: Halves, known: HubRecord | undefined, { store, log }: OpenHub): Promise<void> {
+  if (await namesOwnCa(store, halves)) return;
+  if (known === undefined) throw twoHubs(halves);
+  if (halves.caFile === undefined) throw otherCa(halves);
+  log(
+    logEntry(
+      "UntrustedSigner",
+      `--cluster-signing-cert-file ${halves.caFile} is none of the CAs that clients of this hub trust; machines that joined before do not trust this hub until they are given the new CA`,
+    ),
+  );
 }
 
 async function idOf(store: Store): Promise<string | undefined> {
@@ -135,15 +140,11 @@ function stored(bytes: Uint8Array): Stored {
   return JSON.parse(Buffer.from(bytes).toString("utf8")) as Stored;
 }
 
-function noteOf(of: {
-  readonly store: Store;
-  readonly clock: Pick<Clock, "now">;
-  readonly log: (entry: LogEntry) => void;
-  readonly pkiDir: string;
-  readonly mark: FileMark;
-  readonly serviceAccountKey: string | undefined;
-}): () => Promise<void> {
-  const { store, clock, log, pkiDir, mark, serviceAccountKey } = of;
+function noteOf(
+  { store, clock, log }: OpenHub,
+  pkiDir: string,
+  facts: Pick<HubRecord, "file" | "serviceAccountKey">,
+): () => Promise<void> {
   let noted = -1;
   let isFailing = false;
   return async () => {
@@ -153,14 +154,7 @@ function noteOf(of: {
       const id = revision === noted ? undefined : await idOf(store);
       // None before the first start has made what every store has.
       if (id === undefined) return;
-      await writeHubRecord(pkiDir, {
-        id,
-        phase: "ready",
-        revision,
-        at: rfc3339(clock.now()),
-        file: mark,
-        serviceAccountKey,
-      });
+      await writeHubRecord(pkiDir, { id, phase: "ready", revision, at: rfc3339(clock.now()), ...facts });
       noted = revision;
       isFailing = false;
     } catch (error) {
@@ -173,36 +167,28 @@ function noteOf(of: {
 
 function warnOfRestore(
   record: HubRecord,
-  now: {
-    readonly mark: FileMark;
-    readonly revision: number;
-    readonly log: (entry: LogEntry) => void;
-    readonly revocationsFile: string | undefined;
-  },
+  { mark, revision }: { readonly mark: FileMark; readonly revision: number },
+  { log, revocationsFile }: OpenHub,
 ): void {
-  const { mark, revision, log, revocationsFile } = now;
+  const isOlder = revision < record.revision;
+  if (!isOlder && (record.file === undefined || !isCopy(record.file, mark))) return;
+  const what = isOlder
+    ? "the store is older than pki/, so credentials that were revoked after it was copied"
+    : "the data directory is a copy; if it is a backup, credentials that were revoked after it was made";
   const next =
     revocationsFile === undefined
       ? "take the revocations from a newer list: pratique hub --revocations-from FILE, or pratique revocations import FILE"
       : `but for those that ${revocationsFile} lists, which are added before the port opens`;
+  const message = `${what} are accepted again, and accounts, bindings and tokens that were deleted are back; ${next}`;
   const details = { revision, recordedRevision: record.revision, recordedAt: record.at };
-  if (revision < record.revision) {
-    const message = `the store is older than pki/, so credentials that were revoked after it was copied are accepted again, and accounts, bindings and tokens that were deleted are back; ${next}`;
-    log(logEntry("DataDirectoryRestored", message, { ...details }));
-  } else if (record.file !== undefined && isCopy(record.file, mark)) {
-    const message = `the data directory is a copy; if it is a backup, credentials that were revoked after it was made are accepted again, and accounts, bindings and tokens that were deleted are back; ${next}`;
-    log(logEntry("DataDirectoryRestored", message, { ...details }));
-  }
+  log(logEntry("DataDirectoryRestored", message, details));
 }
 
 /** What NTP corrects after a start. In milliseconds. */
 const clockSlackMs = 60_000;
 
 /** A clock that is behind the last run makes what was issued then seem not valid yet, and what has ended seem good again. */
-function warnOfClock(
-  record: HubRecord,
-  { clock, log }: { readonly clock: Pick<Clock, "now">; readonly log: (entry: LogEntry) => void },
-): void {
+function warnOfClock(record: HubRecord, { clock, log }: OpenHub): void {
   const now = clock.now();
   const behind = Date.parse(record.at) - now;
   if (!(behind > clockSlackMs)) return;
@@ -219,10 +205,6 @@ function otherCa({ pkiDir, storeDir }: Halves): HubError {
     "data-dir",
     `${pkiDir} holds another CA than the one that clients of ${storeDir} trust: restore ca.crt and ca.key from the backup; to change the CA, use pratique ca prepare`,
   );
-}
-
-function isOtherKey({ serviceAccountKey: known }: HubRecord, { own, isGiven }: TokenKeyIds): boolean {
-  return !isGiven && known !== undefined && own !== known;
 }
 
 function otherKey({ pkiDir, storeDir }: Halves): HubError {

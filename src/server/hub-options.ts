@@ -1,11 +1,10 @@
 import type { AuditOptions } from "../audit/audit-backends.ts";
-import type { AuthorizationModeOptions } from "../config-files/authorization-modes.ts";
+import type { AuthorizationModeOptions } from "../config-files/authorization-members.ts";
 import type { ServiceAccountOptions } from "../ca/service-account-issuer.ts";
 import type { ConnectionLimits } from "../apiserver/connections/connection-limiter.ts";
 import type { StreamLimits } from "../apiserver/connections/stream-limiter.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { LogEntry } from "../apimachinery/log-entry.ts";
-import type { AccessRequestLimits } from "./admission/access-requests.ts";
 import type { OidcFlags } from "../config-files/oidc-flags.ts";
 import type { ServingApprovalFlags } from "../config-files/serving-approval.ts";
 
@@ -71,3 +70,16 @@ export interface HubOptions extends AuditOptions, AuthorizationModeOptions, Serv
   /** What the hub takes for the time; default the wall clock. */
   readonly clock?: Clock | undefined;
 }
+
+/** How wide the door for machines without a credential is. */
+export interface AccessRequestLimits {
+  /** New requests a minute from one address; an IPv6 network of 64 bits counts as one. */
+  readonly perAddress: number;
+  /** New requests a minute from everywhere. */
+  readonly inAll: number;
+  /** Requests that wait for an answer at once. */
+  readonly pending: number;
+}
+
+/** What a hub allows that is told nothing else. */
+export const defaultAccessRequestLimits: AccessRequestLimits = { perAddress: 30, inAll: 600, pending: 1000 };

@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { replaceFile, textIfThere } from "../host/private-files.ts";
+import { ifThere, replaceFile, textIfThere } from "../host/private-files.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 
 /** Which file on disk the store is: another one after a copy, the same one after any restart. */
@@ -44,8 +44,8 @@ export async function writeHubRecord(pkiDir: string, record: HubRecord): Promise
 
 /** Whether `pkiDir` holds what only a hub that has run leaves; the CA and the key of tokens may be put there before the first start. */
 export async function wasUsed(pkiDir: string): Promise<boolean> {
-  const names = await namesIn(pkiDir);
-  return names.some((name) => /^(?:apiserver\.(?:crt|key)|ca-.+)$/.test(name));
+  const names = await ifThere(() => readdir(pkiDir));
+  return (names ?? []).some((name) => /^(?:apiserver\.(?:crt|key)|ca-.+)$/.test(name));
 }
 
 /** Which file the store is now. */
@@ -60,28 +60,21 @@ export function isCopy(before: FileMark, now: FileMark): boolean {
   return before.inode !== now.inode && before.born !== now.born;
 }
 
-async function namesIn(dir: string): Promise<readonly string[]> {
-  try {
-    return await readdir(dir);
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
-    throw error;
-  }
-}
-
 function parsed(text: string): HubRecord | undefined {
   try {
-    const value = JSON.parse(text) as Partial<Record<keyof HubRecord, unknown>> | null;
-    if (typeof value !== "object" || value === null) return undefined;
-    const { id, phase, revision, at } = value;
-    if (typeof id !== "string" || (phase !== "new" && (phase !== "ready" || id === ""))) return undefined;
+    const value = JSON.parse(text) as Partial<Record<keyof HubRecord, unknown>>;
+    const { id, phase, revision, at, serviceAccountKey } = value;
+    if (typeof id !== "string" || !isPhase(phase) || (phase === "ready" && id === "")) return undefined;
     if (typeof revision !== "number" || !Number.isSafeInteger(revision) || typeof at !== "string") return undefined;
-    const { serviceAccountKey } = value;
     if (serviceAccountKey !== undefined && typeof serviceAccountKey !== "string") return undefined;
     return { id, phase, revision, at, file: markIn(value.file), serviceAccountKey };
   } catch {
     return undefined;
   }
+}
+
+function isPhase(value: unknown): value is HubRecord["phase"] {
+  return value === "new" || value === "ready";
 }
 
 function markIn(value: unknown): FileMark | undefined {

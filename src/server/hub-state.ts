@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { RandomBytes } from "../apimachinery/clock.ts";
+import type { RecordWrite } from "../registry/write-record.ts";
+import type { ManagedClusters } from "./admission/managed-clusters.ts";
+import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
-import { openLmdb } from "../storage/lmdb.ts";
+import { openLmdb, defaultQuotaBytes, memoryLimits } from "../storage/lmdb.ts";
 import type { Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
 import { openAuthorities, pinsOf, type Authorities } from "../ca/ca-folder.ts";
@@ -12,7 +14,6 @@ import type { HubOptions } from "./hub-options.ts";
 import { revocations, type Revocations } from "../revocation/revocations.ts";
 import { checkFolders, checkSecretPermissions } from "./secret-permissions.ts";
 import { openServiceAccountIssuer, ownKeyId, type ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
-import { defaultQuotaBytes, memoryLimits } from "../storage/store-quota.ts";
 import { systemClock } from "../host/system-clock.ts";
 
 /** What has been opened so far, to be closed in reverse order. */
@@ -29,6 +30,18 @@ export interface HubState {
   readonly revoked: Revocations;
   readonly credentialUse: CredentialUseLog;
   readonly hub: HubIdentity;
+}
+
+/** What the parts of a start are made of. */
+export interface HubBase extends HubState {
+  readonly clock: Clock;
+  readonly closers: Closer[];
+  /** Undefined where no clusters join. */
+  readonly clusters: ManagedClusters | undefined;
+  /** Whether the objects are there that a hub begins with. */
+  readonly isBootstrapped: () => boolean;
+  /** Records the writes of clients inside the hub; undefined before the audit log is open. */
+  readonly recordWrite: () => RecordWrite | undefined;
 }
 
 /** Opens the store, the CAs and the keys of tokens beside each other; what is open is in `closers` as soon as it is. @throws StorageError, HubError */

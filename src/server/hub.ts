@@ -6,36 +6,30 @@ import { join } from "node:path";
 import { loadTrustRoots } from "../pki/verify-chain.ts";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { Client } from "../client/client.ts";
-import type { Clock } from "../apimachinery/clock.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import type { RecordWrite } from "../registry/write-record.ts";
-import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { mastersGroup } from "../apimachinery/user.ts";
 import { ownNames } from "./addresses.ts";
-import { adminKubeconfigFile, type AdminKubeconfig } from "../bootstrap/admin-kubeconfig.ts";
+import { adminKubeconfigFile } from "../bootstrap/admin-kubeconfig.ts";
 import type { Authorities } from "../ca/ca-folder.ts";
-import { followAuthorities } from "../ca/ca-watcher.ts";
 import { accessRequestLifetimes, credentialGenerations } from "../revocation/credential-generations.ts";
 import { checkOptions } from "./check-options.ts";
-import { compactionLoop } from "../storage/compaction-loop.ts";
 import { control } from "./controller-manager.ts";
 import { openDecisions } from "./api-server.ts";
 import { putExtensionAuthentication } from "../bootstrap/extension-authentication.ts";
-import { fullDiskError } from "./full-disk.ts";
+import { fullDiskError, startError } from "./start-error.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import { putKubernetesService } from "../bootstrap/kubernetes-service.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { openHubState, type Closer, type HubState } from "./hub-state.ts";
+import { upkeep } from "./upkeep.ts";
+import { openHubState, type Closer, type HubBase } from "./hub-state.ts";
 import { nodeNames } from "./node-names.ts";
 import { putApiServices } from "../bootstrap/api-services.ts";
 import { putInitialObjects } from "../bootstrap/initial-objects.ts";
 import { privateFolder } from "../host/private-files.ts";
 import type { ManagedClusters } from "./admission/managed-clusters.ts";
 import { serve } from "./serving.ts";
-import { watchClock } from "./watch-clock.ts";
-import { startError } from "./start-error.ts";
-import { keepStoreWritable } from "../storage/store-upkeep.ts";
 import { systemClock } from "../host/system-clock.ts";
 import { systemRandom } from "../host/system-random.ts";
 
@@ -72,80 +66,57 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const begun = performance.now();
   const clock = options.clock ?? systemClock;
   const shutdown = new AbortController();
+  const { signal } = shutdown;
   // Every open watch listens to it, and there may be thousands.
-  setMaxListeners(0, shutdown.signal);
+  setMaxListeners(0, signal);
   await checkOptions(options, { clock });
   const servingApproval = await servingApprovalOf(options);
   const clusters = await clustersOf(options);
   await privateFolder(options.dataDir);
-  const pkiDir = join(options.dataDir, "pki");
-  const at = { dir: pkiDir, now: clock.now(), random: systemRandom };
+  const at = { dir: join(options.dataDir, "pki"), now: clock.now(), random: systemRandom };
   const phase: Phase = { isBootstrapped: false, isReady: false };
-  const kept = await openHubState(options, closers, at);
-  const base = {
-    ...kept,
+  const base: HubBase = {
+    ...(await openHubState(options, closers, at)),
     clock,
     closers,
     clusters,
     isBootstrapped: () => phase.isBootstrapped,
     recordWrite: () => phase.recordWrite,
   };
-  const { cache, authorities } = kept;
-  const { verbs, access, identity, clientOf, custom, counts, turns } = await openDecisions(options, base);
-  const shared = { verbs, turns, clock };
-  const loopback = clientOf({ username: "system:apiserver", groups: [mastersGroup] });
-  await bootstrap(options, loopback, { cache, clusters, clock, authorities });
-  await takeRevocations(options, kept, loopback);
-  await kept.hub.note();
+  const { cache, authorities } = base;
+  const decisions = await openDecisions(options, base);
+  const loopback = decisions.clientOf({ username: "system:apiserver", groups: [mastersGroup] });
+  await bootstrap(options, loopback, base);
+  await takeRevocations(options, base, loopback);
+  await base.hub.note();
   phase.isBootstrapped = true;
 
-  const api = await serve(options, {
-    ...kept,
-    ...shared,
-    counts,
-    access,
-    identity,
-    shutdown: shutdown.signal,
-    isReady: () => phase.isReady,
-    at,
-  });
+  const parts = { ...base, ...decisions };
+  const api = await serve(options, { ...parts, shutdown: signal, isReady: () => phase.isReady, at });
+  const { url, metrics } = api;
   closers.push(api.close);
   phase.recordWrite = api.recordWrite;
-  const running = control(options, {
-    ...shared,
-    clientOf,
-    ...credentialIndexes(kept, clock),
-    url: api.url,
-    metrics: api.metrics,
-    servingApproval,
-    clusters,
-    signal: shutdown.signal,
-  });
-  custom.onChange(running.refresh);
+  const running = control(options, { ...parts, ...credentialIndexes(base), url, metrics, servingApproval, signal });
+  decisions.custom.onChange(running.refresh);
   closers.push(() => running.stopped);
-  const kubeconfig = adminKubeconfigFile({ ...options, authorities, url: api.url, clock, random: systemRandom });
-  upkeep(options, {
-    ...base,
-    dir: pkiDir,
-    shutdown,
-    kubeconfig,
-    changed: async (next) => {
-      base.take(next);
-      await Promise.all([api.renew(), putExtensionAuthentication(loopback, next, clock)]);
-      await running.restart();
-      await kubeconfig.write();
-    },
-  });
-  await Promise.all([kubeconfig.write(), announce(options, loopback, api.url)]);
+  const kubeconfig = adminKubeconfigFile({ ...options, authorities, url, clock, random: systemRandom });
+  const changed = async (next: Authorities): Promise<void> => {
+    base.take(next);
+    await Promise.all([api.renew(), putExtensionAuthentication(loopback, next, clock)]);
+    await running.restart();
+    await kubeconfig.write();
+  };
+  upkeep(options, { ...base, dir: at.dir, shutdown, kubeconfig, changed });
+  await Promise.all([kubeconfig.write(), announce(options, loopback, url)]);
   await running.ready;
   phase.isReady = true;
   return {
-    url: api.url,
+    url,
     caPin: authorities().signer.pin,
     adminKubeconfig: kubeconfig.path,
     store: `lmdb, ${join(options.dataDir, "store")}`,
     readyMs: performance.now() - begun,
-    stopped: stopped(cache, shutdown.signal, close),
+    stopped: stopped(cache, signal, close),
     close,
   };
 }
@@ -159,67 +130,19 @@ interface Phase {
 }
 
 /** What the controllers know of credentials besides their objects. */
-function credentialIndexes({ cache, authorities, issuer, revoked, credentialUse }: HubState, clock: Clock) {
-  const about = { cache, use: credentialUse, revocations: revoked };
+function credentialIndexes({ cache, authorities, revoked: revocations, credentialUse: use, clock }: HubBase) {
+  const about = { cache, use, revocations };
   return {
-    authorities,
-    issuer,
-    revoked,
-    credentialUse,
     lifeOf: accessRequestLifetimes(about),
     statusOf: credentialGenerations(about),
-    nodeNames: nodeNames({ cache, clock, revocations: revoked, authorities }),
+    nodeNames: nodeNames({ cache, clock, revocations, authorities }),
   };
-}
-
-/** What goes on beside the requests until the hub stops: compaction, the CAs as their folder has them, the operator's kubeconfig, the clock. */
-function upkeep(
-  options: HubOptions,
-  parts: {
-    readonly store: Store;
-    readonly cache: WatchCache;
-    readonly clock: Clock;
-    readonly closers: Closer[];
-    readonly authorities: () => Authorities;
-    readonly dir: string;
-    readonly shutdown: AbortController;
-    readonly kubeconfig: AdminKubeconfig;
-    readonly hub: HubState["hub"];
-    readonly changed: (next: Authorities) => Promise<void>;
-  },
-): void {
-  const { store, cache, clock, closers, shutdown, dir, authorities, changed, kubeconfig, hub } = parts;
-  const { signal } = shutdown;
-  const compacting = compactionLoop({
-    store,
-    cache,
-    clock,
-    signal,
-    failed: (error) => options.log(logEntry("CompactionFailed", "compaction failed", { error })),
-  });
-  // The CA of --cluster-signing-cert-file is the operator's to change: whatever lies in the folder is of another time.
-  const following =
-    options.clusterSigningCertFile === undefined
-      ? followAuthorities({ dir, current: authorities(), clock, signal, changed, log: options.log })
-      : Promise.resolve();
-  const watching = [
-    keepStoreWritable({ store, clock, signal, log: options.log }),
-    noting(hub, clock, signal),
-    kubeconfig.keep(signal),
-    watchClock({ clock, monotonic: () => performance.now(), signal, log: options.log }),
-  ];
-  closers.push(
-    () => compacting,
-    () => following,
-    async () => void (await Promise.all(watching)),
-    async () => shutdown.abort(),
-  );
 }
 
 /** Before the port opens, so that nothing that was revoked is accepted for a moment. */
 async function takeRevocations(
-  { revocationsFile: file, log, clock = systemClock }: HubOptions,
-  { issuer, authorities }: Pick<HubState, "issuer" | "authorities">,
+  { revocationsFile: file, log }: HubOptions,
+  { issuer, authorities, clock }: HubBase,
   client: Client,
 ): Promise<void> {
   if (file === undefined) return;
@@ -244,17 +167,6 @@ async function announce(options: HubOptions, client: Client, url: string): Promi
   }
 }
 
-/** How often the revision of the store is recorded beside the CA, in milliseconds. */
-const noteMs = 60_000;
-
-async function noting(hub: HubState["hub"], clock: Clock, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    await clock.sleep(noteMs, signal);
-    if (signal.aborted) return;
-    await hub.note();
-  }
-}
-
 /** Read before anything is opened, so that a wrong file leaves nothing behind. */
 async function servingApprovalOf(options: HubOptions): Promise<ServingApproval | undefined> {
   const { servingApproval } = options;
@@ -270,16 +182,9 @@ async function clustersOf({ managedClusters }: HubOptions): Promise<ManagedClust
   return openManagedClusters(managedClusters.configFile);
 }
 
-interface BootstrapContext {
-  readonly cache: HubState["cache"];
-  readonly clusters: ManagedClusters | undefined;
-  readonly clock: Clock;
-  readonly authorities: () => Authorities;
-}
-
 /** Puts the initial objects in place, and warns of what this start leaves undone. */
-async function bootstrap(options: HubOptions, client: Client, given: BootstrapContext): Promise<void> {
-  const { cache, clusters, clock, authorities } = given;
+async function bootstrap(options: HubOptions, client: Client, base: HubBase): Promise<void> {
+  const { cache, clusters, clock, authorities } = base;
   const warn = (message: string): void => options.log(logEntry("ConfigurationWarning", message));
   await putInitialObjects({ client, nodeAutoapprove: options.nodeAutoapprove, warn });
   await putExtensionAuthentication(client, authorities(), clock);
@@ -289,7 +194,7 @@ async function bootstrap(options: HubOptions, client: Client, given: BootstrapCo
 }
 
 /** Clusters that joined while the hub was told `--managed-clusters` stay in the store without it. */
-function warnOfClusters(cache: HubState["cache"], warn: (message: string) => void): void {
+function warnOfClusters(cache: WatchCache, warn: (message: string) => void): void {
   const { length } = cache.list(storagePrefix(managedClusters));
   if (length === 0) return;
   warn(

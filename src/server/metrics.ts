@@ -2,9 +2,10 @@ import { Counter, Gauge, Registry as MetricsRegistry, collectDefaultMetrics } fr
 import type { Reason } from "../apimachinery/reasons.ts";
 import type { LevelCounts } from "../apiserver/flow-control/inflight-limiter.ts";
 import type { AuditCounts } from "../audit/audit-backends.ts";
-import { auditText, fairnessText } from "./load-metrics.ts";
 import { requestMetrics, type FinishedRequest, type RequestMetrics } from "../apiserver/request-metrics.ts";
 import { workQueueMetrics, type WorkQueueMetrics } from "../controllers/workqueue-metrics.ts";
+import type { SendBuffers } from "../apiserver/connections/send-buffers.ts";
+import { familiesText, labelText, type Family } from "../metrics/family.ts";
 
 /** What the hub counts; few labels, since each series costs memory and scrape time. */
 export interface Metrics {
@@ -21,26 +22,10 @@ export interface Metrics {
 export function hubMetrics(read: {
   readonly revision: () => number;
   readonly connections: () => number;
-  readonly levels: () => readonly LevelCounts[];
-  /** How long the event loop was held, as Prometheus text. */
-  readonly stalls: () => string;
-  readonly audit: () => AuditCounts;
-  /** What is counted of the authentication and authorization of requests, as Prometheus text. */
-  readonly authentication: () => string;
-  /** What is counted of admission, as Prometheus text. */
-  readonly admission: () => string;
-  /** What is counted of the clients inside the hub, as Prometheus text. */
-  readonly clients: () => string;
-  /** What is counted of watches, as Prometheus text. */
-  readonly watches: () => string;
-  /** What the authorizers count, as Prometheus text. */
-  readonly authorization: () => Promise<string>;
-  /** What was given out and revoked, as Prometheus text. */
-  readonly credentials: () => string;
   /** Whether a resource is served. */
   readonly isResource: (group: string, version: string, plural: string) => boolean;
-  /** What the hub keeps and waits for, as Prometheus text. */
-  readonly objects: () => Promise<string>;
+  /** What else is counted, each as Prometheus text, in the order of the reply. */
+  readonly texts: readonly (() => string | Promise<string>)[];
 }): Metrics {
   const registry = new MetricsRegistry();
   collectDefaultMetrics({ register: registry });
@@ -70,24 +55,11 @@ export function hubMetrics(read: {
     queueObserver: queues.of,
     controllerFailed: (controller) => failures.inc({ controller }),
     controllerReported: (controller, reason) => reported.inc({ controller, reason }),
-    text: async () => ({
-      contentType: registry.contentType,
-      body: [
-        await registry.metrics(),
-        requests.text(),
-        queues.text(),
-        fairnessText(read.levels()),
-        read.stalls(),
-        auditText(read.audit()),
-        read.authentication(),
-        read.watches(),
-        read.admission(),
-        read.clients(),
-        read.credentials(),
-        await read.objects(),
-        await read.authorization(),
-      ].join("\n"),
-    }),
+    text: async () => {
+      const texts = [await registry.metrics(), requests.text(), queues.text()];
+      for (const text of read.texts) texts.push(await text());
+      return { contentType: registry.contentType, body: texts.join("\n") };
+    },
   };
 }
 
@@ -104,4 +76,82 @@ function gauge(
     },
   });
   registry.registerMetric(made);
+}
+
+/** What each level of priority does now, and whom it has refused, as Prometheus text. Source: apiserver pkg/util/flowcontrol/metrics. */
+export function fairnessText(levels: readonly LevelCounts[]): string {
+  const perLevel = (valueOf: (counts: LevelCounts) => number): Family["samples"] =>
+    levels.map((counts) => [levelLabels(counts), valueOf(counts)]);
+  return familiesText([
+    {
+      name: "apiserver_flowcontrol_current_executing_requests",
+      type: "gauge",
+      help: "Requests that hold a place, by level.",
+      samples: perLevel(({ executing }) => executing),
+    },
+    {
+      name: "apiserver_flowcontrol_current_inqueue_requests",
+      type: "gauge",
+      help: "Requests that wait for a place, by level.",
+      samples: perLevel(({ waiting }) => waiting),
+    },
+    {
+      name: "apiserver_flowcontrol_rejected_requests_total",
+      type: "counter",
+      help: "Requests that got no place, by level and reason.",
+      samples: levels.flatMap(({ level, refused }) =>
+        Object.entries(refused).map(
+          ([reason, count]) => [labelText({ flow_schema: level, priority_level: level, reason }), count] as const,
+        ),
+      ),
+    },
+    {
+      name: "pratique_request_bodies",
+      type: "gauge",
+      help: "Requests whose body is being read, by level.",
+      samples: perLevel(({ reading }) => reading),
+    },
+    {
+      name: "pratique_open_watches",
+      type: "gauge",
+      help: "Watches that are open, by level.",
+      samples: perLevel(({ watches }) => watches),
+    },
+  ]);
+}
+
+/** What is encoded for clients that have not read it yet, as Prometheus text. */
+export function unreadText({ bytes, abandoned }: Pick<SendBuffers, "bytes" | "abandoned">): string {
+  return familiesText([
+    {
+      name: "pratique_unread_response_bytes",
+      type: "gauge",
+      help: "Bytes of large answers and watches that are encoded and wait for their client.",
+      samples: [["", bytes()]],
+    },
+    {
+      name: "pratique_abandoned_responses_total",
+      type: "counter",
+      help: "Answers and watches that were ended because their client read nothing for a minute.",
+      samples: [["", abandoned()]],
+    },
+  ]);
+}
+
+/** Audit events so far, as Prometheus text. Source: apiserver pkg/audit/metrics.go. */
+export function auditText({ events, lost }: AuditCounts): string {
+  return familiesText([
+    { name: "apiserver_audit_event_total", type: "counter", help: "Audit events made.", samples: [["", events]] },
+    {
+      name: "apiserver_audit_error_total",
+      type: "counter",
+      help: "Audit events that were lost, by backend.",
+      samples: lost.map(({ plugin, count }) => [`plugin="${plugin}"`, count]),
+    },
+  ]);
+}
+
+/** Requests of all schemas of a level are counted together, under the name of the level. */
+function levelLabels({ level }: LevelCounts): string {
+  return labelText({ flow_schema: level, priority_level: level });
 }

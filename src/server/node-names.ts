@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { hasCondition, csrView } from "../controllers/certificates/csr-view.ts";
+import { hasCondition, csrView, type CsrView } from "../controllers/certificates/csr-view.ts";
 import {
   canonicalNodeUser,
   isClientSigner,
@@ -20,6 +20,7 @@ import { storagePrefix } from "../apis/resource.ts";
 import type { FoundRevocation } from "../apis/revocation-index.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { objectOf } from "../registry/entry.ts";
+import { cachedObject } from "../storage/observed-objects.ts";
 import type { Authorities } from "../ca/ca-folder.ts";
 import type { Revocations } from "../revocation/revocations.ts";
 
@@ -53,13 +54,12 @@ export function nodeNames(options: NodeNamesOptions): NodeNameClaims {
   function unanswered({ username, request }: WantedNodeName): readonly NodeNameHolder[] {
     const name = canonicalNodeUser(username);
     const about = [...reserved.values()].filter((one) => canonicalNodeUser(one.username) === name);
-    const waiting = [...approved.of(name)].filter(([, { issue }]) => issue === undefined);
-    return [
-      ...about.map((one) => [one.request, one.key] as const),
-      ...waiting.map(([one, { key }]) => [one, key] as const),
-    ]
-      .filter(([one]) => one !== request)
-      .map(([one, key]) => ({ key, notAfter: undefined, request: `csr/${one}` }));
+    const waiting = [...approved.of(name)].flatMap(([one, { key, issue }]) =>
+      issue === undefined ? [{ request: one, key }] : [],
+    );
+    return [...about, ...waiting]
+      .filter((one) => one.request !== request)
+      .map((one) => ({ key: one.key, notAfter: undefined, request: `csr/${one.request}` }));
   }
 
   /** Of certificates that are alive. A record holds them all; those of the last moments may stand in their request alone. */
@@ -70,11 +70,9 @@ export function nodeNames(options: NodeNamesOptions): NodeNameClaims {
     const fresh = [...approved.of(name).values()].flatMap(({ issue }) =>
       issue === undefined || known.has(issue.credentialID) ? [] : [issue],
     );
-    return [...recorded.flatMap((issues) => livingOf(issues, options)), ...livingOf(fresh, options)].map((issue) => ({
-      key: issue.key,
-      notAfter: issue.notAfter,
-      request: issue.request,
-    }));
+    return [...recorded, fresh]
+      .flatMap((issues) => livingOf(issues, options))
+      .map(({ key, notAfter, request }) => ({ key, notAfter, request }));
   }
 
   const othersThan = (wanted: WantedNodeName, holders: readonly NodeNameHolder[]): readonly NodeNameHolder[] =>
@@ -165,19 +163,23 @@ function approvedIn(object: ApiObject): ApprovedRequest | "open" | "other" {
   const csr = csrView(object);
   if (hasCondition(csr, "Denied") || hasCondition(csr, "Failed")) return "other";
   if (!hasCondition(csr, "Approved")) return "open";
-  if (csr.certificate !== "") {
-    const found = issueOfCsr(object);
-    const { username = "", purpose } = found?.identity ?? {};
-    if (found === undefined || purpose !== "Client" || !isNodeUser(username)) return "other";
-    return { username, key: found.issue.key ?? "", issue: found.issue };
-  }
-  if (!isClientSigner(csr.signerName)) return "other";
+  const found = csr.certificate === "" ? requestedName(csr) : issuedName(object);
+  return found !== undefined && isNodeUser(found.username) ? found : "other";
+}
+
+function issuedName(object: ApiObject): ApprovedRequest | undefined {
+  const { identity, issue } = issueOfCsr(object) ?? {};
+  if (identity?.purpose !== "Client") return undefined;
+  return { username: identity.username, key: issue?.key ?? "", issue };
+}
+
+function requestedName({ signerName, request }: CsrView): ApprovedRequest | undefined {
+  if (!isClientSigner(signerName)) return undefined;
   try {
-    const { subject, spki } = parseCsr(csr.request);
-    if (!isNodeUser(subject.commonName)) return "other";
+    const { subject, spki } = parseCsr(request);
     return { username: subject.commonName, key: keyFingerprint(spki), issue: undefined };
   } catch (error) {
-    if (error instanceof CsrError) return "other";
+    if (error instanceof CsrError) return undefined;
     throw error;
   }
 }
@@ -195,9 +197,6 @@ function clientRecords(cache: WatchCache): (name: string) => readonly IssuedCred
     if (keys.size === 0) byName.delete(name);
     else byName.set(name, keys);
   });
-  const recordAt = (key: string): IssuedCredential | undefined => {
-    const entry = cache.get(key);
-    return entry && (objectOf(entry) as IssuedCredential);
-  };
-  return (name) => [...(byName.get(name) ?? [])].flatMap((key) => recordAt(key) ?? []);
+  return (name) =>
+    [...(byName.get(name) ?? [])].flatMap((key) => (cachedObject(cache, key) as IssuedCredential | undefined) ?? []);
 }

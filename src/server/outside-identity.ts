@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import type { TokenAuthenticator } from "../authentication/bearer.ts";
 import { claimMapping } from "../authentication/oidc/claim-mapping.ts";
 import {
@@ -9,17 +8,21 @@ import {
 import { issuerKeys } from "../authentication/oidc/issuer-keys.ts";
 import { oidcAlgorithms, oidcTokens } from "../authentication/oidc/oidc-tokens.ts";
 import { webhookTokens } from "../authentication/webhook-tokens.ts";
-import { environmentProxy, type Environment } from "../client/environment-proxy.ts";
+import { environmentProxy } from "../client/environment-proxy.ts";
 import { remoteClient } from "../client/remote.ts";
 import type { Clock } from "../apimachinery/clock.ts";
-import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { openKubeconfigTarget, TargetError, type KubeconfigTarget } from "../webhooks/kubeconfig-target.ts";
+import {
+  openKubeconfigTarget,
+  TargetError,
+  type KubeconfigTarget,
+  retriedReview,
+} from "../webhooks/kubeconfig-target.ts";
+import { optionText } from "../host/read-text.ts";
+import { fieldsError, yamlOf } from "../config-files/option-file.ts";
 import { oidcFlagsConfiguration, oidcFlagText } from "../config-files/oidc-flags.ts";
-import { retriedReview } from "../webhooks/webhook-retry.ts";
-import { systemErrorText } from "../apimachinery/system-error.ts";
 
 /** Ways to authenticate that rest on somebody else's word. */
 export interface OutsideIdentity {
@@ -34,15 +37,12 @@ export interface OutsideIdentityOptions {
   readonly clock: Clock;
   /** The names of the API. */
   readonly audiences: readonly string[];
-  /** Where HTTPS_PROXY and NO_PROXY stand, for reading the keys of issuers. */
-  readonly env: Environment;
   /** The issuers of the hub's own tokens, which nobody else may be. */
   readonly issuers: readonly string[];
 }
 
 const readMs = 30_000;
 const maxBytes = 1 << 20;
-const maxCharacters = 1 << 20;
 
 /** Reads the files that name outside issuers and services. Nobody is asked before the first token comes. @throws HubError naming option and field. */
 export async function outsideIdentity(options: OutsideIdentityOptions): Promise<OutsideIdentity> {
@@ -76,22 +76,13 @@ async function configurationOf({ hub, issuers }: OutsideIdentityOptions): Promis
     throw new HubError("options", "--authentication-config and the --oidc options exclude each other");
   }
   const place = `--authentication-config ${file}`;
-  const value = file === undefined ? await oidcFlagsConfiguration(hub.oidc ?? {}) : await yamlIn(file, place);
+  const value =
+    file === undefined ? await oidcFlagsConfiguration(hub.oidc ?? {}) : yamlOf(await optionText(place, file), place);
   const read = readAuthenticationConfiguration(value, { issuers });
   if (read.configuration !== undefined) return read.configuration;
   const flags = hub.oidc;
   if (flags !== undefined) throw new HubError("options", read.errors.map((one) => oidcFlagText(one, flags)).join("; "));
-  const why = read.errors.map(({ path, message }) => `${path}: ${message}`).join("; ");
-  throw new HubError("options", `${place}: ${why}`);
-}
-
-async function yamlIn(file: string, place: string): Promise<unknown> {
-  try {
-    return loadYaml(await readFile(file, "utf8"), { maxCharacters, numbers: "number" });
-  } catch (error) {
-    const why = error instanceof YamlError ? error.message : systemErrorText(error, { operation: "read", at: file });
-    throw new HubError("options", `${place}: ${why}`, { cause: error });
-  }
+  throw fieldsError(place, read.errors);
 }
 
 /** Whoever can choose a group at the issuer could choose one of the hub's own, system:masters among them. */
@@ -108,7 +99,7 @@ function warnOfUnprefixed({ url, groups, userRules }: JwtIssuer, log: (entry: Lo
 
 function jsonReader(
   issuer: JwtIssuer,
-  { hub, clock, env }: OutsideIdentityOptions,
+  { hub, clock }: OutsideIdentityOptions,
 ): { readonly fetchJson: (url: string) => Promise<unknown> } {
   return {
     fetchJson: async (url) => {
@@ -116,7 +107,7 @@ function jsonReader(
       const client = remoteClient({
         server: origin,
         ...(issuer.caPem === undefined ? {} : { caPem: issuer.caPem }),
-        proxyUrl: environmentProxy(origin, env),
+        proxyUrl: environmentProxy(origin, process.env),
         userAgent: `pratique-hub/${hub.release}`,
         timeoutMs: readMs,
         clock,
@@ -125,7 +116,7 @@ function jsonReader(
       });
       try {
         const reply = await client.raw("GET", pathname + search, { headers: { accept: "application/json" } });
-        if (reply.status !== 200) throw new TargetError("status", reply.status, `status ${reply.status}`);
+        if (reply.status !== 200) throw new TargetError("status", `status ${reply.status}`, reply);
         return JSON.parse(reply.body.toString("utf8")) as unknown;
       } finally {
         client.close();

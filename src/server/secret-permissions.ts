@@ -1,12 +1,10 @@
 import { X509Certificate } from "node:crypto";
 import { chmod, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { openPermissions } from "../host/open-permissions.ts";
+import { openPermissions, octal, requireOwnFolder, trustedOwners } from "../host/permissions.ts";
 import { textIfThere } from "../host/private-files.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { shellWord } from "../apimachinery/shell-word.ts";
-import { octal } from "../host/octal.ts";
-import { requireOwnFolder, trustedOwners } from "../host/own-folders.ts";
 import type { HubOptions } from "./hub-options.ts";
 
 /**

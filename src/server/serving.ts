@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { accessRequestRate, defaultAccessRequestLimits } from "./admission/access-requests.ts";
+import { accessRequestRate } from "./admission/access-requests.ts";
 import { serviceAccountLifetimes, tokenSecretLifetimes } from "../revocation/token-lifetimes.ts";
 import { abortListeners } from "../apimachinery/abort-listeners.ts";
 import { StatusError } from "../apimachinery/status.ts";
@@ -15,64 +15,47 @@ import type { FlowControl } from "../apiserver/flow-control/flow-control.ts";
 import { inflightLimiter, type InflightLimiter } from "../apiserver/flow-control/inflight-limiter.ts";
 import type { Handler } from "../apiserver/admitted-request.ts";
 import { resourceVerbs } from "../apiserver/resource-verbs.ts";
-import { routes } from "../apiserver/routes.ts";
+import { routes, type RouteOptions } from "../apiserver/routes.ts";
 import { requestActivity, type RequestActivity } from "../apiserver/request-activity.ts";
 import { listen, type Server } from "../apiserver/server.ts";
 import { defaultStreamLimits, streamLimiter } from "../apiserver/connections/stream-limiter.ts";
 import { versionInfo } from "../apiserver/version.ts";
-import type { Registry } from "../registry/registry.ts";
-import type { Turns } from "../registry/turns.ts";
-import type { Store } from "../storage/store.ts";
-import type { WatchCache } from "../storage/watch-cache.ts";
 import { hostPort, servingNames } from "./addresses.ts";
 import { writeAudit, type WriteAuditOptions } from "../apiserver/audit/write-audit.ts";
 import type { RecordWrite } from "../registry/write-record.ts";
 import { openAudit, type OpenAudit } from "../audit/audit-backends.ts";
 import { loopStalls, type LoopStalls } from "../apiserver/loop-stalls.ts";
-import { impersonation, refusingKubeletCredential, type Authentication } from "./authentication.ts";
+import { impersonation, refusingKubeletCredential } from "./authentication.ts";
 import { authenticationMetrics } from "../authentication/metrics.ts";
-import type { Authorization } from "./authorization.ts";
-import type { Authorities } from "../ca/ca-folder.ts";
 import { recordCaCheck } from "../ca/ca-check.ts";
-import { acceptFailureLog } from "../host/accept-failure-log.ts";
+import { acceptFailureLog } from "../host/listening.ts";
 import { connectionLimitLog, connectionsText, ownConnectionLimits } from "./connection-limits.ts";
 import { credentialMetrics } from "../revocation/metrics.ts";
+import type { HubBase } from "./hub-state.ts";
 import type { Decisions } from "./api-server.ts";
 import { storedFlowControl } from "../apiserver/flow-control/flow-control-objects.ts";
 import { healthChecks } from "./health-checks.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { unreadText } from "./load-metrics.ts";
+import { auditText, fairnessText, unreadText, hubMetrics, type Metrics } from "./metrics.ts";
 import { defaultKubeletAddressTypes } from "../kubelet/kubelet-address.ts";
-import { kubeletClient } from "../kubelet/kubelet-client.ts";
-import { kubeletCredential } from "../kubelet/kubelet-credential.ts";
-import { hubMetrics, type Metrics } from "./metrics.ts";
+import { kubeletClient, kubeletCredential } from "../kubelet/kubelet-client.ts";
 import { openApiPublisher } from "../apiserver/open-api.ts";
-import { portCertificates, type PortCertificates } from "../ca/port-certificates.ts";
+import { portCertificates } from "../ca/port-certificates.ts";
 import { requestAuthorizationMetrics } from "../authorization/request-metrics.ts";
 import { revocationDocuments } from "../revocation/revocation-documents.ts";
-import type { Revocations } from "../revocation/revocations.ts";
-import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
 import { sendBuffers } from "../apiserver/connections/send-buffers.ts";
 import { signedTime } from "../ca/signed-time.ts";
 import { objectMetrics } from "./object-metrics.ts";
 import { watchMetrics, type WatchMetrics } from "../apiserver/watch-metrics.ts";
 
 /** What serving needs of the parts made before. */
-export interface ServeParts {
-  readonly verbs: Registry;
-  readonly turns: Turns;
-  readonly counts: Decisions["counts"];
-  readonly access: Authorization;
-  readonly identity: Authentication;
-  readonly revoked: Revocations;
-  /** Asked at each look, as they can change. */
-  readonly authorities: () => Authorities;
-  readonly issuer: ServiceAccountIssuer;
-  readonly cache: WatchCache;
-  readonly store: Store;
-  readonly clock: Clock;
+export interface ServeParts
+  extends
+    Pick<HubBase, "revoked" | "authorities" | "issuer" | "cache" | "store" | "clock">,
+    Pick<Decisions, "verbs" | "turns" | "counts" | "access" | "identity"> {
   readonly shutdown: AbortSignal;
   readonly isReady: () => boolean;
+  /** Where keys lie. */
   readonly at: { readonly dir: string; readonly now: number; readonly random: RandomBytes };
 }
 
@@ -107,16 +90,15 @@ function resourcesOf(
   { watches, otherPaths }: { readonly watches: WatchMetrics; readonly otherPaths: Handler },
 ): Handler {
   const { follow } = revoked;
-  const [chance, lifeOf, onAbort] = [Math.random, serviceAccountLifetimes(cache), abortListeners()];
   const { watched, terminated } = watches;
   const own = {
     registry: verbs,
     clock,
     turns,
-    chance,
+    chance: Math.random,
     shutdown,
-    onAbort,
-    lifeOf,
+    onAbort: abortListeners(),
+    lifeOf: serviceAccountLifetimes(cache),
     secretLifeOf: tokenSecretLifetimes(cache),
     follow,
     watched,
@@ -138,44 +120,39 @@ function resourcesOf(
 function metricsOf(
   options: HubOptions,
   parts: ServeParts,
-  port: Pick<
-    Parameters<typeof hubMetrics>[0],
-    "connections" | "levels" | "stalls" | "audit" | "authentication" | "watches" | "clients"
-  >,
+  port: {
+    readonly connections: () => number;
+    readonly clients: () => string;
+    readonly texts: readonly (() => string)[];
+  },
 ): Metrics {
-  const { verbs, access, cache, clock } = parts;
+  const { verbs, access, cache, clock, counts, revoked, at } = parts;
+  const now = (): number => clock.now();
+  const objects = objectMetrics({
+    ...parts,
+    resources: verbs.resources,
+    pkiDir: at.dir,
+    dataDir: options.dataDir,
+    version: versionInfo(options.release, platform()),
+    now,
+  });
+  const credentials = credentialMetrics(cache, { now, revoked });
   return hubMetrics({
-    ...port,
+    connections: port.connections,
     revision: cache.revision,
-    admission: parts.counts.admission.text,
-    authorization: access.metrics.text,
-    credentials: credentialMetrics(cache, { now: () => clock.now(), revoked: parts.revoked }),
-    objects: objectMetrics({
-      ...parts,
-      resources: verbs.resources,
-      pkiDir: parts.at.dir,
-      dataDir: options.dataDir,
-      version: versionInfo(options.release, platform()),
-      now: () => clock.now(),
-    }),
     isResource: (group, version, plural) =>
       verbs
         .resources()
         .some((resource) => resource.plural === plural && resource.group === group && resource.version === version),
+    texts: [...port.texts, counts.admission.text, port.clients, credentials, objects, access.metrics.text],
   });
 }
 
-function certificatesOf(
-  options: HubOptions,
-  { at, authorities, clock, shutdown }: ServeParts,
-): Promise<PortCertificates> {
-  const names = servingNames(options);
-  return portCertificates({ ...at, authorities, names, clock, signal: shutdown, log: options.log });
-}
-
 async function serveRecorded(options: HubOptions, parts: ServeParts, recording: OpenAudit): Promise<Serving> {
-  const { verbs, access, identity, authorities, issuer, cache, clock } = parts;
-  const [certificates, steered] = [await certificatesOf(options, parts), storedFlowControl(cache)];
+  const { access, identity, authorities, cache, clock, at, shutdown: signal } = parts;
+  const names = servingNames(options);
+  const certificates = await portCertificates({ ...at, authorities, names, clock, signal, log: options.log });
+  const steered = storedFlowControl(cache);
   const places = placesOf(options, steered, clock);
   const [activity, yaml] = [requestActivity(), yamlThread()];
   const stalls = stallsOf(options, clock, activity);
@@ -183,63 +160,46 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   const requestAuthorizations = requestAuthorizationMetrics(monotonic);
   const [watches, unread] = [watchMetrics(), sendBuffers(every)];
   let server: Server | undefined;
+  const serverAddress = (): string => hostPort(options, server?.port ?? options.securePort);
   const metrics = metricsOf(options, parts, {
     connections: () => server?.connections() ?? 0,
-    levels: places.counts,
-    stalls: stalls.text,
-    audit: recording.counts,
-    authentication: () => authentications.text() + requestAuthorizations.text(),
-    watches: () => watches.text() + unreadText(unread) + connectionsText(server),
-    clients: () => parts.counts.clients.text(hostPort(options, server?.port ?? options.securePort)),
+    clients: () => parts.counts.clients.text(serverAddress()),
+    texts: [
+      () => fairnessText(places.counts()),
+      stalls.text,
+      () => auditText(recording.counts()),
+      () => authentications.text() + requestAuthorizations.text(),
+      () => watches.text() + unreadText(unread) + connectionsText(server),
+    ],
   });
-  const time = signedTime(authorities, clock);
-  const check = await recordCaCheck({ ...parts, dir: parts.at.dir, signal: parts.shutdown, log: options.log });
-  const otherPaths = routes({
-    resources: verbs.resources,
-    openApi: openApiPublisher(`v${options.release}`, parts.turns),
-    health: healthChecks(parts, certificates),
+  const check = await recordCaCheck({ ...parts, dir: at.dir, signal, log: options.log });
+  const health = healthChecks(parts, certificates);
+  const otherPaths = otherPathsOf(options, parts, {
+    health,
     metrics: metrics.text,
-    version: versionInfo(options.release, platform()),
-    issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
-    revocations: revocationDocuments({ cache, revocations: parts.revoked, authorities, issuer, clock }),
-    // Whoever really asks has verified the certificate, and nobody whom it impersonates.
-    wellKnown: (path, { query, requester, request }) =>
-      time(path, query) ?? check.answer(path, { user: requester.user, serverName: serverNameOf(request) }),
-    serverAddress: () => hostPort(options, server?.port ?? options.securePort),
+    answer: check.answer,
+    serverAddress,
   });
-  server = await listen({
-    ...certificates.first,
-    host: options.bindAddress,
-    port: options.securePort,
-    ...(await connectionsOf(options)),
-    handle: pipeline({
-      authenticated: (request) => server?.authenticated(request),
-      authenticate: authentications.counted(refusingKubeletCredential(identity.request, options)),
-      isRevoked: (credential) => parts.revoked.isOver(credential),
-      impersonate: impersonation(access.chain),
-      authorizer: requestAuthorizations.counted(access.chain),
-      limitRate: accessRequestRate(options.accessRequests ?? defaultAccessRequestLimits, clock),
-      handle: resourcesOf(options, parts, { watches, otherPaths }),
-      peer: peerCertificates(),
-      places,
-      flowControl: steered,
-      largeBodies: largeBodies(clock),
-      sendBuffers: unread,
-      abandoned: abandonedLog(options, watches),
-      turn: parts.turns.next,
-      audit: recording.audit,
-      activity,
-      yaml,
-      track: metrics.trackRequest,
-      observe: metrics.observeRequest,
-      fault: faultLog(options),
-      clock,
-      uuid: randomUUID,
-    }),
+  const handle = handlerOf(options, parts, {
+    authenticated: (request) => server?.authenticated(request),
+    authenticate: authentications.counted(refusingKubeletCredential(identity.request, options)),
+    authorizer: requestAuthorizations.counted(access.chain),
+    handle: resourcesOf(options, parts, { watches, otherPaths }),
+    places,
+    flowControl: steered,
+    sendBuffers: unread,
+    abandoned: abandonedLog(options, watches),
+    audit: recording.audit,
+    activity,
+    yaml,
+    track: metrics.trackRequest,
+    observe: metrics.observeRequest,
   });
-  const [{ close, port }, kept] = [server, certificates.keep(server)];
+  const { bindAddress: host, securePort: port } = options;
+  server = await listen({ ...certificates.first, host, port, ...(await connectionsOf(options)), handle });
+  const [{ close }, kept] = [server, certificates.keep(server)];
   return {
-    url: `https://${hostPort(options, port)}`,
+    url: `https://${serverAddress()}`,
     metrics,
     recordWrite: recorderOf(options, recording, { yaml, clock }),
     renew: kept.renew,
@@ -252,6 +212,61 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       await recording.close();
     },
   };
+}
+
+/** What answers at paths that are of no resource. */
+function otherPathsOf(
+  options: HubOptions,
+  { verbs, turns, issuer, cache, revoked, authorities, clock }: ServeParts,
+  {
+    answer,
+    ...own
+  }: Pick<RouteOptions, "health" | "metrics" | "serverAddress"> &
+    Pick<Awaited<ReturnType<typeof recordCaCheck>>, "answer">,
+): Handler {
+  const time = signedTime(authorities, clock);
+  return routes({
+    ...own,
+    resources: verbs.resources,
+    openApi: openApiPublisher(`v${options.release}`, turns),
+    version: versionInfo(options.release, platform()),
+    issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
+    revocations: revocationDocuments({ cache, revocations: revoked, authorities, issuer, clock }),
+    // Whoever really asks has verified the certificate, and nobody whom it impersonates.
+    wellKnown: (path, { query, requester, request }) =>
+      time(path, query) ?? answer(path, { user: requester.user, serverName: serverNameOf(request) }),
+  });
+}
+
+type OwnSteps =
+  | "isRevoked"
+  | "impersonate"
+  | "limitRate"
+  | "peer"
+  | "largeBodies"
+  | "turn"
+  | "fault"
+  | "clock"
+  | "uuid";
+
+/** The path of a request, from the steps that the port makes and those that are made here. */
+function handlerOf(
+  options: HubOptions,
+  { access, revoked, turns, clock }: ServeParts,
+  steps: Omit<PipelineOptions, OwnSteps>,
+): ReturnType<typeof pipeline> {
+  return pipeline({
+    ...steps,
+    isRevoked: (credential) => revoked.isOver(credential),
+    impersonate: impersonation(access.chain),
+    limitRate: accessRequestRate(options, clock),
+    peer: peerCertificates(),
+    largeBodies: largeBodies(clock),
+    turn: turns.next,
+    fault: faultLog(options),
+    clock,
+    uuid: randomUUID,
+  });
 }
 
 /** The name by which a client has called this server in TLS; empty where it named none. */

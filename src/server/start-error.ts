@@ -3,6 +3,8 @@ import { systemErrorCode, systemErrorText, systemErrorWords } from "../apimachin
 import { StorageError } from "../storage/store.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
+import { statfs } from "node:fs/promises";
+import { StatusError } from "../apimachinery/status.ts";
 
 /** What a start was asked for, as far as its errors name it. */
 export type StartPlace = Pick<HubOptions, "dataDir" | "bindAddress" | "securePort">;
@@ -26,13 +28,13 @@ function listenError(error: unknown, code: string | undefined, { bindAddress, se
   if (code === "EADDRINUSE") {
     return new HubError("port", `${at} is in use; choose another --secure-port, or 0 for a free one`, { cause: error });
   }
-  if (code === "ENOTFOUND" || code === "EAI_AGAIN" || code === "EINVAL") {
+  if (["ENOTFOUND", "EAI_AGAIN", "EINVAL"].includes(code ?? "")) {
     return new HubError("options", `--bind-address ${bindAddress}: must be an address of this machine`, {
       cause: error,
     });
   }
   const isListen = error instanceof Error && "syscall" in error && error.syscall === "listen";
-  if (code === "EADDRNOTAVAIL" || (isListen && (code === "EACCES" || code === "EPERM"))) {
+  if (code === "EADDRNOTAVAIL" || (isListen && refusals.includes(code))) {
     return new HubError("port", systemErrorText(error, { operation: "listen", at }), { cause: error });
   }
   return error;
@@ -115,4 +117,36 @@ function refusedPath(error: unknown, { dataDir }: StartPlace): HubError | undefi
 function isWithin(path: string, folder: string): boolean {
   const way = relative(resolve(folder), resolve(path));
   return !way.startsWith("..") && !isAbsolute(way);
+}
+
+/** As Node names them, and as LMDB numbers them. */
+const fullCodes: readonly unknown[] = ["ENOSPC", "EDQUOT", 28, 122];
+
+/** For the store's reserve and its first growth, and the small files beside it. */
+const neededMebibytes = 8;
+
+/** The error of a start that failed because the disk is full, with the path and its free bytes; undefined for one that failed for another reason. */
+export async function fullDiskError(error: unknown, dataDir: string): Promise<HubError | undefined> {
+  if (!isFullDisk(error)) return undefined;
+  return new HubError(
+    "data-dir",
+    `the hub cannot write to its data directory ${dataDir}: ${await freeText(dataDir)}, and a start needs ${neededMebibytes} MiB; free space there, or move the directory to a larger file system, and start the hub again`,
+    { cause: error },
+  );
+}
+
+function isFullDisk(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof StorageError && error.code === "full") return true;
+  if (error instanceof StatusError && error.code === 507) return true;
+  return ("code" in error && fullCodes.includes(error.code)) || isFullDisk(error.cause);
+}
+
+async function freeText(path: string): Promise<string> {
+  try {
+    const { bavail, bsize } = await statfs(path);
+    return `its file system has ${bavail * bsize} bytes free`;
+  } catch {
+    return "its file system has no room";
+  }
 }

@@ -1,15 +1,16 @@
-import { boundClaims, type TokenOrder } from "../authentication/service-account-claims.ts";
+import { randomUUID } from "node:crypto";
+import type { HubState } from "./hub-state.ts";
+import { boundClaims } from "../authentication/service-account-claims.ts";
 import { completedTokenRequest, plannedToken } from "../authentication/service-account-token-request.ts";
 import type { ObjectLookup, TokenKind } from "../authentication/service-account-token.ts";
 import { rfc3339 } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { serviceAccountUser } from "../apimachinery/user.ts";
 import type { CreateUnder } from "../registry/create-under.ts";
-import { objectOf } from "../registry/entry.ts";
 import { accessGroup } from "../apis/access-request.ts";
+import { cachedObject } from "../storage/observed-objects.ts";
 import { storagePrefix } from "../apis/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
-import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
 
 const prefixes: Readonly<Record<TokenKind, string>> = {
   ServiceAccount: storagePrefix({ group: "", plural: "serviceaccounts" }),
@@ -23,21 +24,17 @@ export function tokenObjects(cache: WatchCache): ObjectLookup {
   return (kind, namespace, name) => {
     // A name from outside may hold a slash, which no name of an object does.
     if (namespace.includes("/") || name.includes("/")) return undefined;
-    const entry = cache.get(prefixes[kind] + (namespace === "" ? name : `${namespace}/${name}`));
-    return entry === undefined ? undefined : objectOf(entry);
+    return cachedObject(cache, prefixes[kind] + (namespace === "" ? name : `${namespace}/${name}`));
   };
 }
 
-export interface TokenRequestOptions {
-  readonly issuer: ServiceAccountIssuer;
-  readonly lookup: ObjectLookup;
-  readonly uuid: () => string;
-  /** Told of each token that a machine was given which came in by an access request. */
-  readonly recordToken: (username: string, order: TokenOrder, by: string) => void;
-}
-
 /** Gives out tokens of ServiceAccounts. The reply alone holds the token; nothing of it is kept. */
-export function tokenRequests({ issuer, lookup, uuid, recordToken }: TokenRequestOptions): CreateUnder {
+export function tokenRequests({
+  issuer,
+  cache,
+  credentialUse,
+}: Pick<HubState, "issuer" | "cache" | "credentialUse">): CreateUnder {
+  const lookup = tokenObjects(cache);
   const { audiences, maxExpirationSeconds, extendExpiration } = issuer;
   const rules = { issuer: issuer.issuers[0], audiences, maxExpirationSeconds, extendExpiration };
   return async function requestToken(object, { parent, context, admit }) {
@@ -47,12 +44,13 @@ export function tokenRequests({ issuer, lookup, uuid, recordToken }: TokenReques
       rules,
       lookup,
       now: context.now,
-      id: uuid(),
+      id: randomUUID(),
     });
     warnings.forEach(context.warn);
     const token = await issuer.sign(boundClaims(order));
     if (isOfAccess(parent)) {
-      recordToken(
+      // Which machine that came in by an access request was given the token.
+      credentialUse.recordToken(
         serviceAccountUser(order.namespace, order.serviceAccount.name).username,
         order,
         context.user.username,

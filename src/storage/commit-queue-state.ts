@@ -1,17 +1,12 @@
-import { batchOf, batchSize, waitingFor, type Batch, type Upkeep, type Waiting, type Write } from "./commit-batch.ts";
-import { corruptLog } from "./commit-refusals.ts";
+import { errorText } from "../apimachinery/error-text.ts";
 import type { LogChange, LogHeader, RevisionLog } from "./revision-log.ts";
-import type { StorageError, StoreEvent } from "./store.ts";
+import { StorageError, type StoreEvent } from "./store.ts";
 
 /** What happens after a commit, in the same turn and before any of its writes resolves. */
 export interface CommitHooks {
   readonly applied: (events: readonly StoreEvent[], revision: number) => void;
   /** Nothing will ever be committed again. */
   readonly failed: (failure: StorageError) => void;
-  /** A commit took so many milliseconds. */
-  readonly timed: (ms: number) => void;
-  /** Milliseconds of a clock that is not set back. */
-  readonly now: () => number;
 }
 
 /** What a commit queue holds: the writes that wait, and whether it takes more. */
@@ -120,4 +115,109 @@ export function fail({ log, hooks, state }: QueueParts, batch: Batch): void {
 /** The revision of an event; negative for a deletion. */
 export function signed(event: StoreEvent): number {
   return event.type === "put" ? event.revision : -event.revision;
+}
+
+/** A step of a compaction, which rides on the next commit and may use the reserve. */
+export interface Upkeep {
+  readonly compacted: number;
+  readonly trimmed: number;
+  readonly remove: readonly number[];
+}
+
+/** A caller that waits for the outcome of a commit: the revision that is durable then, or why it is not. */
+export interface Waiting {
+  readonly resolve: (revision: number) => void;
+  readonly reject: (failure: StorageError) => void;
+}
+
+/** A write with its revision, and the caller that waits for it. */
+export interface Write extends Waiting {
+  readonly event: StoreEvent;
+  readonly mayUseReserve: boolean;
+}
+
+/** A change for one commit, and the callers that wait for its outcome. */
+export interface Batch {
+  readonly change: LogChange;
+  readonly writes: readonly Write[];
+  readonly step: (Upkeep & Waiting) | undefined;
+}
+
+// One transaction of the engine holds its dirty pages in memory.
+const batchWrites = 4096;
+const batchBytes = 32 * 1024 * 1024;
+const pageBytes = 4096;
+
+/** The batch of these writes and a step of a compaction, after what `header` describes. */
+export function batchOf(header: LogHeader, writes: readonly Write[], step: Batch["step"]): Batch {
+  return { change: changeOf(header, writes, step), writes, step };
+}
+
+/** All callers that wait for the outcome of a batch. */
+export function waitingFor({ writes, step }: Batch): readonly Waiting[] {
+  return step === undefined ? writes : [...writes, step];
+}
+
+/** How many of the queued writes go into one batch: at most 4096, and none after the one that exceeds 32 MiB. */
+export function batchSize(queued: readonly Write[]): number {
+  let bytes = 0;
+  for (const [index, { event }] of queued.entries()) {
+    if (index === batchWrites || bytes > batchBytes) return index;
+    bytes += sizeOf(event);
+  }
+  return queued.length;
+}
+
+/** What a write may take in the log, in bytes. */
+export function sizeOf(event: StoreEvent): number {
+  return pageBytes + (event.type === "put" ? event.value.length : 0);
+}
+
+function changeOf(header: LogHeader, writes: readonly Write[], step: Upkeep | undefined): LogChange {
+  const remove = step?.remove ?? [];
+  return {
+    append: writes.map(({ event }) => event),
+    remove,
+    header: {
+      last: header.last + writes.length,
+      count: header.count + writes.length - remove.length,
+      compacted: step?.compacted ?? header.compacted,
+      trimmed: step?.trimmed ?? header.trimmed,
+    },
+  };
+}
+
+/** For a write that is refused because of what happened to others before it: nothing of it is stored. */
+export function refusedFor(refusal: StorageError): StorageError {
+  if (refusal.code !== "unknown") return refusal;
+  return new StorageError("unwritten", refusal.message, { cause: refusal });
+}
+
+/** The disk refused a commit, and nothing of it is stored. */
+export function unwrittenWrite(log: RevisionLog, { last }: LogHeader, cause: unknown): StorageError {
+  return new StorageError(
+    "unwritten",
+    `the store in ${log.place} could not be written after revision ${last} (${errorText(cause)}); ` +
+      "check the disk; the hub tries again by itself",
+    { cause },
+  );
+}
+
+/** The disk refused a commit, and cannot be asked whether it is stored. */
+export function undecidedWrite(log: RevisionLog, { last }: LogHeader, cause: unknown): StorageError {
+  return new StorageError(
+    "unknown",
+    `the store in ${log.place} could not be written after revision ${last}, and what is on disk is not known yet ` +
+      `(${errorText(cause)}); check the disk; the hub tries again by itself`,
+    { cause },
+  );
+}
+
+/** The log holds something that was never written to it. */
+export function corruptLog(log: RevisionLog, { last }: LogHeader): StorageError {
+  return new StorageError(
+    "corrupt",
+    `the store in ${log.place} holds something else than was written after revision ${last}; stop the hub, check the disk, ` +
+      "and restore the directory from a backup",
+  );
 }

@@ -2,6 +2,7 @@ import { mkdtemp, open, readdir, rename, rm, stat, type FileHandle } from "node:
 import { connect, createServer, type Server } from "node:net";
 import { basename, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { systemErrorCode } from "../apimachinery/system-error.ts";
 import { StorageError } from "./store.ts";
 
 /** The exclusive use of a directory. */
@@ -62,7 +63,7 @@ async function putUpClaim(dir: string): Promise<Claim | undefined> {
     await withSocketPath(path, (address) => listen(server, address));
   } catch (cause) {
     // Someone took the claim for a dead one, before it listened; libuv says EACCES where the system says ENOENT.
-    const removed = ["ENOENT", "EACCES"].includes(codeOf(cause)) && !(await isThere(path));
+    const removed = ["ENOENT", "EACCES"].includes(systemErrorCode(cause) ?? "") && !(await isThere(path));
     await rm(path, { recursive: true, force: true });
     if (removed) return undefined;
     throw new StorageError("unreachable", `${dir} cannot be locked: ${String(cause)}`, { cause });
@@ -74,7 +75,7 @@ async function putUpClaim(dir: string): Promise<Claim | undefined> {
       try {
         await rename(path, concluded);
       } catch (cause) {
-        if (codeOf(cause) === "ENOENT") return false;
+        if (systemErrorCode(cause) === "ENOENT") return false;
         throw cause;
       }
       path = concluded;
@@ -120,7 +121,7 @@ async function isThere(path: string): Promise<boolean> {
     await stat(path);
     return true;
   } catch (cause) {
-    if (codeOf(cause) === "ENOENT") return false;
+    if (systemErrorCode(cause) === "ENOENT") return false;
     throw cause;
   }
 }
@@ -131,7 +132,7 @@ async function isRemoved(path: string): Promise<boolean> {
     await rm(path, { recursive: true, force: true });
     return true;
   } catch (cause) {
-    if (["ENOTEMPTY", "EEXIST", "ENOENT"].includes(codeOf(cause))) return false;
+    if (["ENOTEMPTY", "EEXIST", "ENOENT"].includes(systemErrorCode(cause) ?? "")) return false;
     throw cause;
   }
 }
@@ -154,7 +155,7 @@ async function isListening(path: string): Promise<boolean> {
     await withSocketPath(path, knock);
     return true;
   } catch (error) {
-    return !["ENOENT", "ECONNREFUSED", "ENOTSOCK", "ENOTDIR"].includes(codeOf(error));
+    return !["ENOENT", "ECONNREFUSED", "ENOTSOCK", "ENOTDIR"].includes(systemErrorCode(error) ?? "");
   }
 }
 
@@ -186,8 +187,4 @@ function lockedError(dir: string, holder: string | undefined): StorageError {
   const pid = holder?.split("-")[1];
   const who = pid === String(process.pid) ? `this process (${pid})` : `process ${pid ?? "unknown"}`;
   return new StorageError("locked", `${dir} is in use by ${who}; stop it first, or choose another directory`);
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 }

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { faultyLog, type CommitFault, type FaultyLog } from "../../test/kits/faulty-log.ts";
-import { createMemoryLog } from "./memory-log.ts";
+import { createMemoryLog } from "./memory.ts";
 import { openMvcc } from "./mvcc.ts";
 import type { RevisionLog } from "./revision-log.ts";
 import { StorageError, type Store, type StoreEvent } from "./store.ts";

@@ -1,45 +1,72 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import {
-  decodeMeta,
-  decodeNodes,
-  decodePageHeader,
-  metaSize,
-  noPage,
-  pageFlags,
-  pageHeaderSize,
-  readU64LE,
-  type MetaFacts,
-  type NodeFacts,
-  type TreeFacts,
-} from "./lmdb-page.ts";
 import { readU64 } from "./record.ts";
+
+/*
+ * How lmdb 3.5.6 lays out its file, as far as a check needs it. Little-endian, as are all machines that it has binaries for.
+ * A page begins with 24 bytes:  number u64 | transaction u64 | u16 | flags u16 | lower u16, upper u16 (or pages u32)
+ * followed by lower/2 offsets u16 of nodes, counted from the end of those 24 bytes:
+ * a node is  low u16 | high u16 | flags u16 | key size u16 | key | data,  where low and high are the size of the data,
+ * or in a branch, with the flags as the highest word, the number of the child page.
+ * @see LMDB, mdb.c: MDB_page_header, MDB_node, MDB_meta, MDB_db
+ */
+const headerSize = 24;
+const metaSize = 160;
+const kinds = { branch: 1, leaf: 2, overflow: 4, meta: 8 } as const;
+const magic = 0xbeefc0de;
+const dataVersion = 2;
+const keySize = 8;
+/** The root of a tree without pages, as `readU64LE` reads it. */
+const noPage = 2 ** 64;
+// No store comes near: 2^48 records in pages of two nodes.
+const maxDepth = 48;
+
+/** One of the two trees of a file, as its meta page describes it. */
+interface Tree {
+  readonly depth: number;
+  readonly root: number;
+  /** Of branches, leaves and overflow pages, and of entries. */
+  readonly counts: Counts;
+}
+
+interface Counts {
+  branches: number;
+  leaves: number;
+  overflows: number;
+  entries: number;
+}
+
+interface Meta {
+  readonly pageSize: number;
+  /** The pages that the next transaction may reuse. */
+  readonly free: Tree;
+  /** The records. */
+  readonly main: Tree;
+  readonly lastPage: number;
+  readonly transaction: number;
+}
 
 /** A file under inspection. */
 interface Pages {
   readonly size: number;
-  readonly count: number;
   readonly transaction: number;
-  /** 1 for each page that a tree uses. */
+  /** For each page 1 where a tree uses it, 2 where it is free. */
   readonly used: Uint8Array;
   /** Reads into `target` from the start of a page. */
-  read(target: Buffer, page: number): void;
+  readonly read: (target: Buffer, page: number) => void;
 }
 
-/** One tree, and what was counted of it so far. */
-interface Walk {
-  readonly pages: Pages;
-  readonly tree: TreeFacts;
-  readonly keyOf: (bytes: Buffer) => number;
-  readonly visit: (node: NodeFacts, overflowPage: number) => void;
-  readonly counted: { branches: number; leaves: number; overflows: number; entries: number };
-  /** One page for each level. */
-  readonly buffers: Buffer[];
-  lastKey: number;
+/** One node; `child` has a meaning in a branch, `data` in a leaf. */
+interface Node {
+  readonly key: Buffer;
+  readonly child: number;
+  readonly size: number;
+  /** Whether `data` only points at pages that hold the value. */
+  readonly overflows: boolean;
+  readonly data: Buffer;
 }
 
-// No store comes near: 2^48 records in pages of two nodes.
-const maxDepth = 48;
-const keySize = 8;
+/** Keys from `low` on and below `high`. */
+type Range = readonly [low: number, high: number];
 
 /** What keeps a file from being read. */
 class PageDamage extends Error {}
@@ -65,119 +92,158 @@ export function inspectDataFile(path: string): string | undefined {
 }
 
 function inspect(file: number): void {
-  const { size: bytes } = fstatSync(file);
-  const meta = latestMeta(file);
-  const { pageSize, transaction } = meta;
-  const count = Math.floor(bytes / pageSize);
-  const pages: Pages = {
-    size: pageSize,
-    count,
-    transaction,
-    used: new Uint8Array(count).fill(1, 0, 2),
-    read(target, page) {
-      if (readSync(file, target, 0, target.length, page * pageSize) !== target.length) cut(page);
-    },
-  };
-  const free: number[][] = [];
-  walkTree(pages, meta.main, { keyOf: (bytes8) => readU64(bytes8, 0), visit: () => undefined });
-  walkTree(pages, meta.free, {
-    keyOf: (bytes8) => readU64LE(bytes8, 0),
-    visit: (node, overflowPage) => void free.push(freeList(pages, node, overflowPage)),
-  });
-  for (const list of free) checkFree(pages, list, meta.lastPage);
-}
-
-function latestMeta(file: number): MetaFacts {
   const first = readMeta(file, 0);
   const second = readMeta(file, first.pageSize);
   if (second.pageSize !== first.pageSize) throw new PageDamage("its two meta pages contradict each other");
-  return first.transaction >= second.transaction ? first : second;
+  const {
+    pageSize: size,
+    transaction,
+    main,
+    free,
+    lastPage,
+  } = first.transaction >= second.transaction ? first : second;
+  const read = (target: Buffer, page: number): void => {
+    if (readSync(file, target, 0, target.length, page * size) !== target.length) cut(page);
+  };
+  const used = new Uint8Array(Math.floor(fstatSync(file).size / size)).fill(1, 0, 2);
+  const pages: Pages = { size, transaction, used, read };
+  const lists: number[][] = [];
+  walkTree(pages, main, { keyOf: (key) => readU64(key, 0), visit: () => undefined });
+  walkTree(pages, free, {
+    keyOf: (key) => readU64LE(key, 0),
+    visit: (node, overflowPage) => void lists.push(freeList(pages, node, overflowPage)),
+  });
+  for (const list of lists) checkFree(used, list, lastPage);
 }
 
-function readMeta(file: number, position: number): MetaFacts {
+function readMeta(file: number, position: number): Meta {
   const bytes = Buffer.alloc(metaSize);
-  const read = readSync(file, bytes, 0, metaSize, position);
-  const meta = read === metaSize ? decodeMeta(bytes) : undefined;
-  if (meta === undefined) throw new PageDamage("it does not begin like the file of a store");
-  return meta;
+  const isRead = readSync(file, bytes, 0, metaSize, position) === metaSize;
+  const pageSize = bytes.readUInt32LE(48);
+  const isMeta =
+    (bytes.readUInt16LE(18) & kinds.meta) !== 0 &&
+    bytes.readUInt32LE(24) === magic &&
+    (bytes.readUInt32LE(28) & 0xffff) === dataVersion;
+  const isPageSize = pageSize >= 512 && pageSize <= 65_536 && (pageSize & (pageSize - 1)) === 0;
+  if (!isRead || !isMeta || !isPageSize) throw new PageDamage("it does not begin like the file of a store");
+  const treeAt = (offset: number): Tree => {
+    const at = (field: number): number => readU64LE(bytes, offset + field);
+    const counts = { branches: at(8), leaves: at(16), overflows: at(24), entries: at(32) };
+    return { depth: bytes.readUInt16LE(offset + 6), counts, root: at(40) };
+  };
+  const [lastPage, transaction] = [readU64LE(bytes, 144), readU64LE(bytes, 152)];
+  return { pageSize, free: treeAt(48), main: treeAt(96), lastPage, transaction };
 }
 
-function walkTree(pages: Pages, tree: TreeFacts, how: Pick<Walk, "keyOf" | "visit">): void {
-  const counted = { branches: 0, leaves: 0, overflows: 0, entries: 0 };
-  const walk: Walk = { ...how, pages, tree, counted, buffers: [], lastKey: Number.NEGATIVE_INFINITY };
-  if (tree.depth > maxDepth) throw new PageDamage("a meta page has an impossible depth");
-  if (tree.root !== noPage) walkPage(walk, tree.root, { level: 1, low: Number.NEGATIVE_INFINITY, high: noPage });
-  const { branches, leaves, overflows, entries } = tree;
-  if (
-    counted.branches !== branches ||
-    counted.leaves !== leaves ||
-    counted.overflows !== overflows ||
-    counted.entries !== entries
-  ) {
+/** How the keys of a tree are read, and its entries. */
+interface Reading {
+  readonly keyOf: (key: Buffer) => number;
+  readonly visit: (node: Node, overflowPage: number) => void;
+}
+
+/** Checks all pages of a tree, and hands each entry to `visit`, with the first of the pages that hold its value, or 0. */
+function walkTree(pages: Pages, { depth, root, counts }: Tree, how: Reading): void {
+  if (depth > maxDepth) throw new PageDamage("a meta page has an impossible depth");
+  const counted: Counts = { branches: 0, leaves: 0, overflows: 0, entries: 0 };
+  // One page for each level.
+  const buffers: Buffer[] = [];
+  let lastKey = Number.NEGATIVE_INFINITY;
+  const keyIn = (key: Buffer, page: number): number => (key.length === keySize ? how.keyOf(key) : damaged(page));
+
+  /** Checks a page and all below it, whose keys are at least `low` and below `high`. */
+  const walk = (page: number, level: number, range: Range): void => {
+    claim(pages, page, 1);
+    const buffer = (buffers[level] ??= Buffer.alloc(pages.size));
+    pages.read(buffer, page);
+    const kind = level < depth ? kinds.branch : kinds.leaf;
+    const nodes = nodesOf(pages, page, { buffer, kind });
+    if (kind === kinds.leaf) {
+      counted.leaves += 1;
+      for (const node of nodes) visit(node, page, range);
+      return;
+    }
+    counted.branches += 1;
+    // All keys are read before a child's page takes the place of what they lie in.
+    const ranges = rangesOf(nodes, page, range);
+    for (const [index, { child }] of nodes.entries()) walk(child, level + 1, ranges[index] ?? damaged(page));
+  };
+
+  /** The keys below each child of a branch, whose first key is not used. */
+  const rangesOf = (nodes: readonly Node[], page: number, [low, high]: Range): readonly Range[] => {
+    if (nodes.length === 0) damaged(page);
+    const lows = nodes.map(({ key }, index) => (index === 0 ? low : keyIn(key, page)));
+    return lows.map((from, index) => {
+      const to = lows[index + 1] ?? high;
+      if (from < low || to > high || from >= to) damaged(page);
+      return [from, to];
+    });
+  };
+
+  const visit = (node: Node, page: number, [low, high]: Range): void => {
+    const key = keyIn(node.key, page);
+    if (key <= lastKey || key < low || key >= high) damaged(page);
+    lastKey = key;
+    counted.entries += 1;
+    how.visit(node, node.overflows ? overflow(node, page) : 0);
+  };
+
+  /** The first of the pages that hold the value of a node. */
+  const overflow = ({ data, size }: Node, page: number): number => {
+    const [first, length] = [readU64LE(data, 0), readU64LE(data, 16)];
+    if (length !== Math.floor((headerSize - 1 + size) / pages.size) + 1) damaged(page);
+    claim(pages, first, length);
+    const header = Buffer.alloc(headerSize);
+    pages.read(header, first);
+    const isOverflow = kindOf(header) === kinds.overflow && header.readUInt32LE(20) === length;
+    if (readU64LE(header, 0) !== first || !isOverflow) damaged(first);
+    counted.overflows += length;
+    return first;
+  };
+
+  if (root !== noPage) walk(root, 1, [Number.NEGATIVE_INFINITY, noPage]);
+  const fields = ["branches", "leaves", "overflows", "entries"] as const;
+  if (fields.some((field) => counted[field] !== counts[field])) {
     throw new PageDamage("it has not as many pages or records as its meta page says");
   }
 }
 
-/** Checks a page and all below it, whose keys are at least `low` and below `high`. */
-function walkPage(
-  walk: Walk,
+/** The kind of a page. The upper bits are the engine's notes to itself. */
+function kindOf(page: Buffer): number {
+  return page.readUInt16LE(18) & 0xff;
+}
+
+/** The nodes of a branch or leaf, all of them within the page. */
+function nodesOf(
+  { transaction }: Pages,
   page: number,
-  at: { readonly level: number; readonly low: number; readonly high: number },
-): void {
-  const { pages, tree, counted, buffers } = walk;
-  const kind = at.level < tree.depth ? pageFlags.branch : pageFlags.leaf;
-  claim(pages, page, 1);
-  const buffer = (buffers[at.level] ??= Buffer.alloc(pages.size));
-  pages.read(buffer, page);
-  const header = decodePageHeader(buffer);
-  const nodes = header.kind === kind ? decodeNodes(buffer, kind) : undefined;
-  if (nodes === undefined || header.number !== page || header.transaction > pages.transaction) damaged(page);
-  if (kind === pageFlags.leaf) {
-    counted.leaves += 1;
-    for (const node of nodes) walkEntry(walk, node, { page, ...at });
-    return;
-  }
-  counted.branches += 1;
-  if (nodes.length === 0) damaged(page);
-  // The first key of a branch is not used. Keys are read before a child's page takes the place of what they lie in.
-  const lows = nodes.map(({ key }, index) => (index === 0 ? at.low : keyIn(walk, key, page)));
-  for (const [index, { child }] of nodes.entries()) {
-    const low = lows[index] ?? at.low;
-    const high = lows[index + 1] ?? at.high;
-    if (low < at.low || high > at.high || low >= high) damaged(page);
-    walkPage(walk, child, { level: at.level + 1, low, high });
-  }
+  { buffer, kind }: { readonly buffer: Buffer; readonly kind: number },
+): readonly Node[] {
+  const room = buffer.length - headerSize;
+  const [lower, upper] = [buffer.readUInt16LE(20), buffer.readUInt16LE(22)];
+  if (kindOf(buffer) !== kind || readU64LE(buffer, 0) !== page || readU64LE(buffer, 8) > transaction) damaged(page);
+  if (lower % 2 !== 0 || lower > upper || upper > room) damaged(page);
+  return Array.from({ length: lower / 2 }, (_, index) => {
+    const offset = buffer.readUInt16LE(headerSize + index * 2);
+    const isWithin = offset >= upper && offset + 8 <= room;
+    return (isWithin ? nodeAt(buffer, offset + headerSize, kind === kinds.leaf) : undefined) ?? damaged(page);
+  });
 }
 
-function walkEntry(
-  walk: Walk,
-  node: NodeFacts,
-  { page, low, high }: { readonly page: number; readonly low: number; readonly high: number },
-): void {
-  const { pages, counted } = walk;
-  const key = keyIn(walk, node.key, page);
-  if (key <= walk.lastKey || key < low || key >= high) damaged(page);
-  walk.lastKey = key;
-  counted.entries += 1;
-  if (!node.overflows) return walk.visit(node, 0);
-  const first = readU64LE(node.data, 0);
-  const length = readU64LE(node.data, 16);
-  if (length !== Math.floor((pageHeaderSize - 1 + node.size) / pages.size) + 1) damaged(page);
-  claim(pages, first, length);
-  const header = Buffer.alloc(pageHeaderSize);
-  pages.read(header, first);
-  const { number, kind, overflowPages } = decodePageHeader(header);
-  if (number !== first || kind !== pageFlags.overflow || overflowPages !== length) damaged(first);
-  counted.overflows += length;
-  walk.visit(node, first);
+function nodeAt(page: Buffer, start: number, isLeaf: boolean): Node | undefined {
+  const size = page.readUInt32LE(start);
+  const flags = page.readUInt16LE(start + 4);
+  const dataStart = start + 8 + page.readUInt16LE(start + 6);
+  // Of the flags of a leaf's node, the first is for overflow pages; the others are for kinds of tree that a store has not.
+  if (isLeaf && flags > 1) return undefined;
+  const overflows = isLeaf && flags === 1;
+  const dataEnd = dataStart + (isLeaf ? (overflows ? 24 : size) : 0);
+  if (dataEnd > page.length) return undefined;
+  const [key, data] = [page.subarray(start + 8, dataStart), page.subarray(dataStart, dataEnd)];
+  return { key, child: isLeaf ? 0 : size + flags * 2 ** 32, size, overflows, data };
 }
 
-function keyIn(walk: Walk, key: Buffer, page: number): number {
-  return key.length === keySize ? walk.keyOf(key) : damaged(page);
-}
-
-function claim({ used, count }: Pages, first: number, length: number): void {
-  if (first + length > count) cut(first + length - 1);
+function claim({ used }: Pages, first: number, length: number): void {
+  if (first + length > used.length) cut(first + length - 1);
   for (let page = first; page < first + length; page += 1) {
     if (used[page] !== 0) damaged(page);
     used[page] = 1;
@@ -185,25 +251,20 @@ function claim({ used, count }: Pages, first: number, length: number): void {
 }
 
 /** A free list as stored: its length, then numbers of pages, where a negative one is the length of the run that begins at the next. */
-function freeList(pages: Pages, node: NodeFacts, overflowPage: number): number[] {
-  let bytes = node.data;
-  if (node.overflows) {
-    const run = Buffer.alloc(pageHeaderSize + node.size);
-    pages.read(run, overflowPage);
-    bytes = run.subarray(pageHeaderSize);
-  }
-  const list = Array.from({ length: Math.floor(bytes.length / 8) }, (_, index) =>
-    Number(bytes.readBigInt64LE(index * 8)),
-  );
-  const [length] = list;
-  if (length === undefined || length < 0 || length >= list.length) {
+function freeList(pages: Pages, node: Node, overflowPage: number): number[] {
+  const run = Buffer.alloc(node.overflows ? headerSize + node.size : 0);
+  if (node.overflows) pages.read(run, overflowPage);
+  const bytes = node.overflows ? run.subarray(headerSize) : node.data;
+  const entries = Math.floor(bytes.length / 8);
+  const [length, ...list] = Array.from({ length: entries }, (_, index) => Number(bytes.readBigInt64LE(index * 8)));
+  if (length === undefined || length < 0 || length > list.length) {
     throw new PageDamage("a list of free pages is damaged");
   }
-  return list.slice(1, length + 1);
+  return list.slice(0, length);
 }
 
 // The engine writes to free pages, so none may be in use or free twice.
-function checkFree({ used }: Pages, list: readonly number[], lastPage: number): void {
+function checkFree(used: Uint8Array, list: readonly number[], lastPage: number): void {
   let run = 1;
   for (const entry of list) {
     if (entry < 0) {
@@ -218,6 +279,11 @@ function checkFree({ used }: Pages, list: readonly number[], lastPage: number): 
     }
     run = 1;
   }
+}
+
+/** A number of 64 bits, exact below 2^53. */
+function readU64LE(bytes: Buffer, offset: number): number {
+  return bytes.readUInt32LE(offset) + bytes.readUInt32LE(offset + 4) * 2 ** 32;
 }
 
 function cut(page: number): never {

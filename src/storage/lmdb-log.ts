@@ -5,8 +5,8 @@ import { inspectDataFile } from "./lmdb-file.ts";
 import { lmdbSpace, type LmdbSpace, type TreeSize } from "./lmdb-space.ts";
 import { decodeHeader, decodeRecord, encodeHeader, encodeRecord, readU64, recordFormat, writeU64 } from "./record.ts";
 import { emptyHeader, type LogChange, type LogHeader, type RevisionLog } from "./revision-log.ts";
-import { dataFile } from "./store-directory.ts";
-import { StorageError, type StoreEvent } from "./store.ts";
+import { dataFile, withFile } from "./store-directory.ts";
+import { damagedStore, StorageError, type StoreEvent } from "./store.ts";
 
 /** What is used of LMDB; its own declarations leave out the options of an asynchronous put. */
 interface Database {
@@ -49,7 +49,7 @@ const headerKey: Buffer = Buffer.alloc(keySize);
 export async function openLmdbLog(options: OpenOptions & { readonly isNew: boolean }): Promise<RevisionLog> {
   const { dir, isNew } = options;
   const damage = isNew ? undefined : inspectDataFile(join(dir, dataFile));
-  if (damage !== undefined) throw new StorageError("corrupt", damaged(dir, `${dataFile}: ${damage}`));
+  if (damage !== undefined) throw damagedStore(dir, `${dataFile}: ${damage}`);
   await allocateLockFile(dir);
   const { open } = await import("lmdb");
   const reopen = (): Database => openDatabase(open, options);
@@ -84,7 +84,7 @@ function openDatabase(open: (settings: object) => object, options: OpenOptions):
     const database: object = open(settings);
     return database as Database;
   } catch (cause) {
-    throw new StorageError("corrupt", damaged(options.dir, String(cause)), { cause });
+    throw damagedStore(options.dir, String(cause), { cause });
   }
 }
 
@@ -117,7 +117,7 @@ async function logOver(
       if (held.db.status === "open") closeNow(held.db, dir);
       held.db = reopen();
       // The engine takes back a header whose write failed; what is read now is the truth once it is on disk as well.
-      await syncFile(path);
+      await withFile(await openFile(path, "r+"), (file) => file.datasync());
       return readHeader(held.db, dir);
     },
 
@@ -150,24 +150,12 @@ const lockFileBytes = 12_288;
  * SIGBUS. What it holds counts only while another process has the store open, which the directory's own lock rules out.
  */
 async function allocateLockFile(dir: string): Promise<void> {
-  const file = await openFile(join(dir, "lock.mdb"), "a+", 0o600);
-  try {
+  await withFile(await openFile(join(dir, "lock.mdb"), "a+", 0o600), async (file) => {
     const { size, blocks } = await file.stat();
     if (size >= lockFileBytes && blocks * 512 >= size) return;
     await file.truncate(0);
     await file.write(Buffer.alloc(lockFileBytes), 0, lockFileBytes);
-  } finally {
-    await file.close();
-  }
-}
-
-async function syncFile(path: string): Promise<void> {
-  const file = await openFile(path, "r+");
-  try {
-    await file.datasync();
-  } finally {
-    await file.close();
-  }
+  });
 }
 
 function treeSize(db: Database): TreeSize {
@@ -218,7 +206,7 @@ function* scan(db: Database, dir: string): Iterable<StoreEvent> {
 function readHeader(db: Database, dir: string): LogHeader {
   const bytes = db.getBinary(headerKey);
   const header = bytes === undefined ? "damaged" : decodeHeader(bytes);
-  if (header === "damaged") throw new StorageError("corrupt", damaged(dir, "its header is unreadable"));
+  if (header === "damaged") throw damagedStore(dir, "its header is unreadable");
   if ("format" in header) {
     throw new StorageError(
       "format",
@@ -230,13 +218,8 @@ function readHeader(db: Database, dir: string): LogHeader {
 
 function decode(bytes: Buffer, revision: number, dir: string): StoreEvent {
   const event = decodeRecord(bytes, revision);
-  if (event === undefined)
-    throw new StorageError("corrupt", damaged(dir, `the record of revision ${revision} is unreadable`));
+  if (event === undefined) throw damagedStore(dir, `the record of revision ${revision} is unreadable`);
   return event;
-}
-
-function damaged(dir: string, what: string): string {
-  return `the store in ${dir} is damaged: ${what}; restore the directory from a backup, or move it away to start with an empty store`;
 }
 
 function keyOf(revision: number): Buffer {

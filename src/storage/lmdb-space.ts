@@ -1,5 +1,8 @@
-import { open, statfs } from "node:fs/promises";
+import { open, stat, statfs } from "node:fs/promises";
+import { errorText } from "../apimachinery/error-text.ts";
+import { systemErrorCode } from "../apimachinery/system-error.ts";
 import type { LogChange } from "./revision-log.ts";
+import { withFile } from "./store-directory.ts";
 import { StorageError, type StoreUsage } from "./store.ts";
 
 /** What the engine says of its file. */
@@ -67,8 +70,8 @@ export async function lmdbSpace(options: {
       const steps = Math.ceil((wanted - from) / growthBytes);
       if (steps <= 0) return;
       const free = await freeBytesAt(path);
-      if (free < steps * growthBytes + leftBytes) throw full(place, free, "ENOSPC");
-      await extend({ path, place, from, steps, reached: (end) => (allocated = end) });
+      if (free < steps * growthBytes + leftBytes) throw full(place, { freeBytes: free, code: "ENOSPC" });
+      await extend({ path, place, from, bytes: steps * growthBytes, reached: (end) => (allocated = end) });
     },
 
     usage: async () => {
@@ -109,44 +112,32 @@ function needOf({ append, remove }: LogChange, { pageSize, treePages, depth }: T
 }
 
 async function allocatedEnd(path: string, { lastPage, pageSize }: TreeSize): Promise<number> {
-  const file = await open(path, "r");
-  try {
-    const { size, blocks } = await file.stat();
-    return blocks * 512 >= size ? size : Math.min(size, (lastPage + 1) * pageSize);
-  } finally {
-    await file.close();
-  }
+  const { size, blocks } = await stat(path);
+  return blocks * 512 >= size ? size : Math.min(size, (lastPage + 1) * pageSize);
 }
 
 async function extend(options: {
   readonly path: string;
   readonly place: string;
   readonly from: number;
-  readonly steps: number;
+  readonly bytes: number;
   readonly reached: (end: number) => void;
 }): Promise<void> {
-  const { path, place, from, steps, reached } = options;
+  const { path, place, from, bytes, reached } = options;
   try {
-    const file = await open(path, "r+");
-    try {
-      for (let step = 0; step < steps; step += 1) {
-        let done = 0;
-        while (done < growthBytes) {
-          const at = from + step * growthBytes + done;
-          const { bytesWritten } = await file.write(zeros, 0, growthBytes - done, at);
-          done += bytesWritten;
-          reached(at + bytesWritten);
-        }
+    await withFile(await open(path, "r+"), async (file) => {
+      for (let done = 0; done < bytes;) {
+        const { bytesWritten } = await file.write(zeros, 0, Math.min(growthBytes, bytes - done), from + done);
+        done += bytesWritten;
+        reached(from + done);
       }
       // A disk that shows only now that it is full, or broken, shall do so before the engine relies on it.
       await file.datasync();
-    } finally {
-      await file.close();
-    }
+    });
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
-    if (noSpaceCodes.includes(code)) throw full(place, await freeBytesAt(path), code, cause);
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const code = systemErrorCode(cause) ?? "";
+    if (noSpaceCodes.includes(code)) throw full(place, { freeBytes: await freeBytesAt(path), code, cause });
+    const reason = errorText(cause);
     throw new StorageError(
       "unwritten",
       `the file of the store in ${place} cannot be made larger (${reason}); check the disk; the hub tries again by itself`,
@@ -158,7 +149,10 @@ async function extend(options: {
 /** What systems say of a disk, a quota or a file that may grow no more. */
 const noSpaceCodes: readonly string[] = ["ENOSPC", "EDQUOT", "EFBIG"];
 
-function full(place: string, freeBytes: number, code: string, cause?: unknown): StorageError {
+function full(
+  place: string,
+  { freeBytes, code, cause }: { readonly freeBytes: number; readonly code: string; readonly cause?: unknown },
+): StorageError {
   return new StorageError(
     "full",
     `no room for the store in ${place}: its file system has ${freeBytes} bytes free (${code}); free space there or delete objects; ` +

@@ -14,10 +14,10 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { open } from "lmdb";
 import * as fc from "fast-check";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, test } from "vitest";
 import { describeStore } from "../../test/kits/store.ts";
 import { compareWithModel, histories, runHistory } from "../../test/kits/store-model.ts";
-import { openLmdb } from "./lmdb.ts";
+import { openLmdb, defaultQuotaBytes } from "./lmdb.ts";
 import { inspectDataFile } from "./lmdb-file.ts";
 import { encodeHeader, encodeRecord, writeU64 } from "./record.ts";
 import { StorageError, type Store } from "./store.ts";
@@ -341,3 +341,15 @@ function headerOfFormat(format: number): Buffer {
   header.writeUInt32BE(crc32(header.subarray(4)), 0);
   return header;
 }
+
+const mebibyte = 1024 * 1024;
+
+test.each([
+  ["etcd's, where there is memory for it", 32_768, 32_768, 2048],
+  ["an eighth of the heap beyond what an idle hub takes", 4224, 65_536, 512],
+  ["an eighth of what the cgroup allows beyond it", 4224, 640, 64],
+  ["never less than a hub needs for itself", 100, 65_536, 16],
+])("the default quota is %s", (_, heap, whole, quota) => {
+  const limits = { heapBytes: heap * mebibyte, processBytes: whole * mebibyte };
+  expect(defaultQuotaBytes(limits)).toBe(quota * mebibyte);
+});

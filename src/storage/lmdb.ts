@@ -1,11 +1,14 @@
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
+import { errorText } from "../apimachinery/error-text.ts";
 import { lockDirectory, type DirectoryLock } from "./directory-lock.ts";
 import { openLmdbLog } from "./lmdb-log.ts";
 import { openMvcc } from "./mvcc.ts";
 import type { RevisionLog } from "./revision-log.ts";
 import { beginDirectory, dataFile, ensureDirectory, finishDirectory, inspectDirectory } from "./store-directory.ts";
 import { StorageError, type Store } from "./store.ts";
+import { totalmem } from "node:os";
+import { getHeapStatistics } from "node:v8";
 
 /** Where and how an embedded store lies on disk. */
 export interface LmdbOptions {
@@ -33,8 +36,7 @@ export async function openLmdb(options: LmdbOptions): Promise<Store> {
     return await openLocked(options);
   } catch (cause) {
     if (cause instanceof StorageError) throw cause;
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StorageError("unreachable", `the store in ${dir} cannot be opened: ${reason}`, { cause });
+    throw new StorageError("unreachable", `the store in ${dir} cannot be opened: ${errorText(cause)}`, { cause });
   }
 }
 
@@ -68,4 +70,37 @@ function releasing(store: Store, lock: DirectoryLock): Store {
     }
   };
   return { ...store, close: () => (closing ??= close()) };
+}
+
+/** How much memory this process may take, in bytes. */
+export interface MemoryLimits {
+  /** V8's limit of the heap. */
+  readonly heapBytes: number;
+  /** What the cgroup allows, or the machine has. */
+  readonly processBytes: number;
+}
+
+const mebibyte = 1024 * 1024;
+/** Source: etcd, --quota-backend-bytes. */
+const maxBytes = 2048 * mebibyte;
+const minBytes = 16 * mebibyte;
+/** What a hub takes that stores nothing. */
+const idleBytes = 128 * mebibyte;
+/** Memory for each stored byte: see docs/storage.md, "The quota". */
+const memoryPerStored = 8;
+
+/** How many bytes a store may hold, so that a hub whose store is at its quota starts again and runs within these limits. */
+export function defaultQuotaBytes({ heapBytes, processBytes }: MemoryLimits): number {
+  const affordable = Math.floor((Math.min(heapBytes, processBytes) - idleBytes) / memoryPerStored);
+  return Math.min(maxBytes, Math.max(minBytes, affordable));
+}
+
+/** The limits of this process. */
+export function memoryLimits(): MemoryLimits {
+  const constrained = process.constrainedMemory();
+  return {
+    heapBytes: getHeapStatistics().heap_size_limit,
+    // Without a limit, the cgroup says nothing, or a number beyond what any machine has.
+    processBytes: Math.min(totalmem(), constrained === undefined || constrained === 0 ? Infinity : constrained),
+  };
 }

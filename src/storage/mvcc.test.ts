@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compareWithModel, histories, runHistory } from "../../test/kits/store-model.ts";
-import { createMemoryLog } from "./memory-log.ts";
+import { createMemoryLog } from "./memory.ts";
 import { openMvcc } from "./mvcc.ts";
 import type { LogChange, RevisionLog } from "./revision-log.ts";
 import type { Store } from "./store.ts";

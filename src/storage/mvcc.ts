@@ -1,11 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Upkeep } from "./commit-batch.ts";
+import type { Upkeep } from "./commit-queue-state.ts";
 import { createCommitQueue, type CommitQueue, type Draft } from "./commit-queue.ts";
-import { commitTimes } from "./commit-times.ts";
-import { createKeyIndex, type KeyIndex } from "./key-index.ts";
-import { rebuildIndex } from "./rebuild-index.ts";
+import { createKeyIndex, type KeyIndex, rebuildIndex } from "./key-index.ts";
 import type { RevisionLog } from "./revision-log.ts";
-import { isOutOfRoom, StorageError, type CommitTimes, type Store, type StoredValue, type StoreEvent } from "./store.ts";
+import { isOutOfRoom, StorageError, type Store, type StoredValue, type StoreEvent } from "./store.ts";
 import { createWatchFeed, type WatchFeed } from "./watch-feed.ts";
 
 /** One store: a log of records, an index of their keys, and what is between a proposal and its commit. */
@@ -16,7 +14,6 @@ interface Parts {
   readonly feed: WatchFeed;
   /** Moves while the store lives; `trimmed` follows `compacted`. */
   readonly history: { compacted: number; trimmed: number; closed: boolean };
-  readonly times: () => CommitTimes;
 }
 
 // Limits of one slice of work, so that the event loop is never held for more than a few milliseconds.
@@ -30,10 +27,9 @@ const maxValueBytes = 16 * 1024 * 1024;
 
 /**
  * The store's semantics, those of etcd, over a log. The log's records are read once, to rebuild the index of keys.
- * Commits are timed by `now`, milliseconds of a clock that is not set back, by default the process's own.
  * @throws StorageError corrupt when the log contradicts itself.
  */
-export function openMvcc(log: RevisionLog, now: () => number = () => performance.now()): Store {
+export function openMvcc(log: RevisionLog): Store {
   const { compacted, trimmed } = log.header;
   const index = createKeyIndex(trimmed);
   rebuildIndex(log, index);
@@ -43,8 +39,7 @@ export function openMvcc(log: RevisionLog, now: () => number = () => performance
     for (const event of events) index.apply(event.key, event.type === "put" ? event.revision : -event.revision);
     feed.publish(events, revision);
   };
-  const times = commitTimes();
-  const queue = createCommitQueue(log, { applied, failed: (failure) => feed.fail(failure), timed: times.observe, now });
+  const queue = createCommitQueue(log, { applied, failed: (failure) => feed.fail(failure) });
   const feed = createWatchFeed({
     last: () => queue.last(),
     compacted: () => history.compacted,
@@ -52,8 +47,19 @@ export function openMvcc(log: RevisionLog, now: () => number = () => performance
     read: (revision) => readRecord(log, revision),
     failure: () => (history.closed ? closedError(log) : queue.failure()),
   });
-  const parts: Parts = { log, index, queue, feed, history, times: times.read };
-  return { ...reads(parts), ...writes(parts), ...lifecycle(parts), ...maintenance(parts), watch: watchOf(parts) };
+  const parts: Parts = { log, index, queue, feed, history };
+  return {
+    ...reads(parts),
+    ...writes(parts),
+    ...lifecycle(parts),
+    watch: (prefix, options) => {
+      checkRevision(options.fromRevision);
+      return feed.watch(prefix, options);
+    },
+    condition: () => ({ refusal: queue.refusal(), commits: queue.commits() }),
+    usage: () => log.usage(),
+    recover: () => queue.recover(),
+  };
 }
 
 function reads(parts: Parts): Pick<Store, "get" | "list" | "currentRevision" | "compactedRevision"> {
@@ -91,84 +97,74 @@ function reads(parts: Parts): Pick<Store, "get" | "list" | "currentRevision" | "
 }
 
 function writes(parts: Parts): Pick<Store, "create" | "update" | "delete"> {
-  const { log, index, queue } = parts;
-  const newest = (key: string): number => queue.pending(key) || index.latest(key);
-  // What a pending write decides is told only once that write is durable, and then by what is there by then.
-  const undecided = (signed: number): boolean => Math.abs(signed) > queue.last();
+  const { log } = parts;
+  const isAt =
+    (ifRevision: number): Fits =>
+    (signed) =>
+      signed > 0 && signed === ifRevision;
+  const lost = (
+    signed: number,
+  ): { readonly kind: "conflict"; readonly current: StoredValue } | { readonly kind: "missing" } =>
+    signed > 0 ? { kind: "conflict", current: readValue(log, signed) } : { kind: "missing" };
 
   return {
     async create(key, value, { mayUseReserve = false } = {}) {
       checkKey(key);
       checkValue(value);
-      const write = writer(queue, mayUseReserve);
-      for (;;) {
-        const signed = newest(key);
-        if (signed <= 0) {
-          const revision = await write({ type: "put", key, value: new Uint8Array(value), created: true });
-          if (revision !== undefined) return { kind: "created", revision };
-          continue;
-        }
-        if (!undecided(signed)) return { kind: "exists", current: readValue(log, signed) };
-        await queue.settled(signed);
-      }
+      const draft = { type: "put", key, value, created: true, mayUseReserve } as const;
+      const { revision, found } = await writeWhere(parts, draft, (signed) => signed <= 0);
+      return revision === undefined
+        ? { kind: "exists", current: readValue(log, found) }
+        : { kind: "created", revision };
     },
 
     async update(key, value, { ifRevision, mayUseReserve = false }) {
       checkValue(value);
-      const write = writer(queue, mayUseReserve);
-      for (;;) {
-        const signed = newest(key);
-        if (signed > 0 && signed === ifRevision) {
-          const revision = await write({ type: "put", key, value: new Uint8Array(value), created: false });
-          if (revision !== undefined) return { kind: "updated", revision };
-          continue;
-        }
-        if (!undecided(signed)) return signed > 0 ? conflict(log, signed) : { kind: "missing" };
-        await queue.settled(Math.abs(signed));
-      }
+      const draft = { type: "put", key, value, created: false, mayUseReserve } as const;
+      const { revision, found } = await writeWhere(parts, draft, isAt(ifRevision));
+      return revision === undefined ? lost(found) : { kind: "updated", revision };
     },
 
     async delete(key, { ifRevision }) {
-      const write = writer(queue, true);
-      for (;;) {
-        const signed = newest(key);
-        if (signed > 0 && signed === ifRevision) {
-          const revision = await write({ type: "delete", key });
-          if (revision !== undefined) return { kind: "deleted", revision };
-          continue;
-        }
-        if (!undecided(signed)) return signed > 0 ? conflict(log, signed) : { kind: "missing" };
-        await queue.settled(Math.abs(signed));
-      }
+      const draft = { type: "delete", key, mayUseReserve: true } as const;
+      const { revision, found } = await writeWhere(parts, draft, isAt(ifRevision));
+      return revision === undefined ? lost(found) : { kind: "deleted", revision };
     },
   };
 }
 
-type Unmarked = Draft extends infer D ? (D extends unknown ? Omit<D, "mayUseReserve"> : never) : never;
+/** Whether a write may follow the newest revision of its key, signed; 0 where there is none. */
+type Fits = (newest: number) => boolean;
 
 /**
- * Writes with the right to the reserve or without it. One that has it may be refused with others that were in its batch and have
- * not: once, it is then undefined, and the caller looks again at what is there.
+ * Writes where the newest revision of the key fits, be it durable or pending, and resolves with the new revision; otherwise with the one
+ * that is there, once it is durable: what a pending write decides is not told before.
  */
-function writer(queue: CommitQueue, mayUseReserve: boolean): (draft: Unmarked) => Promise<number | undefined> {
-  let refusedBefore = !mayUseReserve;
-  return async (draft) => {
-    try {
-      return await queue.write({ ...draft, mayUseReserve });
-    } catch (error) {
-      if (refusedBefore || !isOutOfRoom(error)) throw error;
-      refusedBefore = true;
-      return undefined;
+async function writeWhere(
+  { index, queue }: Parts,
+  draft: Draft,
+  fits: Fits,
+): Promise<
+  { readonly revision: number; readonly found?: never } | { readonly revision?: never; readonly found: number }
+> {
+  const { key, mayUseReserve } = draft;
+  // A write that may use the reserve may be refused once with others of its batch that may not: it looks again at what is there.
+  let isRefusalFinal = !mayUseReserve;
+  for (;;) {
+    const found = queue.pending(key) || index.latest(key);
+    if (!fits(found)) {
+      if (Math.abs(found) <= queue.last()) return { found };
+      await queue.settled(Math.abs(found));
+      continue;
     }
-  };
-}
-
-function maintenance({ log, queue, times }: Parts): Pick<Store, "condition" | "usage" | "recover"> {
-  return {
-    condition: () => ({ refusal: queue.refusal(), commits: times() }),
-    usage: () => log.usage(),
-    recover: () => queue.recover(),
-  };
+    try {
+      const copied = draft.type === "put" ? { ...draft, value: new Uint8Array(draft.value) } : draft;
+      return { revision: await queue.write(copied) };
+    } catch (error) {
+      if (isRefusalFinal || !isOutOfRoom(error)) throw error;
+      isRefusalFinal = true;
+    }
+  }
 }
 
 function lifecycle(parts: Parts): Pick<Store, "compact" | "close"> {
@@ -225,13 +221,6 @@ function lifecycle(parts: Parts): Pick<Store, "compact" | "close"> {
     },
 
     close: () => (closing ??= close()),
-  };
-}
-
-function watchOf(parts: Parts): Store["watch"] {
-  return (prefix, options) => {
-    checkRevision(options.fromRevision);
-    return parts.feed.watch(prefix, options);
   };
 }
 
@@ -294,10 +283,6 @@ function readRecord(log: RevisionLog, revision: number): StoreEvent {
   const event = log.read(revision);
   if (event === undefined) throw contradiction(log, revision);
   return event;
-}
-
-function conflict(log: RevisionLog, revision: number): { readonly kind: "conflict"; readonly current: StoredValue } {
-  return { kind: "conflict", current: readValue(log, revision) };
 }
 
 function contradiction(log: RevisionLog, revision: number): StorageError {

@@ -1,5 +1,6 @@
 import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { systemErrorCode } from "../apimachinery/system-error.ts";
 import { isLockName } from "./directory-lock.ts";
 import { StorageError } from "./store.ts";
 
@@ -27,7 +28,7 @@ async function makeDirectory(dir: string): Promise<void> {
   try {
     await mkdir(dir, { mode: 0o700 });
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    const code = systemErrorCode(error);
     if (code === "EEXIST" && (await stat(dir)).isDirectory()) return;
     if (code !== "ENOENT" || dirname(dir) === dir) throw error;
     await makeDirectory(dirname(dir));
@@ -53,12 +54,7 @@ export async function inspectDirectory(dir: string): Promise<DirectoryState> {
   }
   const words = (await readFile(join(dir, formatFile), "latin1")).slice(0, 100).trimEnd().split(" ");
   const [name, version, state] = words;
-  if (name !== formatName || version === undefined || !/^[0-9]{1,9}$/.test(version)) {
-    throw new StorageError(
-      "format",
-      `${join(dir, formatFile)} is damaged; restore ${dir} from a backup, or move it away`,
-    );
-  }
+  if (name !== formatName || version === undefined || !/^[0-9]{1,9}$/.test(version)) throw damagedFormat(dir);
   if (version !== formatVersion) {
     throw new StorageError(
       "format",
@@ -66,12 +62,7 @@ export async function inspectDirectory(dir: string): Promise<DirectoryState> {
     );
   }
   if (state === unfinished && words.length === 3) return "new";
-  if (words.length !== 2) {
-    throw new StorageError(
-      "format",
-      `${join(dir, formatFile)} is damaged; restore ${dir} from a backup, or move it away`,
-    );
-  }
+  if (words.length !== 2) throw damagedFormat(dir);
   if (!names.includes(dataFile)) {
     throw new StorageError(
       "corrupt",
@@ -79,6 +70,11 @@ export async function inspectDirectory(dir: string): Promise<DirectoryState> {
     );
   }
   return "ready";
+}
+
+function damagedFormat(dir: string): StorageError {
+  const file = join(dir, formatFile);
+  return new StorageError("format", `${file} is damaged; restore ${dir} from a backup, or move it away`);
 }
 
 /** Marks a locked, new directory as one in which a store is being begun, and removes what an interrupted beginning left. */
@@ -107,9 +103,10 @@ async function syncPath(path: string): Promise<void> {
   await withFile(await open(path, "r"), (file) => file.sync());
 }
 
-async function withFile(file: FileHandle, use: (file: FileHandle) => Promise<void>): Promise<void> {
+/** Uses an open file, and closes it whatever comes of that. */
+export async function withFile<T>(file: FileHandle, use: (file: FileHandle) => Promise<T>): Promise<T> {
   try {
-    await use(file);
+    return await use(file);
   } finally {
     await file.close();
   }
@@ -124,6 +121,6 @@ export async function holdsStore(dir: string): Promise<boolean> {
     return (await inspectDirectory(dir)) === "ready";
   } catch (error) {
     if (error instanceof StorageError) throw error;
-    return !(error instanceof Error && "code" in error && error.code === "ENOENT");
+    return systemErrorCode(error) !== "ENOENT";
   }
 }

@@ -1,8 +1,9 @@
 import type { Clock } from "../apimachinery/clock.ts";
-import type { Store } from "./store.ts";
+import { type Store, isOutOfRoom } from "./store.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+import type { WatchCache } from "./watch-cache.ts";
 
-const everyMs = 5_000;
+const recoverMs = 5_000;
 
 /**
  * Brings a store that refuses writes back to taking them, at intervals until `signal` aborts. One line says that writes are refused
@@ -26,6 +27,130 @@ export async function keepStoreWritable(options: {
     reported = refusal?.code;
     if (refusal !== undefined) await store.recover();
     if (store.condition().refusal === undefined && reported !== undefined) continue;
-    await clock.sleep(everyMs, signal);
+    await clock.sleep(recoverMs, signal);
   }
+}
+
+/** How much history a store keeps. */
+export interface CompactionPolicy {
+  /** Revisions younger than this stay, in milliseconds. */
+  readonly keepForMs: number;
+  /** So many of the newest revisions stay, however old they are. */
+  readonly minRevisions: number;
+  /** So many revisions stay at most, however young they are: what bounds the disk when writes come faster than history ages. */
+  readonly maxRevisions: number;
+}
+
+/**
+ * Five minutes, the interval at which kube-apiserver compacts etcd; 10,000 revisions, so that a watcher of a quiet hub can come back
+ * after days; at most 250,000, some 500 MB of ordinary objects.
+ * @see kube-apiserver, --etcd-compaction-interval
+ */
+export const defaultCompactionPolicy: CompactionPolicy = {
+  keepForMs: 300_000,
+  minRevisions: 10_000,
+  maxRevisions: 250_000,
+};
+
+/** What is kept while the disk is full or the quota reached: nothing, because every record that is forgotten is room for another, and few may hold most of it. */
+export const crampedCompactionPolicy: CompactionPolicy = { keepForMs: 0, minRevisions: 0, maxRevisions: 0 };
+
+/** What is kept while the store is near its quota, which history shall not take from objects. */
+export const pressedCompactionPolicy: CompactionPolicy = { keepForMs: 30_000, minRevisions: 0, maxRevisions: 250_000 };
+
+/** What the newest revision was at a moment, in milliseconds of a clock that is not set back. */
+export interface RevisionSample {
+  readonly atMs: number;
+  readonly revision: number;
+}
+
+/**
+ * The revision to compact to now; undefined when there is nothing to do. A revision counts as old only when a sample proves that
+ * it was there long enough ago, so after a restart nothing ages before the first sample does.
+ */
+export function compactionTarget(
+  facts: {
+    readonly nowMs: number;
+    readonly current: number;
+    readonly compacted: number;
+    readonly samples: readonly RevisionSample[];
+  },
+  policy: CompactionPolicy = defaultCompactionPolicy,
+): number | undefined {
+  const { nowMs, current, compacted, samples } = facts;
+  const aged = samples
+    .filter(({ atMs }) => atMs <= nowMs - policy.keepForMs)
+    .reduce((newest, { revision }) => Math.max(newest, revision), 0);
+  const target = Math.max(Math.min(aged, current - policy.minRevisions), current - policy.maxRevisions);
+  return target > compacted ? target : undefined;
+}
+
+/** The samples with a new one added, without those that can no longer matter: of the old ones, only the newest can. */
+export function withSample(
+  samples: readonly RevisionSample[],
+  sample: RevisionSample,
+  policy: CompactionPolicy = defaultCompactionPolicy,
+): readonly RevisionSample[] {
+  const all = [...samples, sample];
+  const lastAged = all.findLastIndex(({ atMs }) => atMs <= sample.atMs - policy.keepForMs);
+  return lastAged > 0 ? all.slice(lastAged) : all;
+}
+
+const compactMs = 30_000;
+/** How often it is looked whether the store is full or nearly so. */
+const lookMs = 5_000;
+/** From which share of its quota on a store keeps less history. */
+const pressedShare = 0.75;
+
+interface CompactionLoopOptions {
+  readonly store: Store;
+  readonly cache: Pick<WatchCache, "revision">;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly failed: (error: unknown) => void;
+}
+
+/**
+ * Forgets old history every 30 seconds, nearly all of it every 5 seconds while the store is near its quota, and all while it is full, until
+ * `signal` aborts. What the cache has not read yet stays. A failure is reported and tried again at the next interval.
+ */
+export async function compactionLoop(options: CompactionLoopOptions): Promise<void> {
+  const { store, clock, signal } = options;
+  let samples: readonly RevisionSample[] = [];
+  let sampledMs = clock.now();
+  while (!signal.aborted) {
+    await clock.sleep(lookMs, signal);
+    if (signal.aborted) return;
+    try {
+      const policy = await policyNow(store);
+      const nowMs = clock.now();
+      if (policy === undefined) continue;
+      if (policy === defaultCompactionPolicy && Math.abs(nowMs - sampledMs) < compactMs) continue;
+      const current = await store.currentRevision();
+      samples = withSample(samples, { atMs: nowMs, revision: current });
+      sampledMs = nowMs;
+      await compactOnce(options, { nowMs, current, samples }, policy);
+    } catch (error) {
+      options.failed(error);
+    }
+  }
+}
+
+/** How much history is kept now; undefined while the store takes no writes at all. */
+async function policyNow(store: Store): Promise<CompactionPolicy | undefined> {
+  const { refusal } = store.condition();
+  if (refusal !== undefined) return isOutOfRoom(refusal) ? crampedCompactionPolicy : undefined;
+  const { usedBytes, quotaBytes } = await store.usage();
+  const isPressed = quotaBytes !== undefined && usedBytes > pressedShare * quotaBytes;
+  return isPressed ? pressedCompactionPolicy : defaultCompactionPolicy;
+}
+
+async function compactOnce(
+  { store, cache }: CompactionLoopOptions,
+  at: { readonly nowMs: number; readonly current: number; readonly samples: readonly RevisionSample[] },
+  policy: CompactionPolicy,
+): Promise<void> {
+  const compacted = await store.compactedRevision();
+  const target = Math.min(compactionTarget({ ...at, compacted }, policy) ?? 0, cache.revision());
+  if (target > compacted) await store.compact(target);
 }

@@ -165,6 +165,12 @@ export class StorageError extends Error {
   }
 }
 
+/** The failure of a store in `place` whose records cannot be read, or contradict each other. */
+export function damagedStore(place: string, what: string, options?: ErrorOptions): StorageError {
+  const next = "restore the directory from a backup, or move it away to start with an empty store";
+  return new StorageError("corrupt", `the store in ${place} is damaged: ${what}; ${next}`, options);
+}
+
 /** Whether a store has no room for a write: writes that may use the reserve are taken all the same, and deletions make room. */
 export function isOutOfRoom(error: unknown): boolean {
   return error instanceof StorageError && (error.code === "full" || error.code === "quota");

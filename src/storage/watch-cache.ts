@@ -46,12 +46,6 @@ export interface WatchCacheOptions {
   readonly maxWindowCharacters?: number;
 }
 
-interface Waiter {
-  readonly revision: number;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** How many values are read of the store at once: each may have 3 MiB. */
 const pageValues = 16;
 
@@ -60,9 +54,9 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
   const { store, prefix, windowEvents = 8192, maxWindowCharacters = 8 << 20 } = options;
   const partitions = new Map<string, Partition>();
   const observers = new Map<string, ((event: CacheEvent) => void)[]>();
-  const waiters = new Set<Waiter>();
   const budget = windowBudget(maxWindowCharacters);
   const abort = new AbortController();
+  const waiters = revisionWaiters(abort.signal);
 
   const start = await startRevision(store, windowEvents);
   let current = start;
@@ -83,15 +77,7 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
   const advance = (batch: WatchBatch): void => {
     for (const event of batch.events) apply(event);
     current = batch.revision;
-    for (const waiter of waiters) {
-      if (waiter.revision > current) continue;
-      waiters.delete(waiter);
-      waiter.resolve();
-    }
-  };
-  const fail = (error: Error): void => {
-    for (const waiter of waiters) waiter.reject(error);
-    waiters.clear();
+    waiters.reached(current);
   };
 
   // A page at a time, so that what was read of the store is garbage before more is read.
@@ -109,7 +95,7 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
     try {
       for await (const batch of store.watch(prefix, { fromRevision: start, signal: abort.signal })) advance(batch);
     } finally {
-      fail(new StorageError("closed", "the watch cache is closed"));
+      waiters.close();
     }
   })();
   ended.catch(() => undefined);
@@ -121,7 +107,7 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
     revision: () => current,
     lastChange: (under) => partitionOf(under).lastChange(),
     waitFor: (revision, timeoutMs = 3000) =>
-      revision <= current ? Promise.resolve() : waitInLine({ waiters, revision, timeoutMs, signal: abort.signal }),
+      revision <= current ? Promise.resolve() : waiters.wait(revision, timeoutMs),
     subscribe: (under, subscription) => partitionOf(under).subscribe(under, subscription),
     observe: (under, observer) => {
       const name = partitionName(under);
@@ -147,53 +133,46 @@ async function startRevision(store: Store, windowEvents: number): Promise<number
 }
 
 function toCacheEvent(event: StoreEvent, previous: Entry | undefined): CacheEvent | undefined {
+  const { revision } = event;
   if (event.type === "put") {
-    const entry = entryOf(event.key, event.value, event.revision);
-    return {
-      type: previous === undefined ? "ADDED" : "MODIFIED",
-      revision: event.revision,
-      entry,
-      previous,
-      frames: undefined,
-    };
+    const type = previous === undefined ? "ADDED" : "MODIFIED";
+    return { type, revision, entry: entryOf(event.key, event.value, revision), previous, frames: undefined };
   }
   if (previous === undefined) return undefined;
-  return {
-    type: "DELETED",
-    revision: event.revision,
-    entry: entryAt(previous, event.revision),
-    previous,
-    frames: undefined,
-  };
+  return { type: "DELETED", revision, entry: entryAt(previous, revision), previous, frames: undefined };
 }
 
-function waitInLine(options: {
-  readonly waiters: Set<Waiter>;
-  readonly revision: number;
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-}): Promise<void> {
-  const { waiters, revision, timeoutMs, signal } = options;
-  if (signal.aborted) return Promise.reject(new StorageError("closed", "the watch cache is closed"));
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      waiters.delete(waiter);
-      reject(new StorageError("timeout", `the watch cache did not reach revision ${revision} in ${timeoutMs} ms`));
-    }, timeoutMs);
-    timer.unref();
-    const waiter: Waiter = {
-      revision,
-      resolve: () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      reject: (error) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    };
-    waiters.add(waiter);
-  });
+/** Those who wait until the cache holds a revision; after `signal` nobody waits. */
+function revisionWaiters(signal: AbortSignal) {
+  const waiting = new Set<{ readonly revision: number; readonly settle: (error?: StorageError) => void }>();
+  const closed = (): StorageError => new StorageError("closed", "the watch cache is closed");
+  return {
+    reached: (revision: number): void => {
+      for (const waiter of waiting) if (waiter.revision <= revision) waiter.settle();
+    },
+    close: (): void => {
+      for (const waiter of waiting) waiter.settle(closed());
+    },
+    wait: (revision: number, timeoutMs: number): Promise<void> => {
+      if (signal.aborted) return Promise.reject(closed());
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          const message = `the watch cache did not reach revision ${revision} in ${timeoutMs} ms`;
+          waiter.settle(new StorageError("timeout", message));
+        }, timeoutMs).unref();
+        const waiter = {
+          revision,
+          settle: (error?: StorageError): void => {
+            clearTimeout(timer);
+            waiting.delete(waiter);
+            if (error === undefined) resolve();
+            else reject(error);
+          },
+        };
+        waiting.add(waiter);
+      });
+    },
+  };
 }
 
 /** `/registry/<group>/<plural>/`: the first three segments. */

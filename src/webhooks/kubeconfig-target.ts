@@ -8,7 +8,8 @@ import { resolveKubeconfig } from "../client/resolve-kubeconfig.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
-import { hubWorld } from "../host/kubeconfig-environment.ts";
+import { hubWorld } from "../host/process-world.ts";
+import { errorText } from "../apimachinery/error-text.ts";
 
 /** A service of the operator's that a file in the format of kubeconfig names: where it is, whom it trusts, who we are there. */
 export interface KubeconfigTarget {
@@ -26,11 +27,15 @@ export class TargetError extends Error {
   /** How long to wait before another try, in milliseconds, where the answer asks for one. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(code: TargetError["code"], status: number, message: string, retryAfter?: number) {
+  constructor(
+    code: TargetError["code"],
+    message: string,
+    answer: { readonly status: number; readonly retryAfterMs?: number | undefined },
+  ) {
     super(message);
     this.code = code;
-    this.status = status;
-    this.retryAfterMs = retryAfter;
+    this.status = answer.status;
+    this.retryAfterMs = answer.retryAfterMs;
   }
 }
 
@@ -76,13 +81,115 @@ async function post(client: RemoteClient, path: string, body: object): Promise<u
   const headers = { "content-type": "application/json", accept: "application/json" };
   const reply = await client.raw("POST", path, { headers, body: Buffer.from(JSON.stringify(body)) });
   if (reply.status < 200 || reply.status > 299) {
-    const retryAfter = retryAfterMs(reply.status, reply.headers["retry-after"]);
-    throw new TargetError("status", reply.status, `the service answered with status ${reply.status}`, retryAfter);
+    const { status, headers: given } = reply;
+    const answer = { status, retryAfterMs: retryAfterMs(status, given["retry-after"]) };
+    throw new TargetError("status", `the service answered with status ${status}`, answer);
   }
   try {
     return JSON.parse(reply.body.toString("utf8")) as unknown;
   } catch {
     // The parser's own message would quote the answer.
-    throw new TargetError("body", reply.status, "the answer of the service is not JSON");
+    throw new TargetError("body", "the answer of the service is not JSON", reply);
   }
+}
+
+/** How a review is sent again. Source: apiserver pkg/util/webhook DefaultRetryBackoffWithInitialDelay. */
+const tries = 5;
+const pause = { firstMs: 500, factor: 1.5, jitter: 0.2 };
+/** After this time nothing is sent again, so that a service which fails slowly does not take a time-out for each try. */
+const againWithinMs = 30_000;
+const passingStatus: readonly number[] = [429, 500, 504];
+
+/**
+ * Sends a review again that was broken off or refused for now, five times in all, and never one that took too long or whose service
+ * is not there, nor after 30 seconds: nobody waits much longer than one time-out. A service that says when to come back is not asked
+ * before. Rejects with the last failure.
+ */
+export function retriedReview<Review extends object>(
+  post: (review: Review) => Promise<unknown>,
+  clock: Clock,
+): (review: Review) => Promise<unknown> {
+  return async (review) => {
+    const begun = clock.now();
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await post(review);
+      } catch (error) {
+        const passed = clock.now() - begun;
+        if (attempt === tries || !isPassing(error) || passed >= againWithinMs) throw error;
+        const { firstMs, factor, jitter } = pause;
+        const asked = error instanceof TargetError ? (error.retryAfterMs ?? 0) : 0;
+        if (passed + asked >= againWithinMs) throw error;
+        await clock.sleep(Math.max(asked, firstMs * factor ** (attempt - 1) * (1 + jitter * Math.random())));
+      }
+    }
+  };
+}
+
+function isPassing(error: unknown): boolean {
+  if (error instanceof ConnectionError) return error.code === "ECONNRESET";
+  if (!(error instanceof TargetError) || error.code !== "status") return false;
+  return error.retryAfterMs !== undefined || passingStatus.includes(error.status);
+}
+
+/** Why an authorization webhook gave no answer. */
+export type WebhookFailureCode = "timeout" | "connection" | "certificate" | "status" | "answer";
+
+/** An authorization webhook that gave no answer. The message says what it did, without its words and without where it is. */
+export class WebhookFailure extends Error {
+  override readonly name = "WebhookFailure";
+  readonly code: WebhookFailureCode;
+
+  constructor(code: WebhookFailureCode, what: string, options: ErrorOptions) {
+    super(`the authorization webhook ${what}`, options);
+    this.code = code;
+  }
+}
+
+/** The codes by which Node says that a certificate is of no CA that is trusted. */
+export const untrusted: ReadonlySet<string> = new Set([
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "CERT_SIGNATURE_FAILURE",
+  "INVALID_CA",
+]);
+
+type Failure = readonly [code: WebhookFailureCode, what: string];
+
+const failures: ReadonlyMap<string, Failure> = new Map<string, Failure>([
+  ["ECONNREFUSED", ["connection", "cannot be reached: nothing listens at its address"]],
+  ["ENOTFOUND", ["connection", "cannot be reached: the name of its host does not resolve"]],
+  ["EAI_AGAIN", ["connection", "cannot be reached: the name of its host does not resolve"]],
+  ["EHOSTUNREACH", ["connection", "cannot be reached: there is no way to its host"]],
+  ["ENETUNREACH", ["connection", "cannot be reached: there is no way to its host"]],
+  ["ECONNRESET", ["connection", "closed the connection without an answer"]],
+  ["EPIPE", ["connection", "closed the connection without an answer"]],
+  ["EPROTO", ["connection", "does not speak TLS, or not as is needed"]],
+  ["ETIMEDOUT", ["timeout", "cannot be reached: no answer to connecting"]],
+  ["REPLY_TOO_LARGE", ["answer", "answered with more than is read"]],
+  ["CERT_HAS_EXPIRED", ["certificate", "has a certificate that has expired"]],
+  ["CERT_NOT_YET_VALID", ["certificate", "has a certificate that is not valid yet"]],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", ["certificate", "has a certificate for other names than that of its address"]],
+  ...[...untrusted].map((code) => [code, ["certificate", "has a certificate of a CA that is not trusted"]] as const),
+]);
+
+/** What asking a webhook threw, in one sentence for operators: it stands in traces, audit events and answers of code 500. */
+export function webhookFailure(error: unknown): WebhookFailure {
+  const [code, what] = failureOf(error);
+  return new WebhookFailure(code, what, { cause: error });
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof TargetError) {
+    return error.code === "status"
+      ? ["status", `answered with status ${error.status}`]
+      : ["answer", "answered with something that is not JSON"];
+  }
+  if (!(error instanceof ConnectionError)) return ["connection", `failed: ${errorText(error)}`];
+  const { code, message } = error;
+  if (code === "TIMEOUT") return ["timeout", `did not answer ${/within \d+ ms$/.exec(message)?.[0] ?? "in time"}`];
+  return failures.get(code) ?? ["connection", `cannot be reached: ${message}`];
 }

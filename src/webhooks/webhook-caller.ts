@@ -10,7 +10,7 @@ import {
 } from "../apimachinery/webhook-call.ts";
 import { connectThrough, requiredProxy } from "../client/tunnel.ts";
 import { errorText } from "../apimachinery/error-text.ts";
-import { untrusted } from "./webhook-failure.ts";
+import { untrusted } from "./kubeconfig-target.ts";
 
 export interface WebhookCallerOptions {
   /** Where a Service answers; undefined for one that is not known. Default the DNS of the machine. */
@@ -201,9 +201,7 @@ async function whole(response: IncomingMessage, maxBytes: number): Promise<strin
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length;
     // Leaving the loop destroys the response, and with it the connection.
-    if (length > maxBytes) {
-      throw new WebhookCallError("body", `the answer is longer than ${maxBytes} bytes`);
-    }
+    if (length > maxBytes) throw new WebhookCallError("body", `the answer is longer than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

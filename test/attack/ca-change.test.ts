@@ -11,7 +11,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AgentReport } from "../../src/credentials/credential-event.ts";
 import { trustBundleManager, type Trust } from "../../src/credentials/trust/trust-bundle-manager.ts";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import { changeAuthorities, readState } from "../../src/ca/ca-folder.ts";
 import type { AuthorityStep } from "../../src/ca/ca-state.ts";
 import { readCaCheck } from "../../src/ca/ca-check.ts";

@@ -1,9 +1,8 @@
 import { createHash, X509Certificate } from "node:crypto";
 import type { ClientHttp2Session } from "node:http2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseCertificate } from "../../src/pki/parse-certificate.ts";
+import { parseCertificate, malleatedCertificate } from "../../src/pki/parse-certificate.ts";
 import { encodePem } from "../../src/pki/pem.ts";
-import { malleatedCertificate } from "../../src/pki/malleated-certificate.ts";
 import { csrObject } from "../kits/csr-object.ts";
 import { openHttp2, openTls, parseReply, requestBytes, resumable, sendHttp2, speak, type Dial } from "../kits/wire.ts";
 import {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { JoinEvent } from "../../src/agent/join/join-event.ts";
 import { requestAccess, type AccessGranted } from "../../src/agent/access/request-access.ts";
 import type { Clock } from "../../src/apimachinery/clock.ts";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { isReady, isRefusedFor, startAccessStage, type AccessStage } from "../kits/access-stage.ts";
 import { pratiqueAs, type Ran } from "../kits/pratique-as.ts";

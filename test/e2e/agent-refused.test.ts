@@ -1,6 +1,6 @@
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { readdir, readFile, readlink, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import type { Clock } from "../../src/apimachinery/clock.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { requests, tokenOn, whoami } from "../kits/peers-cluster.ts";

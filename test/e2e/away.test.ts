@@ -8,7 +8,7 @@ import { JoinError } from "../../src/credentials/join-error.ts";
 import { readStoredCertificate } from "../../src/credentials/storage/stored-certificate.ts";
 import { requestAccess } from "../../src/agent/access/request-access.ts";
 import { tokenClaims } from "../../src/credentials/proof/token-claims.ts";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";

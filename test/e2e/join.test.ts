@@ -8,7 +8,7 @@ import type { JoinEvent } from "../../src/agent/join/join-event.ts";
 import type { Discovery, Joined, JoinOptions } from "../../src/agent/join/join-options.ts";
 import { certificateRequests, type RequestObject } from "../../src/credentials/request/certificate-request.ts";
 import { privateFiles } from "../../src/host/private-files.ts";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";

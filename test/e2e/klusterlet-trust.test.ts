@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { folderStore } from "../../src/credentials/storage/folder-store.ts";
 import { privateFiles } from "../../src/host/private-files.ts";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";

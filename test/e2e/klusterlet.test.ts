@@ -8,7 +8,7 @@ import type { KlusterletStore } from "../../src/credentials/storage/klusterlet-s
 import { leaveHub } from "../../src/agent/klusterlet/leave-hub.ts";
 import { secretStore } from "../../src/credentials/storage/secret-store.ts";
 import { privateFiles } from "../../src/host/private-files.ts";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";
 import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { parseCsr } from "../../src/pki/csr.ts";

@@ -7,7 +7,7 @@ import { join } from "../../src/agent/join/join.ts";
 import type { JoinEvent } from "../../src/agent/join/join-event.ts";
 import type { Joined } from "../../src/agent/join/join-options.ts";
 import type { Clock } from "../../src/apimachinery/clock.ts";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { processIo } from "../../src/cli/process-io.ts";
 import { runProgram } from "../../src/cli/program.ts";

@@ -1,4 +1,4 @@
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import type { Clock } from "../../src/apimachinery/clock.ts";
 
 /** The clock of an agent that stays: its pauses end when the time of `time` is set on, those of calls to the hub when they are over. */

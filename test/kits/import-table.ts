@@ -62,6 +62,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "authorization",
     "client",
     "controllers",
+    "host",
     "revocation",
     "apiserver",
   ],

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { certificateRequests } from "../../src/credentials/request/certificate-request.ts";
 import { readStoredCertificate, type StoredCertificate } from "../../src/credentials/storage/stored-certificate.ts";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import { parseKubeconfig } from "../../src/client/kubeconfig.ts";
 import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";
 import { resolveKubeconfig } from "../../src/client/resolve-kubeconfig.ts";

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { KlusterletEvent } from "../../src/agent/klusterlet/klusterlet-event.ts";
 import { runKlusterlet } from "../../src/agent/klusterlet/klusterlet.ts";
 import type { KlusterletOptions, KlusterletResult } from "../../src/agent/klusterlet/klusterlet-options.ts";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 
 type EventOf<K extends KlusterletEvent["kind"]> = KlusterletEvent & { readonly kind: K };
 

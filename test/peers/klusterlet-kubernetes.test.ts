@@ -9,7 +9,7 @@ import { privateFiles } from "../../src/host/private-files.ts";
 import { parseKubeconfig } from "../../src/client/kubeconfig.ts";
 import { remoteClient, type RemoteClient } from "../../src/client/remote.ts";
 import { resolveKubeconfig } from "../../src/client/resolve-kubeconfig.ts";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { clustersPath, isLetIn, says } from "../kits/cluster-stage.ts";
 import { klusterletOptions, startKlusterlet, type KlusterletWish, type RunningKlusterlet } from "../kits/klusterlet.ts";

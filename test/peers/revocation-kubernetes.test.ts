@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { probeCredential, type Acceptance } from "../../src/credentials/proof/credential-probe.ts";
-import { wallClock } from "../../src/host/wall-clock.ts";
+import { wallClock } from "../../src/host/system-clock.ts";
 import type { ClientCredentials } from "../../src/client/transport.ts";
 import { loadCa } from "../../src/pki/ca.ts";
 import { clientOf } from "../attack/attacked-hub.ts";

@@ -1,6 +1,5 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from "node:crypto";
-import { SshKeyError } from "../../pki/ssh-key-error.ts";
-import { sshPublicKeyOf, type SshPublicKey } from "../../pki/ssh-public-key.ts";
+import { SshKeyError, sshPublicKeyOf, type SshPublicKey } from "../../pki/ssh-public-key.ts";
 import { exportPkcs8Pem } from "../../pki/keys.ts";
 import type { AccessFolder } from "../../credentials/storage/access-folder.ts";
 import { JoinError } from "../../credentials/join-error.ts";

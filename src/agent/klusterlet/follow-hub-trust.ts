@@ -1,7 +1,7 @@
 import { trustBundleManager, type TrustFiles } from "../../credentials/trust/trust-bundle-manager.ts";
 import { readClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { followAddress, learn } from "./follow-address.ts";
-import { randomFraction } from "../../host/random-fraction.ts";
+import { randomFraction } from "../../host/system-random.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { reportFailure, type Serving } from "./serving-cluster.ts";
 

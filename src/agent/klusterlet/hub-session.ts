@@ -1,7 +1,7 @@
 import type { RemoteClient, RemoteOptions } from "../../client/remote.ts";
 import type { ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
-import { randomFraction } from "../../host/random-fraction.ts";
+import { randomFraction } from "../../host/system-random.ts";
 import { hubClient } from "../../host/hub-client.ts";
 
 /** The agent's conversation with its hub, with the newest certificate at any time. */

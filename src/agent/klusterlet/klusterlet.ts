@@ -8,7 +8,7 @@ import { readClusterCredential, type ClusterCredential } from "../../credentials
 import { hubSession } from "./hub-session.ts";
 import { storedState, type StoredState } from "../../credentials/storage/stored-state.ts";
 import type { KlusterletOptions, KlusterletResult } from "./klusterlet-options.ts";
-import { randomFraction } from "../../host/random-fraction.ts";
+import { randomFraction } from "../../host/system-random.ts";
 import { credentialFiles, registerCluster } from "./register-cluster.ts";
 import { readRegistrationState } from "../../credentials/storage/registration-state.ts";
 import { describeError } from "../../credentials/request/describe-error.ts";

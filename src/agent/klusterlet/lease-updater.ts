@@ -3,7 +3,7 @@ import type { ResourceRef } from "../../client/client.ts";
 import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { clusterCondition, clusterLeaseName, leaseMs, type ManagedCluster } from "../../apis/managed-cluster.ts";
-import { randomFraction } from "../../host/random-fraction.ts";
+import { randomFraction } from "../../host/system-random.ts";
 import { describeError } from "../../credentials/request/describe-error.ts";
 import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 

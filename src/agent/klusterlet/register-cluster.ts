@@ -13,7 +13,7 @@ import type { StoredState } from "../../credentials/storage/stored-state.ts";
 import type { OpenDecision } from "./klusterlet-event.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import type { CredentialFiles } from "../../credentials/storage/klusterlet-store.ts";
-import { randomFraction } from "../../host/random-fraction.ts";
+import { randomFraction } from "../../host/system-random.ts";
 import { describeError } from "../../credentials/request/describe-error.ts";
 import { hubClient } from "../../host/hub-client.ts";
 

@@ -6,7 +6,7 @@ import { JoinError } from "../../credentials/join-error.ts";
 import { approverCommands } from "./approver-commands.ts";
 import type { AgentCertificate, ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { obtainCertificate, type RequestNews } from "../../credentials/request/cluster-certificate-request.ts";
-import { randomFraction } from "../../host/random-fraction.ts";
+import { randomFraction } from "../../host/system-random.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { clusterWindow, renewalDeadline } from "../../credentials/renewal/rotation-plan.ts";
 import { requireAccepted } from "../../credentials/proof/credential-probe.ts";

@@ -6,7 +6,7 @@ import { withClientConfigs } from "./ensure-managed-cluster.ts";
 import { followHubTrust } from "./follow-hub-trust.ts";
 import { acceptanceStatus } from "./acceptance-status.ts";
 import { keepManagedNamespaces } from "./managed-namespaces.ts";
-import { randomFraction } from "../../host/random-fraction.ts";
+import { randomFraction } from "../../host/system-random.ts";
 import { renewCertificate } from "./renew-certificate.ts";
 import { reportStatus } from "./report-status.ts";
 import { isRace, describeError } from "../../credentials/request/describe-error.ts";

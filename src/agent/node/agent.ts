@@ -14,7 +14,7 @@ import { privateFiles, type FileAccess } from "../../host/private-files.ts";
 import { shareCredential } from "./share-credential.ts";
 import { presentedCertificate, type PresentedCertificate } from "../../credentials/renewal/presented-certificate.ts";
 import type { MachineAddresses } from "./serving-names.ts";
-import { randomFraction } from "../../host/random-fraction.ts";
+import { randomFraction } from "../../host/system-random.ts";
 
 /** What an agent keeps, and how. */
 export interface AgentOptions {

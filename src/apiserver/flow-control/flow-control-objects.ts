@@ -13,7 +13,7 @@ import { flowSchemas } from "../../apis/flow-schema.ts";
 import { priorityLevelConfigurations } from "../../apis/priority-level-configuration.ts";
 import { storagePrefix, type Resource } from "../../apis/resource.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
-import { compiledObjects } from "../../storage/compiled-objects.ts";
+import { compiledObjects } from "../../storage/observed-objects.ts";
 
 /** What the stored objects that steer requests say; each counts before its write is acknowledged. */
 export function storedFlowControl(cache: WatchCache): () => FlowControl {

@@ -1,7 +1,7 @@
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { dnsLabelProblems } from "../../apimachinery/names.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
-import { isPlainSubject } from "../../pki/subject-attributes.ts";
+import { isPlainSubject } from "../../pki/names.ts";
 import {
   addOnNameLabel,
   agentOf,

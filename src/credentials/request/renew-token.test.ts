@@ -3,7 +3,7 @@ import { type JsonService, type ServiceReply, startJsonService } from "../../../
 import { unsignedToken } from "../../../test/kits/service-account-token.ts";
 import { renewToken, type Renewal } from "./renew-token.ts";
 import { tokenClaims, type TokenClaims } from "../proof/token-claims.ts";
-import { wallClock } from "../../host/wall-clock.ts";
+import { wallClock } from "../../host/system-clock.ts";
 
 const token = unsignedToken({ id: "old" });
 const claims = tokenClaims(token) as TokenClaims;

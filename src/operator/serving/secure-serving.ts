@@ -1,5 +1,5 @@
 import { createSecureContext } from "node:tls";
-import { bindAddressProblem } from "../../host/bind-address.ts";
+import { bindAddressProblem } from "../../host/listening.ts";
 import { readText, type NamedFiles } from "../../host/read-text.ts";
 import { loadTrustRoots } from "../../pki/verify-chain.ts";
 import { OptionError } from "../../apimachinery/option-error.ts";

@@ -1,7 +1,7 @@
 import { failureMessage } from "../../client/failure-message.ts";
 import { logEntry } from "../../apimachinery/log-entry.ts";
-import { acceptFailureLog } from "../../host/accept-failure-log.ts";
-import { renewalLoop } from "../../host/renewal-loop.ts";
+import { acceptFailureLog } from "../../host/listening.ts";
+import { renewalCheckMs, repeat } from "../../host/repeat.ts";
 import type { World } from "../world.ts";
 import { serveJson, type JsonServerOptions } from "./json-server.ts";
 import { clientCaOf, type SecureServing } from "./secure-serving.ts";
@@ -41,10 +41,11 @@ export async function serveReviews(options: ReviewServing): Promise<void> {
   });
   log(logEntry("Listening", `${program} listens`, { port: listening.port }));
   const running = whileServing();
-  await renewalLoop({
+  await repeat({
     clock,
     signal,
-    renewIfDue: () => pair.look(listening.renew),
+    everyMs: renewalCheckMs,
+    work: () => pair.look(listening.renew),
     failed: (error) =>
       log(
         logEntry(

@@ -12,52 +12,35 @@ import type { AccessCheck } from "../../admission/access-check.ts";
 import type { AdmissionPlugin } from "../../admission/admission.ts";
 import { profileFor } from "../../controllers/access/access-request-policy.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
-import type { ApiObject } from "../../apimachinery/object.ts";
 import { anonymousUser } from "../../apimachinery/user.ts";
 import type { PipelineOptions } from "../../apiserver/pipeline.ts";
 import { objectOf } from "../../registry/entry.ts";
 import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts";
 import { accessRequests, plainAddress, stateOf, type AccessRequest } from "../../apis/access-request.ts";
 import { storagePrefix } from "../../apis/resource.ts";
+import { pinsOf } from "../../ca/ca-folder.ts";
+import type { HubBase } from "../hub-state.ts";
+import { defaultAccessRequestLimits, type HubOptions } from "../hub-options.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
 import { addressLimit, placeOf } from "../../admission/address-limit.ts";
-import { compiledObjects } from "../../storage/compiled-objects.ts";
-import { countedObjects } from "../../storage/counted-objects.ts";
-
-/** How wide the door for machines without a credential is. */
-export interface AccessRequestLimits {
-  /** New requests a minute from one address; an IPv6 network of 64 bits counts as one. */
-  readonly perAddress: number;
-  /** New requests a minute from everywhere. */
-  readonly inAll: number;
-  /** Requests that wait for an answer at once. */
-  readonly pending: number;
-}
-
-/** What a hub allows that is told nothing else. */
-export const defaultAccessRequestLimits: AccessRequestLimits = { perAddress: 30, inAll: 600, pending: 1000 };
+import { cachedObject, compiledObjects, countedObjects } from "../../storage/observed-objects.ts";
 
 /** The plugins that guard access requests and profiles, over what the watch cache holds. */
-export function accessAdmission(options: {
-  readonly cache: WatchCache;
-  readonly clock: Clock;
-  readonly may: AccessCheck;
-  readonly caPins: () => readonly string[];
-  readonly limits: AccessRequestLimits;
-}): readonly AdmissionPlugin[] {
-  const { cache, clock, may, caPins, limits } = options;
+export function accessAdmission(
+  { accessRequests: limits = defaultAccessRequestLimits }: Pick<HubOptions, "accessRequests">,
+  parts: Pick<HubBase, "cache" | "clock" | "authorities"> & { readonly may: AccessCheck },
+): readonly AdmissionPlugin[] {
+  const { cache, clock, may, authorities } = parts;
+  // Of the CAs that machines are told.
+  const caPins = (): readonly string[] => pinsOf(authorities());
   const profiles = compiledObjects(cache, {
     prefix: storagePrefix(accessProfiles),
     compile: (entry) => objectOf(entry) as AccessProfile,
   });
   const profileOf = (name: string | undefined): AccessProfile | undefined => profileFor(profiles(), name);
-  const at = (prefix: string, name: string): ApiObject | undefined => {
-    const entry = cache.get(prefix + name);
-    return entry === undefined ? undefined : objectOf(entry);
-  };
   const owners = {
-    accountOf: async (namespace: string, name: string) => at(accounts, `${namespace}/${name}`),
-    requestOf: (name: string) => at(storagePrefix(accessRequests), name) as AccessRequest | undefined,
+    accountOf: async (namespace: string, name: string) => cachedObject(cache, `${accounts}${namespace}/${name}`),
+    requestOf: (name: string) => cachedObject(cache, storagePrefix(accessRequests) + name) as AccessRequest | undefined,
   };
   const lookups: AccessRequestLookups = { profileOf, requestOf: owners.requestOf, ...pendingIn(cache), caPins };
   const now = (): number => clock.now();
@@ -75,7 +58,10 @@ export function accessAdmission(options: {
  * Counts the requests of machines without a credential, before any of their bodies is read: those that are refused cost a turn as well.
  * The function throws StatusError TooManyRequests.
  */
-export function accessRequestRate(limits: AccessRequestLimits, clock: Clock): PipelineOptions["limitRate"] {
+export function accessRequestRate(
+  { accessRequests: limits = defaultAccessRequestLimits }: Pick<HubOptions, "accessRequests">,
+  clock: Clock,
+): PipelineOptions["limitRate"] {
   const take = addressLimit({ perAddress: limits.perAddress, inAll: limits.inAll, now: () => clock.now() });
   return ({ info, user, address }) => {
     if (user.username !== anonymousUser || info.verb !== "create") return;

@@ -18,45 +18,34 @@ import { serviceAccount } from "../../admission/service-account.ts";
 import { bindingWriteRefusal, roleWriteRefusal, type BindingWrite } from "../../authorization/escalation.ts";
 import { isUndecided } from "../../controllers/certificates/csr-approving-policy.ts";
 import { csrView } from "../../controllers/certificates/csr-view.ts";
-import type { Clock } from "../../apimachinery/clock.ts";
 import { apiVersionOf, type ApiObject } from "../../apimachinery/object.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { objectOf } from "../../registry/entry.ts";
 import { storagePrefix, type Resource } from "../../apis/resource.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
-import { accessAdmission, type AccessRequestLimits } from "./access-requests.ts";
-import { admissionPluginFilter, type AdmissionPluginFlags } from "./plugins.ts";
+import { accessAdmission } from "./access-requests.ts";
 import type { AdmissionMetrics } from "../../admission/metrics.ts";
 import type { Authorization } from "../authorization.ts";
-import { countedObjects } from "../../storage/counted-objects.ts";
-import type { ManagedClusters } from "./managed-clusters.ts";
-import type { Revocations } from "../../revocation/revocations.ts";
+import { cachedObject, countedObjects } from "../../storage/observed-objects.ts";
 import { operatorName } from "../../bootstrap/admin-kubeconfig.ts";
 import { systemRandom } from "../../host/system-random.ts";
-import { dynamicAdmission, type DynamicAdmissionOptions } from "./dynamic.ts";
+import type { HubOptions } from "../hub-options.ts";
+import { dynamicAdmission, type DynamicAdmissionParts } from "./dynamic.ts";
+import { HubError } from "../../apimachinery/hub-error.ts";
 
-export interface HubAdmissionOptions extends Omit<
-  DynamicAdmissionOptions,
+/** What admission is made of. */
+export interface AdmissionParts extends Omit<
+  DynamicAdmissionParts,
   "may" | "authorize" | "namespaceOf" | "resourceOf" | "metrics"
 > {
   readonly metrics: Pick<AdmissionMetrics, "timed" | "timedSteps" | "webhookAsked">;
   readonly access: Authorization;
-  readonly clock: Clock;
-  readonly plugins: AdmissionPluginFlags;
-  /** Pin of the CA that machines are told. */
-  readonly caPins: () => readonly string[];
-  readonly accessRequests: AccessRequestLimits;
-  /** Default 5000. */
-  readonly maxUndecidedCertificateRequests: number | undefined;
-  readonly revocations: Pick<Revocations, "size" | "removals">;
-  /** Absent where no clusters join. */
-  readonly clusters: Pick<ManagedClusters, "admission"> | undefined;
 }
 
 /** The admission plugins of a hub that are on, in the order of Kubernetes. @throws HubError for a plugin that nobody knows. */
-export function hubAdmission(options: HubAdmissionOptions): Admission {
-  const { access, cache, clock } = options;
-  const isOn = admissionPluginFilter(options.plugins);
+export function hubAdmission(options: HubOptions, parts: AdmissionParts): Admission {
+  const { access, cache, clock, metrics, revoked } = parts;
+  const isOn = admissionPluginFilter(options);
   const may: AccessCheck = async (asked) => {
     const { verdict, reason } = await access.chain.decide({ ...asked, path: undefined });
     return { allowed: verdict === "allow", reason };
@@ -73,7 +62,7 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
   const checks = { authorize: access.either, rules: access.index };
   const namespaceOf = (name: string): ApiObject | undefined => stored(cache, "namespaces", name);
   const resourceOf = (apiVersion: string, kind: string): Resource | undefined =>
-    options.resources().find((one) => one.kind === kind && apiVersionOf(one.group, one.version) === apiVersion);
+    parts.resources().find((one) => one.kind === kind && apiVersionOf(one.group, one.version) === apiVersion);
   const undecided = undecidedIn(cache);
   const plugins = [
     namespaceLifecycle(namespaceOf),
@@ -82,7 +71,10 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
       pause: () => clock.sleep(100),
       random: systemRandom,
     }),
-    restrictedNodes(options, may),
+    restrictedNodes(
+      { access, cache, isEnabled: options.enableAdmissionPlugins?.includes("NodeRestriction") ?? false },
+      may,
+    ),
     ownerReferences({ may, resourceOf }),
     returningMachines({ factsOf: parseCsr, undecided }),
     certificateRequestLimit({
@@ -96,24 +88,22 @@ export function hubAdmission(options: HubAdmissionOptions): Admission {
       role: (write) => roleWriteRefusal(write, checks),
       binding: (write) => bindingWriteRefusal(write as BindingWrite, checks),
     }),
-    ...accessAdmission({ cache, clock, may, caPins: options.caPins, limits: options.accessRequests }),
-    ...(options.clusters?.admission({ may, namespaceOf, clock }) ?? []),
+    ...accessAdmission(options, { ...parts, may }),
+    ...(parts.clusters?.admission({ may, namespaceOf, clock }) ?? []),
     credentialRevocationAdmission({
-      size: options.revocations.size,
-      removing: options.revocations.removals.note,
+      size: revoked.size,
+      removing: revoked.removals.note,
       operator: operatorName,
       now: () => clock.now(),
     }),
-    ...dynamicAdmission({ ...options, may, authorize, namespaceOf, resourceOf }),
+    ...dynamicAdmission({ ...parts, may, authorize, namespaceOf, resourceOf }, options.log),
   ];
-  return options.metrics.timedSteps(
-    admissionChain(plugins.filter(({ name }) => isOn(name)).map(options.metrics.timed)),
-  );
+  return metrics.timedSteps(admissionChain(plugins.filter(({ name }) => isOn(name)).map(metrics.timed)));
 }
 
 /** Nodes are limited wherever the Node authorizer lets them write; elsewhere where the plugin is enabled by name. */
 function restrictedNodes(
-  { access, cache, plugins }: HubAdmissionOptions,
+  { access, cache, isEnabled }: Pick<AdmissionParts, "access" | "cache"> & { readonly isEnabled: boolean },
   may: Parameters<typeof nodeRestriction>[0]["may"],
 ): AdmissionPlugin {
   const { name, mutate } = nodeRestriction({
@@ -122,7 +112,6 @@ function restrictedNodes(
     may,
     commonNameOf: (pem) => parseCsr(pem).subject.commonName,
   });
-  const isEnabled = plugins.enable.includes(name);
   return {
     name,
     mutate: async (request, round) => (isEnabled || access.uses("Node") ? mutate?.(request, round) : undefined),
@@ -145,6 +134,47 @@ function undecidedIn(cache: WatchCache): (username: string) => number {
 
 /** A built-in object of the core group, as it is in the watch cache at this moment. */
 function stored(cache: WatchCache, plural: string, place: string): ApiObject | undefined {
-  const entry = cache.get(storagePrefix({ group: "", plural }) + place);
-  return entry === undefined ? undefined : objectOf(entry);
+  return cachedObject(cache, storagePrefix({ group: "", plural }) + place);
+}
+
+/** The plugins that can be turned on and off, by the names of Kubernetes, and whether they are on unless somebody says otherwise. */
+const known: Readonly<Record<string, boolean>> = {
+  NamespaceLifecycle: true,
+  ServiceAccount: true,
+  // Without the Node authorizer it does nothing unless it is enabled by name.
+  NodeRestriction: true,
+  OwnerReferencesPermissionEnforcement: false,
+  CertificateApproval: true,
+  CertificateSigning: true,
+  CertificateSubjectRestriction: true,
+  MutatingAdmissionPolicy: true,
+  MutatingAdmissionWebhook: true,
+  ValidatingAdmissionPolicy: true,
+  ValidatingAdmissionWebhook: true,
+};
+
+/**
+ * Whether a plugin runs; one that is not in the list of names cannot be turned off.
+ * @throws HubError for a name that is unknown, or that is both enabled and disabled
+ */
+export function admissionPluginFilter({
+  enableAdmissionPlugins: enable = [],
+  disableAdmissionPlugins: disable = [],
+}: Pick<HubOptions, "enableAdmissionPlugins" | "disableAdmissionPlugins">): (name: string) => boolean {
+  for (const [flag, names] of [
+    ["enable-admission-plugins", enable],
+    ["disable-admission-plugins", disable],
+  ] as const) {
+    const unknown = names.find((name) => !Object.hasOwn(known, name));
+    if (unknown !== undefined) {
+      const allowed = Object.keys(known).join(", ");
+      throw new HubError("options", `--${flag}: plugin ${JSON.stringify(unknown)} is unknown; known are ${allowed}`);
+    }
+  }
+  const both = enable.find((name) => disable.includes(name));
+  if (both !== undefined) {
+    throw new HubError("options", `${both} in enable-admission-plugins and disable-admission-plugins overlapped`);
+  }
+  return (name) =>
+    !disable.includes(name) && (enable.includes(name) || !Object.hasOwn(known, name) || known[name] === true);
 }

@@ -14,23 +14,41 @@ import type { EntryVersions } from "../../registry/conversion.ts";
 import type { Turns } from "../../registry/turns.ts";
 import { storagePrefix, type Resource } from "../../apis/resource.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
-import { mutatingPoliciesIn, policyParams, validatingPoliciesIn } from "./policies.ts";
-import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
+import { randomUUID } from "node:crypto";
+import type { HubBase } from "../hub-state.ts";
+import type { HubOptions } from "../hub-options.ts";
+import { logEntry } from "../../apimachinery/log-entry.ts";
 import { objectOf } from "../../registry/entry.ts";
 import type { WebhookConfiguration } from "../../apis/admission-webhook.ts";
-import { compiledObjects } from "../../storage/compiled-objects.ts";
+import { compiledObjects } from "../../storage/observed-objects.ts";
+import {
+  compiledBinding,
+  compiledMutatingPolicy,
+  compiledPolicy,
+  compiledTarget,
+  type BindingTarget,
+  type BoundPolicy,
+  type CompiledBinding,
+  type CompiledMutatingPolicy,
+  type CompiledPolicy,
+  type CompiledTerms,
+} from "../../admission/policy.ts";
+import type { ParamLookup } from "../../admission/policy-invocations.ts";
+import { mutatingAdmissionPolicies } from "../../apis/mutating-admission-policy.ts";
+import {
+  mutatingAdmissionPolicyBindings,
+  validatingAdmissionPolicyBindings,
+} from "../../apis/admission-policy-binding.ts";
+import { validatingAdmissionPolicies } from "../../apis/validating-admission-policy.ts";
+import type { Entry } from "../../storage/stored-object.ts";
 
-export interface DynamicAdmissionOptions {
-  readonly cache: WatchCache;
+/** What policies and webhooks are asked with. */
+export interface DynamicAdmissionParts extends HubBase {
   readonly versions: EntryVersions;
   /** The resources served now. */
   readonly resources: () => readonly Resource[];
   readonly call: CallWebhook;
-  readonly uuid: () => string;
-  readonly log: (entry: LogEntry) => void;
   readonly metrics: { readonly webhookAsked: (asked: WebhookAsked) => void };
-  /** False while the hub makes its own first objects, which no webhook or policy may keep from being there. */
-  readonly inForce: () => boolean;
   readonly may: AccessCheck;
   readonly authorize: Authorize;
   readonly turns: Turns;
@@ -38,47 +56,50 @@ export interface DynamicAdmissionOptions {
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
 }
 
-/** The plugins that are governed by objects: policies and webhooks that mutate, then policies and webhooks that validate. */
-export function dynamicAdmission(options: DynamicAdmissionOptions): readonly AdmissionPlugin[] {
-  const { cache, inForce, may, authorize, turns, namespaceOf, resourceOf } = options;
+/**
+ * The plugins that are governed by objects: policies and webhooks that mutate, then policies and webhooks that validate. None is in force
+ * while the hub makes its own first objects.
+ */
+export function dynamicAdmission(parts: DynamicAdmissionParts, log: HubOptions["log"]): readonly AdmissionPlugin[] {
+  const { cache, isBootstrapped, may, authorize, turns, namespaceOf, resourceOf } = parts;
   const turn = (user: string): Promise<void> => turns.next(user);
-  const lookups = { namespaceOf, versionsOf: versionsIn(options.resources) };
+  const lookups = { namespaceOf, versionsOf: versionsIn(parts.resources) };
   const webhooksOf = (
     plural: Parameters<typeof webhookConfigurations>[1],
   ): ReturnType<typeof webhookConfigurations> => {
     const all = webhookConfigurations(cache, plural);
-    return () => (inForce() ? all() : []);
+    return () => (isBootstrapped() ? all() : []);
   };
   const asking = {
-    call: options.call,
+    call: parts.call,
     lookups,
     convert: convertObject,
     authorize,
     turn,
-    uuid: options.uuid,
+    uuid: randomUUID,
     now: () => performance.now(),
-    asked: options.metrics.webhookAsked,
+    asked: parts.metrics.webhookAsked,
     failedOpen: (webhook: string, error: string) =>
-      options.log(logEntry("WebhookCallFailed", "webhook call failed; ignored by failurePolicy", { webhook, error })),
+      log(logEntry("WebhookCallFailed", "webhook call failed; ignored by failurePolicy", { webhook, error })),
   };
   const validating = validatingPoliciesIn(cache);
   const mutating = mutatingPoliciesIn(cache);
   const judging = {
     lookups,
-    params: policyParams(cache, { resourceOf, versions: options.versions }),
+    params: policyParams(cache, { resourceOf, versions: parts.versions }),
     convert: convertObject,
     authorize,
     turn,
   };
   return [
-    mutatingPolicies({ ...judging, policies: () => (inForce() ? mutating.bound() : []) }),
+    mutatingPolicies({ ...judging, policies: () => (isBootstrapped() ? mutating.bound() : []) }),
     mutatingWebhooks({ ...asking, webhooks: webhooksOf("mutatingwebhookconfigurations") }),
     policyParamAccess({
       may,
       resourceOf,
       paramKindOf: { ValidatingAdmissionPolicy: validating.paramKindOf, MutatingAdmissionPolicy: mutating.paramKindOf },
     }),
-    validatingPolicies({ ...judging, policies: () => (inForce() ? validating.bound() : []) }),
+    validatingPolicies({ ...judging, policies: () => (isBootstrapped() ? validating.bound() : []) }),
     validatingWebhooks({ ...asking, webhooks: webhooksOf("validatingwebhookconfigurations") }),
   ];
 }
@@ -118,5 +139,79 @@ function webhookConfigurations(
       webhooks = now.flat();
     }
     return webhooks;
+  };
+}
+
+/** Policies and bindings of one kind; each counts before its write is acknowledged. */
+export interface AdmissionPolicies<Policy, Binding> {
+  /** The policies in force with their bindings. */
+  readonly bound: () => readonly BoundPolicy<Policy, Binding>[];
+  /** The paramKind of a policy, in force or not; undefined without one. */
+  readonly paramKindOf: (policy: string) => CompiledTerms["paramKind"];
+}
+
+/** Follows the policies that validate in the cache. */
+export function validatingPoliciesIn(cache: WatchCache): AdmissionPolicies<CompiledPolicy, CompiledBinding> {
+  return boundPolicies(cache, {
+    policies: { resource: validatingAdmissionPolicies, compile: (entry) => compiledPolicy(objectOf(entry)) },
+    bindings: { resource: validatingAdmissionPolicyBindings, compile: (entry) => compiledBinding(objectOf(entry)) },
+  });
+}
+
+/** Follows the policies that mutate in the cache. */
+export function mutatingPoliciesIn(cache: WatchCache): AdmissionPolicies<CompiledMutatingPolicy, BindingTarget> {
+  return boundPolicies(cache, {
+    policies: { resource: mutatingAdmissionPolicies, compile: (entry) => compiledMutatingPolicy(objectOf(entry)) },
+    bindings: { resource: mutatingAdmissionPolicyBindings, compile: (entry) => compiledTarget(objectOf(entry)) },
+  });
+}
+
+interface Compiled<T> {
+  readonly resource: Resource;
+  readonly compile: (entry: Entry) => T;
+}
+
+function boundPolicies<Policy extends CompiledTerms, Binding extends BindingTarget>(
+  cache: WatchCache,
+  source: { readonly policies: Compiled<Policy>; readonly bindings: Compiled<Binding> },
+): AdmissionPolicies<Policy, Binding> {
+  const following = <T>({ resource, compile }: Compiled<T>): (() => readonly T[]) =>
+    compiledObjects(cache, { prefix: storagePrefix(resource), compile });
+  const policies = following(source.policies);
+  const bindings = following(source.bindings);
+  let from: readonly unknown[] = [];
+  let bound: readonly BoundPolicy<Policy, Binding>[] = [];
+  return {
+    bound: () => {
+      const [allPolicies, allBindings] = [policies(), bindings()];
+      if (from[0] !== allPolicies || from[1] !== allBindings) {
+        from = [allPolicies, allBindings];
+        bound = allPolicies
+          .map((policy) => ({ policy, bindings: allBindings.filter(({ policyName }) => policyName === policy.name) }))
+          .filter((one) => one.bindings.length > 0);
+      }
+      return bound;
+    },
+    paramKindOf: (name) => policies().find((policy) => policy.name === name)?.paramKind,
+  };
+}
+
+/** Parameters, as they are in the watch cache at this moment. */
+export function policyParams(
+  cache: WatchCache,
+  { resourceOf, versions }: Pick<ParamLookup, "resourceOf"> & { readonly versions: EntryVersions },
+): ParamLookup {
+  return {
+    resourceOf,
+    objectsOf: async (resource, namespace) => {
+      const place = namespace === "" ? "" : `${namespace}/`;
+      const shown = await versions.shownAll(resource, [...cache.list(storagePrefix(resource) + place)]);
+      return shown.map(objectOf);
+    },
+    objectOf: async (resource, namespace, name) => {
+      // Names from a binding are one segment of a path each.
+      const entry = cache.get(storagePrefix(resource) + (namespace === "" ? name : `${namespace}/${name}`));
+      return entry === undefined ? undefined : objectOf(await versions.shown(resource, entry));
+    },
   };
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PluginEnd, PluginRun } from "../client/exec-credentials.ts";
 import { writeExecutable } from "../../test/kits/executable.ts";
-import { pluginProcesses, type PluginProcessOptions } from "./plugin-process.ts";
+import { pluginProcesses, type PluginProcessOptions } from "./process-world.ts";
 
 let folder: string;
 let shown: string;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compactionTarget, withSample, type CompactionPolicy, type RevisionSample } from "./compaction.ts";
+import { compactionTarget, withSample, type CompactionPolicy, type RevisionSample } from "./store-upkeep.ts";
 
 const policy: CompactionPolicy = { keepForMs: 1000, minRevisions: 10, maxRevisions: 100 };
 const sample = (atMs: number, revision: number): RevisionSample => ({ atMs, revision });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { wallClock } from "./wall-clock.ts";
+import { wallClock } from "./system-clock.ts";
 
 test("a sleep ends at once when its signal aborts, before or meanwhile", async () => {
   const controller = new AbortController();

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { metadataOf } from "./stored-metadata.ts";
+import { metadataOf } from "./stored-object.ts";
 import { encodeObject, entryOf, objectOf, type Entry } from "./stored-object.ts";
 
 const entryFor = (object: ApiObject): Entry => entryOf("/registry/a", encodeObject(object), 7);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { acceptFailureLog } from "./accept-failure-log.ts";
+import { acceptFailureLog } from "./listening.ts";
 import type { LogEntry } from "../apimachinery/log-entry.ts";
 
 describe("connections that could not be accepted", () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ConnectionError } from "../client/client.ts";
-import { TargetError } from "./kubeconfig-target.ts";
-import { retriedReview } from "./webhook-retry.ts";
+import { TargetError, retriedReview } from "./kubeconfig-target.ts";
 
 async function sent(
   failure: Error,
@@ -19,7 +18,7 @@ async function sent(
   return { tries, waitedMs, answer };
 }
 
-const status = (code: number): Error => new TargetError("status", code, `status ${code}`);
+const status = (code: number): Error => new TargetError("status", `status ${code}`, { status: code });
 
 describe("a review that fails", () => {
   it.each([
@@ -34,7 +33,8 @@ describe("a review that fails", () => {
     expect(waitedMs).toBeLessThanOrEqual((500 + 750) * 1.2);
   });
 
-  const later = (ms: number, code = 503): Error => new TargetError("status", code, `status ${code}`, ms);
+  const later = (ms: number, code = 503): Error =>
+    new TargetError("status", `status ${code}`, { status: code, retryAfterMs: ms });
 
   it("and says when to come back is sent again, not before", async () => {
     expect(await sent(later(3_000), 2)).toEqual({ tries: 3, waitedMs: 6_000, answer: "answer" });
@@ -66,7 +66,7 @@ describe("a review that fails", () => {
     ["takes too long", new ConnectionError("TIMEOUT", "late")],
     ["finds nobody", new ConnectionError("ECONNREFUSED", "refused")],
     ["is refused", status(403)],
-    ["is answered with nonsense", new TargetError("body", 200, "no JSON")],
+    ["is answered with nonsense", new TargetError("body", "no JSON", { status: 200 })],
   ])("because it %s is not sent again", async (_what, failure) => {
     expect(await sent(failure, 9)).toEqual({ tries: 1, waitedMs: 0, answer: failure });
   });

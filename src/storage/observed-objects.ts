@@ -1,5 +1,24 @@
-import type { Entry } from "./stored-object.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
+import { objectOf, type Entry } from "./stored-object.ts";
 import type { WatchCache } from "./watch-cache.ts";
+
+/**
+ * What was made of each object under a prefix, in the order of their names; made once per change, before the write is acknowledged.
+ * The same array until something changes.
+ */
+export function compiledObjects<T>(
+  cache: WatchCache,
+  { prefix, compile }: { readonly prefix: string; readonly compile: (entry: Entry) => T },
+): () => readonly T[] {
+  const compiled = new Map<string, T>();
+  let sorted: readonly T[] | undefined;
+  cache.observe(prefix, ({ type, entry }) => {
+    if (type === "DELETED") compiled.delete(entry.key);
+    else compiled.set(entry.key, compile(entry));
+    sorted = undefined;
+  });
+  return () => (sorted ??= [...compiled].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, made]) => made));
+}
 
 /** How many objects there are, in all and by what they are counted under. */
 export interface CountedObjects {
@@ -29,4 +48,10 @@ export function countedObjects(
     count(what, 1);
   });
   return { all: () => counted.size, of: (what) => counts.get(what) ?? 0 };
+}
+
+/** The object of a key, as it is in the watch cache at this moment; undefined where there is none. */
+export function cachedObject(cache: Pick<WatchCache, "get">, key: string): ApiObject | undefined {
+  const entry = cache.get(key);
+  return entry && objectOf(entry);
 }

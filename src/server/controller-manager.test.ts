@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { RunningControllers } from "../controllers/runner.ts";
-import { restartableControl } from "./restartable-controllers.ts";
+import { restartableControl } from "./controller-manager.ts";
 
 /** Controllers that work until they are told to end. */
 function running(signal: AbortSignal): RunningControllers {
