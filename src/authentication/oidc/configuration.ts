@@ -1,9 +1,13 @@
 import { X509Certificate } from "node:crypto";
-import { readConfigurationFile } from "../../apimachinery/configuration-file.ts";
+import {
+  readConfigurationFile,
+  fieldsSchema as object,
+  listSchema as list,
+} from "../../apimachinery/configuration-file.ts";
 import { duplicate, forbiddenField, invalid, required, type FieldError } from "../../apimachinery/field-error.ts";
 import { arrayAt, fieldListAt, fieldsAt, stringAt, stringsAt, type Fields } from "../../apis/json-fields.ts";
-import { authenticationConfigurationSchema } from "./configuration-schema.ts";
 import { mappingErrors } from "./mapping-errors.ts";
+import type { ArraySchema, ObjectSchema, StringSchema } from "../../apimachinery/schema.ts";
 
 /** A claim with a prefix, or an expression over all claims. */
 export type ClaimOrExpression =
@@ -232,4 +236,38 @@ function anonymousOf(object: Fields): AuthenticationConfiguration["anonymous"] {
 
 function nonEmpty(text: string): string | undefined {
   return text === "" ? undefined : text;
+}
+
+const text: StringSchema = { type: "string" };
+const texts: ArraySchema = { type: "array", items: text };
+
+const prefixed = object({ claim: text, prefix: text, expression: text });
+
+/** The fields of an AuthenticationConfiguration, with their types. Source: apiserver.config.k8s.io/v1. */
+function authenticationConfigurationSchema(): ObjectSchema {
+  return object({
+    apiVersion: text,
+    kind: text,
+    jwt: list(
+      object({
+        issuer: object({
+          url: text,
+          discoveryURL: text,
+          certificateAuthority: text,
+          audiences: texts,
+          audienceMatchPolicy: text,
+          egressSelectorType: text,
+        }),
+        claimValidationRules: list(object({ claim: text, requiredValue: text, expression: text, message: text })),
+        claimMappings: object({
+          username: prefixed,
+          groups: prefixed,
+          uid: object({ claim: text, expression: text }),
+          extra: list(object({ key: text, valueExpression: text })),
+        }),
+        userValidationRules: list(object({ expression: text, message: text })),
+      }),
+    ),
+    anonymous: object({ enabled: { type: "boolean" }, conditions: list(object({ path: text })) }),
+  });
 }
