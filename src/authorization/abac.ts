@@ -1,7 +1,7 @@
 import { authenticatedGroup, type UserInfo } from "../apimachinery/user.ts";
 import { isFields, stringAt, isTrueAt, fieldsAt, type Fields } from "../apis/json-fields.ts";
 import type { Attributes, Decision, NamedAuthorizer } from "./authorizer.ts";
-import { pathCovers } from "./rule-match.ts";
+import { pathCovers } from "./compiled-rules.ts";
 import type { MemberRules } from "./rules-review.ts";
 
 /**

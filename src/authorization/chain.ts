@@ -1,5 +1,12 @@
-import { aggregateErrors } from "./aggregate-errors.ts";
-import type { Attributes, Authorizer, Decision, NamedAuthorizer, StepDetail, Verdict } from "./authorizer.ts";
+import {
+  aggregateErrors,
+  type Attributes,
+  type Authorizer,
+  type Decision,
+  type NamedAuthorizer,
+  type StepDetail,
+  type Verdict,
+} from "./authorizer.ts";
 
 /** What one member of a chain answered; `ms` is the time it took where the chain was given a clock. */
 export interface TraceStep extends StepDetail {

@@ -3,11 +3,10 @@ import { badRequest, forbidden, notFound, type StatusError } from "../apimachine
 import { mastersGroup, type UserInfo } from "../apimachinery/user.ts";
 import { quoted } from "../apimachinery/quoted.ts";
 import { rbacGroup, type PolicyRule } from "../apis/rbac.ts";
-import { aggregateErrors } from "./aggregate-errors.ts";
-import type { Attributes, Authorizer } from "./authorizer.ts";
+import { compactRules, fullAuthority, ruleText, uncoveredRules, wordsText } from "./rule-coverage.ts";
+import { aggregateErrors, type Attributes, type Authorizer } from "./authorizer.ts";
 import type { RbacIndex } from "./rbac-index.ts";
 import { type AnyBinding, type AnyRole, aggregationOf } from "./rbac-types.ts";
-import { compactRules, fullAuthority, ruleText, uncoveredRules, wordsText } from "./rule-coverage.ts";
 
 /** What the escalation checks ask: the whole chain, and who holds which rules. */
 export interface EscalationChecks {

@@ -12,8 +12,16 @@ import {
   type UserInfo,
 } from "../apimachinery/user.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { controllerRequests } from "./controller-requests.ts";
-import { events, on, path, reviews, under, type Ask, type EssentialPlace } from "./ask.ts";
+import {
+  controllerRequests,
+  events,
+  on,
+  path,
+  reviews,
+  under,
+  type Ask,
+  type EssentialPlace,
+} from "./controller-requests.ts";
 
 /** Somebody without whom a cluster does not work, and what they ask for all the time. */
 export interface EssentialComponent {

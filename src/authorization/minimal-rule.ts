@@ -7,7 +7,6 @@ import {
   unauthenticatedGroup,
 } from "../apimachinery/user.ts";
 import type { Attributes } from "./authorizer.ts";
-import { isAboutSigners } from "./signers.ts";
 
 /** What somebody with the right to change roles would have to run, and what to think of before. */
 export interface SmallestRight {
@@ -157,4 +156,12 @@ function nameOf({ user, verb, resource, subresource, name, path }: Attributes): 
 
 function flag(name: string, value: string): string {
   return shellWord(`--${name}=${value}`);
+}
+
+/**
+ * Whether a request is about signers: they are authorized cluster-wide and served by no API server, so discovery does not list them, and
+ * kubectl makes no role for them by its flags. @see Kubernetes, plugin/pkg/admission/certificates
+ */
+export function isAboutSigners({ group, resource, path }: Pick<Attributes, "group" | "resource" | "path">): boolean {
+  return path === undefined && group === "certificates.k8s.io" && resource === "signers";
 }

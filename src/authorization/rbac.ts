@@ -1,6 +1,11 @@
 import { quoted } from "../apimachinery/quoted.ts";
-import { aggregateErrors } from "./aggregate-errors.ts";
-import type { Attributes, Authorizer, Decision, NamedAuthorizer } from "./authorizer.ts";
+import {
+  aggregateErrors,
+  type Attributes,
+  type Authorizer,
+  type Decision,
+  type NamedAuthorizer,
+} from "./authorizer.ts";
 import { explainedGrant } from "./explained-grant.ts";
 import type { RbacIndex } from "./rbac-index.ts";
 import { accountNamespace, type Grant } from "./subject-table.ts";

@@ -1,10 +1,9 @@
 import { quoted } from "../apimachinery/quoted.ts";
 import type { PolicyRule } from "../apis/rbac.ts";
 import type { Attributes } from "./authorizer.ts";
-import { type CompiledRules, firstMatch, ruleQuery } from "./compiled-rules.ts";
+import { type CompiledRules, firstMatch, ruleQuery, ruleMatches } from "./compiled-rules.ts";
 import { namedGrant, type PolicyObject, shownRule } from "./explained-grant.ts";
 import type { RbacIndex } from "./rbac-index.ts";
-import { ruleMatches } from "./rule-match.ts";
 import type { RoleKey } from "./role-slots.ts";
 import type { Grant } from "./subject-table.ts";
 
