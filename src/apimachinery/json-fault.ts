@@ -122,9 +122,7 @@ function escapeFault(scan: Scan): string | undefined {
   if (escaped === undefined || !'bfnrt\\/"u'.includes(escaped)) return unexpected(scan, "in string escape code");
   scan.at += 1;
   for (let digit = 0; escaped === "u" && digit < 4; digit += 1) {
-    if (!/^[0-9a-fA-F]$/.test(scan.text[scan.at] ?? "")) {
-      return unexpected(scan, "in \\u hexadecimal character escape");
-    }
+    if (!/^[0-9a-fA-F]$/.test(scan.text[scan.at] ?? "")) return unexpected(scan, "in \\u hexadecimal character escape");
     scan.at += 1;
   }
   return undefined;

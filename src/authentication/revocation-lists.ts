@@ -37,9 +37,7 @@ const maxPemCharacters = 8 << 20;
  */
 export async function readRevocationLists(bytes: Uint8Array, trust: RevocationListTrust): Promise<SignedRevocations> {
   const ders = listsIn(bytes);
-  if (ders === undefined) {
-    return readSignedRevocations(Buffer.from(bytes).toString("utf8"), await trust.keys());
-  }
+  if (ders === undefined) return readSignedRevocations(Buffer.from(bytes).toString("utf8"), await trust.keys());
   const lists = ders.map(parsed);
   const roots = await trust.roots();
   if (!lists.every((list) => verifyRevocationList(list, roots))) {

@@ -31,9 +31,7 @@ export class TokenFileError extends Error {
  */
 export function parseTokenFile(text: string): TokenFile {
   const csv = parseCsv(text);
-  if (csv.kind === "malformed") {
-    throw new TokenFileError("malformed", csv.line, csv.message);
-  }
+  if (csv.kind === "malformed") throw new TokenFileError("malformed", csv.line, csv.message);
   const users = new Map<string, UserInfo>();
   const warnings: string[] = [];
   for (const { line, fields } of csv.records) {
@@ -45,9 +43,7 @@ export function parseTokenFile(text: string): TokenFile {
       warnings.push(`token file, line ${line}: skipped, its token is empty`);
       continue;
     }
-    if (username === "") {
-      throw new TokenFileError("user", line, "the user must not be empty");
-    }
+    if (username === "") throw new TokenFileError("user", line, "the user must not be empty");
     const key = digestOf(token);
     if (users.has(key)) {
       warnings.push(`token file, line ${line}: its token stands in an earlier line too, which no longer counts`);
@@ -125,9 +121,7 @@ export function parseCsv(source: string): CsvResult {
 function plainField(text: string, at: number): Field | string {
   let end = at;
   while (end < text.length && text[end] !== "," && text[end] !== "\n") {
-    if (text[end] === '"') {
-      return "a quote stands inside a field that does not begin with one";
-    }
+    if (text[end] === '"') return "a quote stands inside a field that does not begin with one";
     end += 1;
   }
   return { text: text.slice(at, end), end };
@@ -138,9 +132,7 @@ function quotedField(text: string, at: number): Field | string {
   let from = at + 1;
   for (;;) {
     const quote = text.indexOf('"', from);
-    if (quote === -1) {
-      return "a quoted field has no end";
-    }
+    if (quote === -1) return "a quoted field has no end";
     content += text.slice(from, quote);
     const next = text[quote + 1];
     if (next === '"') {

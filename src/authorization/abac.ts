@@ -141,9 +141,7 @@ function policyOf(object: Fields, number: number): AbacPolicy {
 
 function currentForm(spec: Fields, number: number): Omit<AbacPolicy, "line"> {
   const [user, group, apiGroup, resource, namespace, nonResourcePath] = texts.map((field) => stringAt(spec, field));
-  if (user === "" && group === "") {
-    throw new AbacError("line", `line ${number}: spec.user: user or group must be set`);
-  }
+  if (user === "" && group === "") throw new AbacError("line", `line ${number}: spec.user: user or group must be set`);
   return {
     ...(user === "*" || group === "*" ? everybody : { user: user ?? "", group: group ?? "" }),
     readonly: isTrueAt(spec, "readonly"),
