@@ -72,25 +72,21 @@ export function humanDuration(ms: number): string {
   if (seconds < 0) return "0s";
   if (seconds < 120) return `${seconds}s`;
   const minutes = Math.trunc(seconds / 60);
-  if (minutes < 10) return joined({ of: minutes, unit: "m" }, { of: seconds % 60, unit: "s" });
+  if (minutes < 10) return joined(`${minutes}m`, seconds % 60, "s");
   if (minutes < 180) return `${minutes}m`;
   const hours = Math.trunc(minutes / 60);
-  if (hours < 8) return joined({ of: hours, unit: "h" }, { of: minutes % 60, unit: "m" });
+  if (hours < 8) return joined(`${hours}h`, minutes % 60, "m");
   if (hours < 48) return `${hours}h`;
   const days = Math.trunc(hours / 24);
-  if (days < 8) return joined({ of: days, unit: "d" }, { of: hours % 24, unit: "h" });
+  if (days < 8) return joined(`${days}d`, hours % 24, "h");
   if (days < 365 * 2) return `${days}d`;
   const years = Math.trunc(days / 365);
-  return years < 8 ? joined({ of: years, unit: "y" }, { of: days % 365, unit: "d" }) : `${years}y`;
+  return years < 8 ? joined(`${years}y`, days % 365, "d") : `${years}y`;
 }
 
-interface Amount {
-  readonly of: number;
-  readonly unit: string;
-}
-
-function joined(large: Amount, small: Amount): string {
-  return small.of === 0 ? `${large.of}${large.unit}` : `${large.of}${large.unit}${small.of}${small.unit}`;
+/** A larger unit, and what is left in the smaller one. */
+function joined(large: string, rest: number, unit: string): string {
+  return rest === 0 ? large : `${large}${rest}${unit}`;
 }
 
 function partNanoseconds(
