@@ -48,25 +48,10 @@ export function checkFieldLabels(
   }
 }
 
-/** The value that `selector` requires of `field`, or undefined when it leaves a choice. */
-export function requiredFieldValue(selector: FieldSelector, field: string): string | undefined {
-  return selector.find((term) => term.field === field && term.operator === "=")?.value;
-}
-
 /** The one object name that `selector` can match, which then is the name of the request for authorization; undefined if there is none. Source: apiserver RequestInfo. */
 export function selectedName(selector: FieldSelector): string | undefined {
-  const name = requiredFieldValue(selector, "metadata.name");
+  const name = selector.find(({ field, operator }) => field === "metadata.name" && operator === "=")?.value;
   return name === undefined || pathSegmentProblems(name).length > 0 ? undefined : name;
-}
-
-/** The text form, which parses to the same selector. */
-export function formatFieldSelector(selector: FieldSelector): string {
-  return selector.map((term) => `${term.field}${term.operator}${escapeFieldValue(term.value)}`).join(",");
-}
-
-/** `value` with a backslash before each comma, equals sign and backslash. */
-export function escapeFieldValue(value: string): string {
-  return value.replaceAll(/[\\,=]/g, String.raw`\$&`);
 }
 
 /** The parts between commas that no backslash stands before. */

@@ -1,7 +1,7 @@
 import type { NamedAuthorizer } from "./authorizer.ts";
 import type { WebhookConfiguration } from "./configuration.ts";
 import { matchConditions } from "./match-conditions.ts";
-import { explainedWebhook, webhookAnswer, WebhookAnswerError } from "./webhook.ts";
+import { webhookAuthorizer, webhookAnswer, WebhookAnswerError } from "./webhook.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { AuthorizationMetrics } from "./metrics.ts";
@@ -29,7 +29,7 @@ export async function openAuthorizationWebhook(
 ): Promise<{ readonly authorizer: NamedAuthorizer; readonly close: () => void }> {
   const { name, webhook, clock, metrics } = options;
   const service = options.answer === undefined ? await openService(options) : inProcess(options.answer);
-  const authorizer = explainedWebhook({
+  const authorizer = webhookAuthorizer({
     version: webhook.version,
     onError: webhook.onError,
     authorizedMs: webhook.authorizedMs,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { isFields, valueAt } from "../apis/json-fields.ts";
 import { accessReviewSpec, type AskedSpec } from "./access-review-spec.ts";
-import type { Attributes, Authorizer, Decision, NamedAuthorizer } from "./authorizer.ts";
+import type { Attributes, Decision, NamedAuthorizer } from "./authorizer.ts";
 import type { MatchConditions } from "./match-conditions.ts";
 
 /** What a service said of a request. */
@@ -44,14 +44,9 @@ const bothText = "webhook subject access review returned both allow and deny res
 /**
  * Asks a service of the operator's. Answers are kept for a short time, errors never; a question that is being asked is not asked a
  * second time meanwhile. An answer that is no SubjectAccessReview of the version asked counts as none.
- * Source: apiserver plugin/pkg/authorizer/webhook.
+ * It can say whether its service was asked at all. Source: apiserver plugin/pkg/authorizer/webhook.
  */
-export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
-  return explainedWebhook(options).authorize;
-}
-
-/** `webhookAuthorizer` as a member of a chain that can say whether its service was asked at all. */
-export function explainedWebhook(
+export function webhookAuthorizer(
   options: WebhookAuthorizerOptions,
 ): Required<Pick<NamedAuthorizer, "authorize" | "explain">> {
   const answers = answerCache(options);

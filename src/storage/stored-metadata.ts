@@ -1,4 +1,4 @@
-import { stringEnd } from "../apimachinery/json-duplicates.ts";
+import { stringEnd } from "../apimachinery/json-scan.ts";
 import type { ObjectMeta } from "../apimachinery/object.ts";
 import { parsedOf, type Entry } from "./stored-object.ts";
 

@@ -58,16 +58,6 @@ export function isEmptySet(set: FieldSet): boolean {
   return isLeaf(set);
 }
 
-/** Whether the field at `path` itself belongs to the set. */
-export function hasField(set: FieldSet, path: readonly PathElement[]): boolean {
-  let node: FieldSet | undefined = set;
-  for (const element of path) {
-    node = childOf(node, element);
-    if (node === undefined) return false;
-  }
-  return path.length > 0 && isMember(node);
-}
-
 /** What stands below one step, as a set of its own; empty where nothing does. It may hold a `.`, which every function here passes over. */
 export function fieldsBelow(set: FieldSet, element: PathElement): FieldSet {
   return childOf(set, element) ?? noFields;
@@ -154,11 +144,6 @@ export function* contains(whole: FieldSet, part: FieldSet, pace: Pace): Steps<bo
     if (!isLeaf(theirs) && !(yield* contains(mine, theirs, pace))) return false;
   }
   return true;
-}
-
-/** Whether the two have the same fields. */
-export function* sameFields(one: FieldSet, other: FieldSet, pace: Pace): Steps<boolean> {
-  return (yield* contains(one, other, pace)) && (yield* contains(other, one, pace));
 }
 
 /** The paths of the fields of the set, parents first, in the order of FieldsV1; no more than `limit`. */
