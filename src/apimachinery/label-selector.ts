@@ -50,7 +50,8 @@ export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<s
   );
 }
 
-const expressionOperators: ReadonlyMap<string, LabelOperator> = new Map([
+/** The operators of `matchExpressions`. */
+export const expressionOperators: ReadonlyMap<string, LabelOperator> = new Map([
   ["In", "in"],
   ["NotIn", "notin"],
   ["Exists", "exists"],

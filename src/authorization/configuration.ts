@@ -20,12 +20,14 @@ import { compileMatchCondition } from "./match-conditions.ts";
 
 /** One webhook of a configuration file; times in milliseconds. */
 export interface WebhookConfiguration {
-  /** 0 where permissions are not kept. */
+  /** How long a permission is believed; 0 asks each time. */
   readonly authorizedMs: number;
-  /** 0 where nothing else is kept. */
+  /** How long everything else is believed; 0 asks each time. */
   readonly unauthorizedMs: number;
   readonly timeoutMs: number;
+  /** Which form of the review the service speaks. */
   readonly version: "v1" | "v1beta1";
+  /** The verdict where the service cannot be asked. */
   readonly onError: "noOpinion" | "deny";
   readonly kubeconfigFile: string;
   readonly matchConditions: readonly string[];

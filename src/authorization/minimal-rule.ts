@@ -4,6 +4,7 @@ import {
   authenticatedGroup,
   nodeNameOf,
   nodesGroup,
+  nodeUserPrefix,
   unauthenticatedGroup,
 } from "../apimachinery/user.ts";
 import type { Attributes } from "./authorizer.ts";
@@ -18,6 +19,8 @@ export interface SmallestRight {
 const accountPrefix = "system:serviceaccount:";
 const maxNameCharacters = 120;
 const forEverything = "The request asks for everything of a kind at once; ask for what is really needed.";
+const approvalNote =
+  "To approve a request also takes get of certificatesigningrequests and update of certificatesigningrequests/approval.";
 const noSubject = "There is neither a user nor a group to give a right to.";
 
 /**
@@ -25,7 +28,7 @@ const noSubject = "There is neither a user nor a group to give a right to.";
  * Their names follow from the request alone, so that they tell nothing of what exists.
  */
 export function smallestRight(attributes: Attributes): SmallestRight {
-  const { user, verb, resource, group, subresource, path } = attributes;
+  const { verb, resource, group, subresource, path } = attributes;
   const words = path === undefined ? [verb, resource, group, subresource] : [verb, path];
   if (words.includes("*") || path?.endsWith("*") === true) return none(forEverything);
   // kubectl reads these flags as lines of CSV.
@@ -43,24 +46,19 @@ export function smallestRight(attributes: Attributes): SmallestRight {
       `kubectl create ${role} ${name}${namespace} ${flag("verb", verb)} ${whatFlags(attributes)}`,
       `kubectl create ${binding} ${name}${namespace} ${flag(role, nameOf(attributes))} ${subject}`,
     ],
-    notes: notesOf(attributes, user.username),
+    notes: [...notesOf(attributes)],
   };
 }
 
 /** kubectl makes roles by its flags only for resources that the server has, and signers are not among them. */
 function signerRight(attributes: Attributes, binding: string): SmallestRight {
-  const { user, verb, group, resource, name } = attributes;
+  const { verb, group, resource, name } = attributes;
   const role = {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRole",
     metadata: { name: nameOf(attributes) },
     rules: [
-      {
-        apiGroups: [group],
-        resources: [resource],
-        ...(name === "" ? {} : { resourceNames: [name] }),
-        verbs: [verb],
-      },
+      { apiGroups: [group], resources: [resource], ...(name === "" ? {} : { resourceNames: [name] }), verbs: [verb] },
     ],
   };
   return {
@@ -68,14 +66,7 @@ function signerRight(attributes: Attributes, binding: string): SmallestRight {
       `printf %s ${shellWord(JSON.stringify(role))} | kubectl create -f -`,
       `kubectl create clusterrolebinding ${binding}`,
     ],
-    notes: [
-      ...notesOf(attributes, user.username),
-      ...(verb === "approve"
-        ? [
-            "To approve a request also takes get of certificatesigningrequests and update of certificatesigningrequests/approval.",
-          ]
-        : []),
-    ],
+    notes: verb === "approve" ? [...notesOf(attributes), approvalNote] : [...notesOf(attributes)],
   };
 }
 
@@ -123,23 +114,16 @@ function groupOf({ groups }: Attributes["user"]): string {
   return groups.find((group) => group !== authenticatedGroup) ?? groups[0] ?? "";
 }
 
-function notesOf({ user, verb, name }: Attributes, username: string): readonly string[] {
-  return [
-    ...(username === anonymousUser || user.groups.includes(unauthenticatedGroup)
-      ? ["This would give the right to everybody who reaches the server, without a credential."]
-      : []),
-    ...(nodeNameOf(user) === undefined
-      ? []
-      : [
-          "Mode Node gives a node what the pods on it speak of: better bind such a pod to it than give the right to the node for good.",
-        ]),
-    ...(nodeNameOf(user) === undefined && username.startsWith("system:node:")
-      ? [`A node's own credential is also of the group ${nodesGroup}; without it mode Node is not asked.`]
-      : []),
-    ...(verb === "create" && name !== ""
-      ? ["A request to create says no name where it is authorized: leave --resource-name out for a real create."]
-      : []),
-  ];
+function* notesOf({ user, verb, name }: Attributes): Iterable<string> {
+  const isNode = nodeNameOf(user) !== undefined;
+  if (user.username === anonymousUser || user.groups.includes(unauthenticatedGroup))
+    yield "This would give the right to everybody who reaches the server, without a credential.";
+  if (isNode)
+    yield "Mode Node gives a node what the pods on it speak of: better bind such a pod to it than give the right to the node for good.";
+  else if (user.username.startsWith(nodeUserPrefix))
+    yield `A node's own credential is also of the group ${nodesGroup}; without it mode Node is not asked.`;
+  if (verb === "create" && name !== "")
+    yield "A request to create says no name where it is authorized: leave --resource-name out for a real create.";
 }
 
 /** For example `ann-delete-pods`. */

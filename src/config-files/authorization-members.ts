@@ -19,7 +19,7 @@ import {
 } from "../authorization/rules-review.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { AuthorizationMetrics } from "../authorization/metrics.ts";
-import { openAuthorizationWebhook } from "../authorization/configured-webhook.ts";
+import { openAuthorizationWebhook } from "../authorization/webhook.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 
