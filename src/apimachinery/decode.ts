@@ -1,7 +1,14 @@
 import { DecodeError, type DecodeErrorCode } from "./decode-error.ts";
 import { isJsonArray, isJsonObject, jsonProblem, maxDepth, type JsonObject } from "./json-value.ts";
-import { propertySchema } from "./schema-lookup.ts";
-import type { ArraySchema, IntegerSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "./schema.ts";
+import {
+  propertySchema,
+  type ArraySchema,
+  type IntegerSchema,
+  type MapSchema,
+  type ObjectSchema,
+  type Schema,
+  type StringSchema,
+} from "./schema.ts";
 import {
   parseBase64,
   parseDurationText,

@@ -1,9 +1,9 @@
 import { compactVerify } from "jose/jws/compact/verify";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { serviceAccountsGroup, type UserInfo } from "../apimachinery/user.ts";
-import { stringAt, type Fields, isFields, numberAt } from "../apis/json-fields.ts";
+import { stringAt, type Fields, numberAt } from "../apis/json-fields.ts";
 import { credentialOf, type Credential } from "../apis/revocation-index.ts";
-import type { TokenAuthentication, TokenAuthenticator } from "./bearer.ts";
+import { jsonPart, tokenParts, type TokenAuthentication, type TokenAuthenticator } from "./bearer.ts";
 import {
   leewayMs,
   legacyIssuer,
@@ -180,10 +180,6 @@ interface SignatureOptions {
   readonly keys: readonly TokenKey[];
 }
 
-/** Longer ones cannot come in a header, and those in a review would only keep the hub busy. */
-const maxLength = 16_384;
-const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
-
 /**
  * Verifies who signed a compact JWS. The token's `kid` chooses among the keys, and the key alone chooses the algorithm; without a
  * `kid` every key is tried. Whatever is no such token, or is of another issuer, is `absent`.
@@ -191,8 +187,7 @@ const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
  */
 export function signedClaims({ issuers, keys }: SignatureOptions): (token: string) => Promise<SignedClaims> {
   return async function verifySignature(token) {
-    if (token.length > maxLength || !tokenForm.test(token)) return { kind: "absent" };
-    const parts = token.split(".");
+    const parts = tokenParts(token) ?? [];
     const [header, claims] = parts.slice(0, 2).map(jsonPart);
     if (header === undefined || claims === undefined) return { kind: "absent" };
     if (!issuers.includes(stringAt(claims, "iss"))) return { kind: "absent" };
@@ -226,15 +221,6 @@ async function isSignedBy(token: string, { key, alg }: TokenKey): Promise<boolea
 function untilOf(claims: Fields): { readonly until?: number } {
   const exp = numberAt(claims, "exp");
   return exp === undefined ? {} : { until: exp * 1000 + leewayMs };
-}
-
-function jsonPart(part: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"));
-    return isFields(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function isCanonical(part: string): boolean {

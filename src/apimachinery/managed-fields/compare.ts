@@ -1,7 +1,6 @@
 import { jsonEqual } from "../equal.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
-import { writesZero } from "../schema-lookup.ts";
-import type { ArraySchema, Schema } from "../schema.ts";
+import { writesZero, type ArraySchema, type Schema } from "../schema.ts";
 import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { isEmptySet, nodeOfLevel, noFields, recursiveDifference, type FieldSet, type Level } from "./field-set.ts";
