@@ -31,21 +31,31 @@ const allowed = "use numbers with a unit, such as 24h, 1h30m, 90s or 500ms (unit
  * @throws DurationError syntax, or range beyond 292 years. Source: Go time.ParseDuration.
  */
 export function parseDuration(text: string): number {
-  const negative = text.startsWith("-");
-  const body = negative || text.startsWith("+") ? text.slice(1) : text;
+  const isNegative = text.startsWith("-");
+  const body = isNegative || text.startsWith("+") ? text.slice(1) : text;
   if (body === "0") return 0;
   if (body === "" || body.length > 128) throw malformed(text);
+  const total = nanosecondsOf(body, text, isNegative ? maxInt64 + 1n : maxInt64);
+  const milliseconds = Number(total / 1_000_000n) + Number(total % 1_000_000n) / 1e6;
+  return isNegative ? 0 - milliseconds : milliseconds;
+}
+
+function nanosecondsOf(body: string, text: string, max: bigint): bigint {
   const part = /(\d*)(?:\.(\d*))?([^\d.]*)/y;
   let total = 0n;
   while (part.lastIndex < body.length) {
     const [, whole = "", fraction = "", unit = ""] = part.exec(body) ?? [];
     if (whole === "" && fraction === "") throw malformed(text);
-    total += partNanoseconds({ whole, fraction, unit }, text);
-    if (total > maxInt64 + (negative ? 1n : 0n))
-      throw new DurationError("range", `duration ${shown(text)} is out of range`);
+    const nanoseconds = nanosecondsOfUnit.get(unit);
+    if (nanoseconds === undefined) throw new DurationError("syntax", `${wrongUnit(unit)} in duration ${shown(text)}`);
+    total += (BigInt(whole + fraction) * nanoseconds) / 10n ** BigInt(fraction.length);
+    if (total > max) throw new DurationError("range", `duration ${shown(text)} is out of range`);
   }
-  const milliseconds = Number(total / 1_000_000n) + Number(total % 1_000_000n) / 1e6;
-  return negative ? 0 - milliseconds : milliseconds;
+  return total;
+}
+
+function wrongUnit(unit: string): string {
+  return unit === "" ? "missing unit" : `unknown unit ${JSON.stringify(unit)}`;
 }
 
 /** The duration as Go prints it: `24h0m0s`, `1m30s`, `1.5s`, `500ms`, `0s`. `ms` in milliseconds, taken to the nanosecond. Source: Go Duration.String. */
@@ -87,18 +97,6 @@ export function humanDuration(ms: number): string {
 /** A larger unit, and what is left in the smaller one. */
 function joined(large: string, rest: number, unit: string): string {
   return rest === 0 ? large : `${large}${rest}${unit}`;
-}
-
-function partNanoseconds(
-  part: { readonly whole: string; readonly fraction: string; readonly unit: string },
-  text: string,
-): bigint {
-  if (part.unit === "") throw new DurationError("syntax", `missing unit in duration ${shown(text)}`);
-  const unit = nanosecondsOfUnit.get(part.unit);
-  if (unit === undefined) {
-    throw new DurationError("syntax", `unknown unit ${JSON.stringify(part.unit)} in duration ${shown(text)}`);
-  }
-  return (BigInt(part.whole + part.fraction) * unit) / 10n ** BigInt(part.fraction.length);
 }
 
 function malformed(text: string): DurationError {

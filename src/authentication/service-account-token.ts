@@ -137,22 +137,28 @@ function legacyVerdict(claims: Fields, token: string, lookup: ObjectLookup): Tok
   if (legacy === undefined) return rejected("the claims of the service account token are not complete");
   const { namespace, serviceAccount } = legacy;
   const secret = lookup("Secret", namespace, legacy.secret);
-  if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return rejected(invalidated);
-  // The signature was right, so the text is no secret to whoever sent it and may be compared as text.
-  if (Buffer.from(stringAt(secret, "data", "token"), "base64").toString("latin1") !== token) {
-    return rejected("token does not match the server's copy");
-  }
-  if ((secret.metadata.labels?.[invalidSinceLabel] ?? "") !== "") return rejected(invalidated);
-  const account = lookup("ServiceAccount", namespace, serviceAccount.name);
-  if (account === undefined) return rejected(`serviceaccounts ${JSON.stringify(serviceAccount.name)} not found`);
-  if (account.metadata.deletionTimestamp !== undefined) return rejected("service account has been deleted");
-  const uid = account.metadata.uid ?? "";
-  if (uid !== serviceAccount.uid) {
-    return rejected(`service account UID (${uid}) does not match claim (${serviceAccount.uid})`);
-  }
+  const why =
+    wrongSecret(secret, token) ??
+    wrongLegacyAccount(lookup("ServiceAccount", namespace, serviceAccount.name), serviceAccount);
+  if (why !== undefined) return rejected(why);
   const user = accountUser(namespace, serviceAccount);
   const credential = { ...credentialOf(user), ...secretOf(`${namespace}/${legacy.secret}`, secret) };
   return { kind: "authenticated", user, credential };
+}
+
+function wrongSecret(secret: ApiObject | undefined, token: string): string | undefined {
+  if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return invalidated;
+  // The signature was right, so the text is no secret to whoever sent it and may be compared as text.
+  if (Buffer.from(stringAt(secret, "data", "token"), "base64").toString("latin1") !== token)
+    return "token does not match the server's copy";
+  return (secret.metadata.labels?.[invalidSinceLabel] ?? "") === "" ? undefined : invalidated;
+}
+
+function wrongLegacyAccount(account: ApiObject | undefined, { name, uid }: NamedObject): string | undefined {
+  if (account === undefined) return `serviceaccounts ${JSON.stringify(name)} not found`;
+  if (account.metadata.deletionTimestamp !== undefined) return "service account has been deleted";
+  const found = account.metadata.uid ?? "";
+  return found === uid ? undefined : `service account UID (${found}) does not match claim (${uid})`;
 }
 
 /** `system:authenticated` is added where all credentials come together. */

@@ -35,7 +35,7 @@ export function parseTokenFile(text: string): TokenFile {
   const users = new Map<string, UserInfo>();
   const warnings: string[] = [];
   for (const { line, fields } of csv.records) {
-    const [token, username, uid, groups] = fields;
+    const [token, username, uid, groups = ""] = fields;
     if (token === undefined || username === undefined || uid === undefined) {
       throw new TokenFileError("columns", line, `needs at least 3 columns (token, user, uid), found ${fields.length}`);
     }
@@ -51,7 +51,7 @@ export function parseTokenFile(text: string): TokenFile {
     users.set(key, {
       username,
       ...(uid === "" ? {} : { uid }),
-      groups: (groups ?? "").split(",").filter((group) => group !== ""),
+      groups: groups.split(",").filter((group) => group !== ""),
     });
   }
   return { users, warnings };
