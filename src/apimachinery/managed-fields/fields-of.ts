@@ -2,7 +2,7 @@ import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
 import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
-import { noFields, nodeOfLevel, type FieldSet, type Level, isEmptySet } from "./field-set.ts";
+import { addTo, noFields, nodeOfLevel, type FieldSet, type Level, isEmptySet } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { elementsOfList, entrySchema, namedField, shapeOf } from "./shape.ts";
 
@@ -35,8 +35,7 @@ function* entriesOf(schema: Schema, value: JsonObject, { member, pace }: Walk): 
     const isOwned = namedField(schema, key) === undefined || isNothing(entry);
     const node = yield* nodeOfValue(entrySchema(schema, key), entry, { member: isOwned, pace });
     if (node === undefined) continue;
-    level.elements.push(fieldElement(key));
-    level.nodes.push(node);
+    addTo(level, fieldElement(key), node);
   }
   return yield* nodeOfLevel(member, level, pace);
 }
