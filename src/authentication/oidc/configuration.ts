@@ -77,8 +77,18 @@ const schema = object({
   anonymous: object({ enabled: { type: "boolean" }, conditions: list(object({ path: text })) }),
 });
 
+const emptyIssuer = {
+  url: "",
+  discoveryURL: "",
+  certificateAuthority: "",
+  audiences: [],
+  audienceMatchPolicy: "",
+  egressSelectorType: "",
+};
+
 type File = DecodedBy<typeof schema>;
 type Jwt = DecodedBy<typeof jwtSchema>;
+type Issuer = Required<NonNullable<Jwt["issuer"]>>;
 type Mapping = DecodedBy<typeof prefixed>;
 
 /**
@@ -107,7 +117,7 @@ function* fileErrors({ jwt = [], anonymous = {} }: File, taken: readonly string[
   if (jwt.length > maxIssuers)
     yield forbiddenField("jwt", `there are ${jwt.length}; at most ${maxIssuers} are allowed`);
   for (const [index, one] of jwt.entries()) {
-    yield* issuerErrors(one.issuer ?? {}, `jwt[${index}].issuer`);
+    yield* issuerErrors({ ...emptyIssuer, ...one.issuer }, `jwt[${index}].issuer`);
     yield* mappingErrors(one, `jwt[${index}]`);
   }
   const urls = jwt.map(({ issuer }) => issuer?.url ?? "");
@@ -120,8 +130,8 @@ function* fileErrors({ jwt = [], anonymous = {} }: File, taken: readonly string[
   yield* anonymousErrors(anonymous);
 }
 
-function* issuerErrors(issuer: NonNullable<Jwt["issuer"]>, at: string): Errors {
-  const { url = "", discoveryURL = "", certificateAuthority = "", egressSelectorType = "" } = issuer;
+function* issuerErrors(issuer: Issuer, at: string): Errors {
+  const { url, discoveryURL, certificateAuthority, egressSelectorType } = issuer;
   yield* urlErrors(url, `${at}.url`);
   if (discoveryURL !== "") yield* urlErrors(discoveryURL, `${at}.discoveryURL`);
   if (discoveryURL !== "" && withoutSlash(discoveryURL) === withoutSlash(url))
@@ -146,10 +156,7 @@ function* urlErrors(written: string, path: string): Errors {
   if (hash !== "") yield invalid(path, written, "URL must not contain a fragment");
 }
 
-function* audienceErrors(
-  { audiences = [], audienceMatchPolicy: policy = "" }: NonNullable<Jwt["issuer"]>,
-  at: string,
-): Errors {
+function* audienceErrors({ audiences, audienceMatchPolicy: policy }: Issuer, at: string): Errors {
   const path = `${at}.audiences`;
   if (audiences.length === 0) yield required(path, `at least one ${path} is required`);
   for (const [index, audience] of audiences.entries()) {
@@ -182,7 +189,7 @@ function* anonymousErrors({ enabled, conditions = [] }: NonNullable<File["anonym
 }
 
 function* mappingErrors(jwt: Jwt, at: string): Errors {
-  const { username = {}, groups = {}, uid = {}, extra = [] } = jwt.claimMappings ?? {};
+  const { username, groups, uid, extra } = { username: {}, groups: {}, uid: {}, extra: [], ...jwt.claimMappings };
   const path = `${at}.claimMappings`;
   yield* claimRuleErrors(jwt.claimValidationRules ?? [], `${at}.claimValidationRules`);
   yield* userRuleErrors(jwt.userValidationRules ?? [], `${at}.userValidationRules`);
@@ -299,17 +306,13 @@ function usesUnverifiedEmail({ claimMappings = {}, claimValidationRules = [] }: 
   return /\bclaims\.email\b/.test(username) && !expressions.some((expression) => verified.test(expression));
 }
 
-function issuerOf({
-  issuer = {},
-  claimMappings = {},
-  claimValidationRules = [],
-  userValidationRules = [],
-}: Jwt): JwtIssuer {
+function issuerOf({ issuer, claimMappings = {}, claimValidationRules = [], userValidationRules = [] }: Jwt): JwtIssuer {
+  const { url, discoveryURL, certificateAuthority, audiences } = { ...emptyIssuer, ...issuer };
   return {
-    url: issuer.url ?? "",
-    discoveryUrl: issuer.discoveryURL || undefined,
-    caPem: issuer.certificateAuthority || undefined,
-    audiences: issuer.audiences ?? [],
+    url,
+    discoveryUrl: discoveryURL || undefined,
+    caPem: certificateAuthority || undefined,
+    audiences,
     claimRules: claimValidationRules.map(({ message = "", ...rule }) => ({ ...nonEmpty(rule), message })),
     username: mappingOf(claimMappings.username) ?? { expression: "" },
     groups: mappingOf(claimMappings.groups),
