@@ -35,7 +35,7 @@ export function parseTokenFile(text: string): TokenFile {
   const users = new Map<string, UserInfo>();
   const warnings: string[] = [];
   for (const { line, fields } of csv.records) {
-    const [token, username, uid, groups = ""] = fields;
+    const [token, username, uid, groups] = fields;
     if (token === undefined || username === undefined || uid === undefined) {
       throw new TokenFileError("columns", line, `needs at least 3 columns (token, user, uid), found ${fields.length}`);
     }
@@ -48,13 +48,14 @@ export function parseTokenFile(text: string): TokenFile {
     if (users.has(key)) {
       warnings.push(`token file, line ${line}: its token stands in an earlier line too, which no longer counts`);
     }
-    users.set(key, {
-      username,
-      ...(uid === "" ? {} : { uid }),
-      groups: groups.split(",").filter((group) => group !== ""),
-    });
+    users.set(key, userOf(username, uid, groups));
   }
   return { users, warnings };
+}
+
+function userOf(username: string, uid: string, groups: string = ""): UserInfo {
+  const named = groups.split(",").filter((group) => group !== "");
+  return { username, ...(uid === "" ? {} : { uid }), groups: named };
 }
 
 /** Authenticates the tokens of a file. The look-up is by digest, so its time tells nothing of a token. */
