@@ -22,6 +22,7 @@ const defaultSeconds = 3600;
 /** The life that marks the request of a kubelet for a pod that asked for nothing special. Source: pkg/serviceaccount WarnOnlyBoundTokenExpirationPeriod. */
 const projectedSeconds = 3607;
 const extendedSeconds = 365 * 24 * 3600;
+const unnamed = { name: "", namespace: "", uid: "" };
 
 /**
  * The request with everything filled in that it may leave open, and checked as far as that goes without looking at other objects.
@@ -33,7 +34,7 @@ export function completedTokenRequest(
   account: ApiObject,
   { audiences, now }: { readonly audiences: readonly string[]; readonly now: number },
 ): TokenRequest {
-  const { name = "", namespace = "" } = account.metadata;
+  const { name, namespace } = { ...unnamed, ...account.metadata };
   checkPlace(request, { name, namespace });
   const { status: _answer, ...rest } = request;
   const spec = (request["spec"] ?? {}) as Partial<TokenRequest["spec"]>;
@@ -94,7 +95,7 @@ export interface PlanOptions {
  */
 export function plannedToken(request: TokenRequest, account: ApiObject, options: PlanOptions): PlannedToken {
   const { rules, now, id } = options;
-  const { name = "", namespace = "", uid = "" } = account.metadata;
+  const { name, namespace, uid } = { ...unnamed, ...account.metadata };
   checkUid(request, { name, uid });
   const subject = { namespace, serviceAccount: { name, uid } };
   const { boundObjectRef, audiences, expirationSeconds: asked = defaultSeconds } = request.spec;
@@ -131,14 +132,14 @@ type Bindable = (typeof bindable)[keyof typeof bindable];
 function bindingOf(ref: BoundObjectReference | undefined, subject: TokenSubject, lookup: ObjectLookup): Binding {
   if (ref === undefined) return {};
   const { kind, plural, field } = bindableKind(ref);
-  const name = ref.name ?? "";
+  const { name, uid: wanted } = { ...unnamed, ...ref };
   if (name === "") throw badRequest("Name parameter required.");
   const object = lookup(kind, kind === "Node" ? "" : subject.namespace, name);
   if (object === undefined) throw notFound({ group: "", plural }, name);
   if (kind === "Pod") checkPod(object, subject);
   const uid = object.metadata.uid ?? "";
-  if ((ref.uid ?? "") !== "" && ref.uid !== uid) {
-    const why = `the UID in the bound object reference (${ref.uid}) does not match the UID in record. The object might have been deleted and then recreated`;
+  if (wanted !== "" && wanted !== uid) {
+    const why = `the UID in the bound object reference (${wanted}) does not match the UID in record. The object might have been deleted and then recreated`;
     throw conflict({ group: "", plural: kind }, name, why);
   }
   return { ...(kind === "Pod" ? nodeOf(object, lookup) : {}), [field]: { name, uid } };

@@ -30,7 +30,7 @@ const noSubject = "There is neither a user nor a group to give a right to.";
 export function smallestRight(attributes: Attributes): SmallestRight {
   const { verb, resource, group, subresource, path } = attributes;
   const words = path === undefined ? [verb, resource, group, subresource] : [verb, path];
-  if (words.includes("*") || path?.endsWith("*") === true) return none(forEverything);
+  if (isForEverything(words, path)) return none(forEverything);
   // kubectl reads these flags as lines of CSV.
   if (words.some((word) => /[",\r\n]/.test(word)))
     return none("kubectl would take its commas or quotes for more than one of them: such a role is written by hand.");
@@ -78,7 +78,7 @@ export function smallestAbacPolicy({ user, verb, namespace, group, resource, pat
   if (user.username === "" && user.groups.length === 0) return none(noSubject);
   const who = user.username === "" ? { group: groupOf(user) } : { user: user.username };
   const words = [...Object.values(who), ...(path === undefined ? [namespace, group, resource] : [])];
-  if (words.includes("*") || path?.endsWith("*") === true) return none(forEverything);
+  if (isForEverything(words, path)) return none(forEverything);
   const what = path === undefined ? { namespace, apiGroup: group, resource } : { nonResourcePath: path };
   const readonly = ["get", "list", "watch"].includes(verb) ? { readonly: true } : {};
   const spec = { ...who, ...what, ...readonly };
@@ -89,6 +89,10 @@ export function smallestAbacPolicy({ user, verb, namespace, group, resource, pat
       `ABAC knows neither single verbs nor names: the line allows ${"readonly" in readonly ? "all reading" : "everything"} there.`,
     ],
   };
+}
+
+function isForEverything(words: readonly string[], path: string | undefined): boolean {
+  return words.includes("*") || path?.endsWith("*") === true;
 }
 
 function none(note: string): SmallestRight {

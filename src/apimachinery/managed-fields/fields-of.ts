@@ -2,7 +2,7 @@ import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
 import type { ArraySchema, Schema } from "../schema.ts";
 import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
-import { addTo, noFields, nodeOfLevel, type FieldSet, type Level, isEmptySet } from "./field-set.ts";
+import { addTo, fieldsBelow, noFields, nodeOfLevel, type FieldSet, type Level, isEmptySet } from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { elementsOfList, entrySchema, namedField, shapeOf } from "./shape.ts";
 
@@ -64,8 +64,8 @@ export function* withNamedFields(schema: Schema | undefined, set: FieldSet, pace
   let changed: Map<PathElement, FieldSet> | undefined;
   for (const element in set) {
     if (endsStep(pace)) yield;
-    const node = set[element];
-    if (element === "." || node === undefined || isEmptySet(node)) continue;
+    const node = fieldsBelow(set, element);
+    if (isEmptySet(node)) continue;
     const isOwned = node["."] !== undefined;
     const inner = yield* withNamedFields(schemaBelow(schema, element), node, pace);
     const named = !isOwned && isNamed(schema, element) ? { ".": noFields, ...inner } : inner;
@@ -79,8 +79,8 @@ export function* reconciledFields(schema: Schema, set: FieldSet, pace: Pace): St
   let result: Record<string, FieldSet> | undefined;
   for (const element in set) {
     if (endsStep(pace)) yield;
-    const node = set[element];
-    if (element === "." || node === undefined || isEmptySet(node)) continue;
+    const node = fieldsBelow(set, element);
+    if (isEmptySet(node)) continue;
     const inner = schemaBelow(schema, element);
     if (inner === undefined) continue;
     const rest = isAtomic(inner) ? noFields : yield* reconciledFields(inner, node, pace);
