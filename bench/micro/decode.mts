@@ -1,5 +1,5 @@
 // Bodies read and objects written a second of processor time, on one core: what a request pays besides its transport.
-import { findDuplicateFields } from "../../src/apimachinery/json-duplicates.ts";
+import { findDuplicateFields } from "../../src/apimachinery/json-scan.ts";
 import type { ApiObject } from "../../src/apimachinery/object.ts";
 import { badRequest } from "../../src/apimachinery/status.ts";
 import { yamlThread } from "../../src/serializer/yaml/yaml-thread.ts";

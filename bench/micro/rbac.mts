@@ -7,10 +7,10 @@ import {
   user,
   roleBinding,
 } from "../../src/authorization/bootstrap-policy/policy-object.ts";
-import { bootstrapPolicy } from "../../src/authorization/bootstrap-policy/bootstrap-policy.ts";
+import { bootstrapPolicy } from "../../src/authorization/bootstrap-policy/system-roles.ts";
 import type { Attributes } from "../../src/authorization/authorizer.ts";
 import { firstDecision } from "../../src/authorization/chain.ts";
-import { masters } from "../../src/authorization/masters.ts";
+import { masters } from "../../src/authorization/always.ts";
 import { rbac } from "../../src/authorization/rbac.ts";
 import { type RbacIndex, rbacIndex } from "../../src/authorization/rbac-index.ts";
 import type { RbacKind, RbacObject } from "../../src/authorization/rbac-types.ts";

@@ -5,20 +5,36 @@ import type { JsonObject } from "./json-value.ts";
 import type { ArraySchema, Field, ObjectSchema } from "./schema.ts";
 
 /** Which file is meant: its kind, and the versions of it that are read. */
-export interface ConfigurationKind {
+export interface ConfigurationKind<S extends ObjectSchema = ObjectSchema> {
   readonly kind: string;
   readonly apiVersions: readonly string[];
-  readonly schema: ObjectSchema;
+  readonly schema: S;
+}
+
+/** What decoding makes of a value by a schema of `fieldsSchema`: any field may be absent, and each has its type. */
+export type DecodedBy<S> = S extends { readonly type: "string" }
+  ? string
+  : S extends { readonly type: "boolean" }
+    ? boolean
+    : S extends { readonly items: infer Items }
+      ? readonly DecodedBy<Items>[]
+      : S extends { readonly fields: infer Fields }
+        ? { readonly [Name in keyof Fields]?: DecodedBy<Fields[Name]> }
+        : JsonObject;
+
+/** The schema of an object with certain fields. */
+export interface FieldsSchema<Fields> extends ObjectSchema {
+  readonly fields: Fields;
 }
 
 /**
  * Reads plain values as a configuration file of one kind. Unlike the API, nothing is passed over: unknown fields and another kind
  * or version are errors, as an operator's mistake would otherwise go unseen until it matters.
  */
-export function readConfigurationFile(
+export function readConfigurationFile<S extends ObjectSchema>(
   value: unknown,
-  { kind, apiVersions, schema }: ConfigurationKind,
-): { readonly object: JsonObject; readonly errors: readonly FieldError[] } {
+  { kind, apiVersions, schema }: ConfigurationKind<S>,
+): { readonly object: DecodedBy<S>; readonly errors: readonly FieldError[] } {
   try {
     const { object, unknown } = decodeObject(schema, value);
     const { apiVersion = "", kind: found = "" } = object;
@@ -27,22 +43,22 @@ export function readConfigurationFile(
       ...(apiVersions.some((one) => one === apiVersion) ? [] : [notSupported("apiVersion", apiVersion, apiVersions)]),
       ...(found === kind ? [] : [notSupported("kind", found, [kind])]),
     ];
-    return { object, errors };
+    return { object: object as DecodedBy<S>, errors };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    return { object: {}, errors: [invalid(error.path, "", error.message)] };
+    return { object: {} as DecodedBy<S>, errors: [invalid(error.path, "", error.message)] };
   }
 }
 
 /** The schema of an object with these fields, none of them required. */
-export function fieldsSchema(fields: Readonly<Record<string, Field["schema"]>>): ObjectSchema {
-  return {
-    type: "object",
-    properties: Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, { schema }])),
-  };
+export function fieldsSchema<Fields extends Readonly<Record<string, Field["schema"]>>>(
+  fields: Fields,
+): FieldsSchema<Fields> {
+  const properties = Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, { schema }]));
+  return { type: "object", properties, fields };
 }
 
 /** The schema of a list. */
-export function listSchema(items: ArraySchema["items"]): ArraySchema {
+export function listSchema<Items extends ArraySchema["items"]>(items: Items): ArraySchema & { readonly items: Items } {
   return { type: "array", items };
 }

@@ -1,7 +1,14 @@
 import { DecodeError, type DecodeErrorCode } from "./decode-error.ts";
 import { isJsonArray, isJsonObject, jsonProblem, maxDepth, type JsonObject } from "./json-value.ts";
-import { propertySchema } from "./schema-lookup.ts";
-import type { ArraySchema, IntegerSchema, MapSchema, ObjectSchema, Schema, StringSchema } from "./schema.ts";
+import {
+  propertySchema,
+  type ArraySchema,
+  type IntegerSchema,
+  type MapSchema,
+  type ObjectSchema,
+  type Schema,
+  type StringSchema,
+} from "./schema.ts";
 import {
   parseBase64,
   parseDurationText,
@@ -149,22 +156,12 @@ function decodeFormat(state: State, schema: StringSchema, value: unknown): unkno
 
 /** What Go makes of a null where a value must stand. */
 function emptyValue(schema: Schema): unknown {
-  switch (schema.type) {
-    case "string":
-      return schema.format === "quantity" ? "0" : schema.format === "int-or-string" ? 0 : "";
-    case "integer":
-    case "number":
-      return 0;
-    case "boolean":
-      return false;
-    case "array":
-      return [];
-    case "map":
-    case "object":
-      return {};
-    case "any":
-      return null;
-  }
+  const { type } = schema;
+  if (type === "string") return schema.format === "quantity" ? "0" : schema.format === "int-or-string" ? 0 : "";
+  if (type === "integer" || type === "number") return 0;
+  if (type === "boolean") return false;
+  if (type === "array") return [];
+  return type === "any" ? null : {};
 }
 
 /** Goes one level down and says which level that leaves. */
@@ -229,17 +226,15 @@ function goType(schema: Schema): string {
       return schema.format === undefined ? "string" : goFormats[schema.format];
     case "integer":
       return schema.format;
-    case "number":
-      return "float64";
-    case "boolean":
-      return "bool";
     case "array":
       return `[]${goType(schema.items)}`;
     case "map":
       return `map[string]${goType(schema.values)}`;
     case "object":
       return schema.name?.split(".").slice(-2).join(".") ?? "struct";
-    case "any":
-      return "interface {}";
+    default:
+      return goTypes[schema.type];
   }
 }
+
+const goTypes = { number: "float64", boolean: "bool", any: "interface {}" };

@@ -31,21 +31,31 @@ const allowed = "use numbers with a unit, such as 24h, 1h30m, 90s or 500ms (unit
  * @throws DurationError syntax, or range beyond 292 years. Source: Go time.ParseDuration.
  */
 export function parseDuration(text: string): number {
-  const negative = text.startsWith("-");
-  const body = negative || text.startsWith("+") ? text.slice(1) : text;
+  const isNegative = text.startsWith("-");
+  const body = isNegative || text.startsWith("+") ? text.slice(1) : text;
   if (body === "0") return 0;
   if (body === "" || body.length > 128) throw malformed(text);
+  const total = nanosecondsOf(body, text, isNegative ? maxInt64 + 1n : maxInt64);
+  const milliseconds = Number(total / 1_000_000n) + Number(total % 1_000_000n) / 1e6;
+  return isNegative ? 0 - milliseconds : milliseconds;
+}
+
+function nanosecondsOf(body: string, text: string, max: bigint): bigint {
   const part = /(\d*)(?:\.(\d*))?([^\d.]*)/y;
   let total = 0n;
   while (part.lastIndex < body.length) {
     const [, whole = "", fraction = "", unit = ""] = part.exec(body) ?? [];
     if (whole === "" && fraction === "") throw malformed(text);
-    total += partNanoseconds({ whole, fraction, unit }, text);
-    if (total > maxInt64 + (negative ? 1n : 0n))
-      throw new DurationError("range", `duration ${shown(text)} is out of range`);
+    const nanoseconds = nanosecondsOfUnit.get(unit);
+    if (nanoseconds === undefined) throw new DurationError("syntax", `${wrongUnit(unit)} in duration ${shown(text)}`);
+    total += (BigInt(whole + fraction) * nanoseconds) / 10n ** BigInt(fraction.length);
+    if (total > max) throw new DurationError("range", `duration ${shown(text)} is out of range`);
   }
-  const milliseconds = Number(total / 1_000_000n) + Number(total % 1_000_000n) / 1e6;
-  return negative ? 0 - milliseconds : milliseconds;
+  return total;
+}
+
+function wrongUnit(unit: string): string {
+  return unit === "" ? "missing unit" : `unknown unit ${JSON.stringify(unit)}`;
 }
 
 /** The duration as Go prints it: `24h0m0s`, `1m30s`, `1.5s`, `500ms`, `0s`. `ms` in milliseconds, taken to the nanosecond. Source: Go Duration.String. */
@@ -72,37 +82,21 @@ export function humanDuration(ms: number): string {
   if (seconds < 0) return "0s";
   if (seconds < 120) return `${seconds}s`;
   const minutes = Math.trunc(seconds / 60);
-  if (minutes < 10) return joined({ of: minutes, unit: "m" }, { of: seconds % 60, unit: "s" });
+  if (minutes < 10) return joined(`${minutes}m`, seconds % 60, "s");
   if (minutes < 180) return `${minutes}m`;
   const hours = Math.trunc(minutes / 60);
-  if (hours < 8) return joined({ of: hours, unit: "h" }, { of: minutes % 60, unit: "m" });
+  if (hours < 8) return joined(`${hours}h`, minutes % 60, "m");
   if (hours < 48) return `${hours}h`;
   const days = Math.trunc(hours / 24);
-  if (days < 8) return joined({ of: days, unit: "d" }, { of: hours % 24, unit: "h" });
+  if (days < 8) return joined(`${days}d`, hours % 24, "h");
   if (days < 365 * 2) return `${days}d`;
   const years = Math.trunc(days / 365);
-  return years < 8 ? joined({ of: years, unit: "y" }, { of: days % 365, unit: "d" }) : `${years}y`;
+  return years < 8 ? joined(`${years}y`, days % 365, "d") : `${years}y`;
 }
 
-interface Amount {
-  readonly of: number;
-  readonly unit: string;
-}
-
-function joined(large: Amount, small: Amount): string {
-  return small.of === 0 ? `${large.of}${large.unit}` : `${large.of}${large.unit}${small.of}${small.unit}`;
-}
-
-function partNanoseconds(
-  part: { readonly whole: string; readonly fraction: string; readonly unit: string },
-  text: string,
-): bigint {
-  if (part.unit === "") throw new DurationError("syntax", `missing unit in duration ${shown(text)}`);
-  const unit = nanosecondsOfUnit.get(part.unit);
-  if (unit === undefined) {
-    throw new DurationError("syntax", `unknown unit ${JSON.stringify(part.unit)} in duration ${shown(text)}`);
-  }
-  return (BigInt(part.whole + part.fraction) * unit) / 10n ** BigInt(part.fraction.length);
+/** A larger unit, and what is left in the smaller one. */
+function joined(large: string, rest: number, unit: string): string {
+  return rest === 0 ? large : `${large}${rest}${unit}`;
 }
 
 function malformed(text: string): DurationError {

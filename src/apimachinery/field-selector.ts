@@ -48,38 +48,19 @@ export function checkFieldLabels(
   }
 }
 
-/** The value that `selector` requires of `field`, or undefined when it leaves a choice. */
-export function requiredFieldValue(selector: FieldSelector, field: string): string | undefined {
-  return selector.find((term) => term.field === field && term.operator === "=")?.value;
-}
-
 /** The one object name that `selector` can match, which then is the name of the request for authorization; undefined if there is none. Source: apiserver RequestInfo. */
 export function selectedName(selector: FieldSelector): string | undefined {
-  const name = requiredFieldValue(selector, "metadata.name");
+  const name = selector.find(({ field, operator }) => field === "metadata.name" && operator === "=")?.value;
   return name === undefined || pathSegmentProblems(name).length > 0 ? undefined : name;
 }
 
-/** The text form, which parses to the same selector. */
-export function formatFieldSelector(selector: FieldSelector): string {
-  return selector.map((term) => `${term.field}${term.operator}${escapeFieldValue(term.value)}`).join(",");
-}
-
-/** `value` with a backslash before each comma, equals sign and backslash. */
-export function escapeFieldValue(value: string): string {
-  return value.replaceAll(/[\\,=]/g, String.raw`\$&`);
-}
-
+/** The parts between commas that no backslash stands before. */
 function splitTerms(text: string): string[] {
-  const terms: string[] = [];
-  let start = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    if (text[index] === "\\") index += 1;
-    else if (text[index] === ",") {
-      terms.push(text.slice(start, index));
-      start = index + 1;
-    }
+  const terms = [""];
+  for (const [part] of text.matchAll(/\\.?|,|[^\\,]+/gs)) {
+    if (part === ",") terms.push("");
+    else terms.push(terms.pop() + part);
   }
-  terms.push(text.slice(start));
   return terms;
 }
 
@@ -91,23 +72,11 @@ function parseTerm(term: string, text: string): FieldRequirement {
 }
 
 function unescape(escaped: string): string {
-  if (!/[\\,=]/.test(escaped)) return escaped;
-  let value = "";
-  for (let index = 0; index < escaped.length; index += 1) {
-    const character = escaped.charAt(index);
-    if (character === "\\") {
-      index += 1;
-      const next = escaped.charAt(index);
-      if (next !== "\\" && next !== "," && next !== "=") {
-        throw new SelectorError("syntax", `invalid field selector: invalid escape sequence: \\${next}`);
-      }
-      value += next;
-    } else if (character === "=") {
-      throw new SelectorError(
-        "syntax",
-        `invalid field selector: unescaped character in value: ${character.charCodeAt(0)}`,
-      );
-    } else value += character;
-  }
-  return value;
+  return escaped.replaceAll(/\\(.?)|=/gs, (match, next: string | undefined) => {
+    if (match === "=") {
+      throw new SelectorError("syntax", "invalid field selector: unescaped character in value: 61");
+    }
+    if (next !== undefined && /^[\\,=]$/.test(next)) return next;
+    throw new SelectorError("syntax", `invalid field selector: invalid escape sequence: ${match}`);
+  });
 }

@@ -1,3 +1,5 @@
+import { quoted } from "./quoted.ts";
+
 /**
  * Why text is not JSON, in the words of Go's encoding/json, which clients of Kubernetes know; undefined where it is JSON. Nesting is
  * not bounded here. Never throws.
@@ -37,7 +39,7 @@ function step(scan: Scan, character: string): string | undefined {
     case "key":
       return key(scan, character);
     case "colon":
-      return take(scan, character === ":", "value") ?? wrong(scan, "after object key", character === ":");
+      return separator(scan, character === ":", { next: "value", context: "after object key" });
     case "comma":
       return afterValue(scan, character);
     case "nothing":
@@ -45,21 +47,23 @@ function step(scan: Scan, character: string): string | undefined {
   }
 }
 
-function take(scan: Scan, fits: boolean, next: Expected): undefined {
-  if (!fits) return;
+function separator(
+  scan: Scan,
+  isThere: boolean,
+  { next, context }: { readonly next: Expected; readonly context: string },
+): string | undefined {
+  if (!isThere) return unexpected(scan, context);
   scan.at += 1;
   scan.expects = next;
-}
-
-function wrong(scan: Scan, context: string, fits: boolean): string | undefined {
-  return fits ? undefined : unexpected(scan, context);
+  return undefined;
 }
 
 function afterValue(scan: Scan, character: string): string | undefined {
   const inObject = scan.open.at(-1) === "{";
   if (character === (inObject ? "}" : "]")) return close(scan);
-  take(scan, character === ",", inObject ? "key" : "value");
-  return wrong(scan, inObject ? "after object key:value pair" : "after array element", character === ",");
+  const next = inObject ? "key" : "value";
+  const context = inObject ? "after object key:value pair" : "after array element";
+  return separator(scan, character === ",", { next, context });
 }
 
 function close(scan: Scan): undefined {
@@ -79,7 +83,8 @@ function key(scan: Scan, character: string): string | undefined {
 function value(scan: Scan, character: string): string | undefined {
   if (character === "{" || character === "[") {
     scan.open.push(character);
-    take(scan, true, character === "{" ? "key or end" : "value or end");
+    scan.at += 1;
+    scan.expects = character === "{" ? "key or end" : "value or end";
     return undefined;
   }
   const fault = scalarFault(scan, character);
@@ -122,9 +127,7 @@ function escapeFault(scan: Scan): string | undefined {
   if (escaped === undefined || !'bfnrt\\/"u'.includes(escaped)) return unexpected(scan, "in string escape code");
   scan.at += 1;
   for (let digit = 0; escaped === "u" && digit < 4; digit += 1) {
-    if (!/^[0-9a-fA-F]$/.test(scan.text[scan.at] ?? "")) {
-      return unexpected(scan, "in \\u hexadecimal character escape");
-    }
+    if (!/^[0-9a-fA-F]$/.test(scan.text[scan.at] ?? "")) return unexpected(scan, "in \\u hexadecimal character escape");
     scan.at += 1;
   }
   return undefined;
@@ -162,26 +165,13 @@ function skipSpace(scan: Scan): void {
 
 function unexpected({ text, at }: Scan, context: string): string {
   const code = text.codePointAt(at);
-  return code === undefined ? ended : `invalid character ${quoted(String.fromCodePoint(code))} ${context}`;
+  return code === undefined ? ended : `invalid character ${quotedByte(String.fromCodePoint(code))} ${context}`;
 }
 
 /** Go looks at bytes, and shows one as the character of that number. */
-function quoted(character: string): string {
+function quotedByte(character: string): string {
   if (character === "'") return String.raw`'\''`;
   if (character === '"') return `'"'`;
   const [byte = 0] = new TextEncoder().encode(character);
-  if (byte >= 0xa1 && byte !== 0xad) return `'${String.fromCharCode(byte)}'`;
-  const hex = byte.toString(16).padStart(2, "0");
-  const short = shortEscapes[hex] ?? (byte < 0x80 ? `\\x${hex}` : `\\u00${hex}`);
-  return byte < 0x20 || byte >= 0x7f ? `'${short}'` : `'${JSON.stringify(character).slice(1, -1)}'`;
+  return `'${quoted(String.fromCharCode(byte)).slice(1, -1)}'`;
 }
-
-const shortEscapes: Readonly<Record<string, string>> = {
-  "07": "\\a",
-  "08": "\\b",
-  "09": "\\t",
-  "0a": "\\n",
-  "0b": "\\v",
-  "0c": "\\f",
-  "0d": "\\r",
-};

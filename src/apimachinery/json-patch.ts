@@ -4,12 +4,28 @@ import { PatchError } from "./patch-error.ts";
 
 /** How many operations one JSON patch may have. Source: apiserver maxJSONPatchOperations. */
 export const maxPatchOperations = 10_000;
-/** How much all `copy` operations of a patch may copy, about in bytes of JSON. Source: apiserver JSONPatchMaxCopyBytes. */
-const maxCopiedBytes = 3 << 20;
+
 /** How many values all `copy` operations may copy: each is looked at, and made anew where one of the copies changes. About 30 ms of work. */
-const maxCopiedValues = 50_000;
+const maxValues = 50_000;
+/** How much all `copy` operations of a patch may copy, about in bytes of JSON. Source: apiserver JSONPatchMaxCopyBytes. */
+const maxBytes = 3 << 20;
 /** How many array elements all operations may shift; about 25 ms of work. */
-const maxShiftedElements = 1 << 24;
+const maxShifts = 1 << 24;
+
+/** The document in the making. Containers in `owned` were made for this patch, stand in one place, and may be changed. */
+interface Draft {
+  /** Holds the document under the empty key, with which every path begins, so that the whole is a member as any other. */
+  readonly top: Record<string, unknown>;
+  readonly owned: WeakSet<object>;
+  /** What was copied and shifted. */
+  values: number;
+  bytes: number;
+  shifts: number;
+}
+
+type Container = Record<string, unknown> | unknown[];
+type Path = readonly string[];
+type Operation = (draft: Draft, path: Path, operation: JsonObject) => void;
 
 /**
  * The document with the JSON patch applied, all operations or none. Neither argument is changed; what the patch leaves alone
@@ -19,19 +35,24 @@ const maxShiftedElements = 1 << 24;
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   if (!isJsonArray(patch)) throw new PatchError("malformed", notOperations(patch));
   if (patch.length > maxPatchOperations) {
-    throw new PatchError(
-      "tooLarge",
-      `The allowed maximum operations in a JSON patch is ${maxPatchOperations}, got ${patch.length}`,
-    );
+    const most = `The allowed maximum operations in a JSON patch is ${maxPatchOperations}`;
+    throw tooLarge(`${most}, got ${patch.length}`);
   }
   const problem = jsonProblem(patch, maxDepth);
   if (problem !== undefined) throw new PatchError("malformed", problem);
   if (!patch.every(isJsonObject)) throw new PatchError("malformed", "an operation of a JSON patch is an object");
-  const draft: Draft = { root: document, owned: new WeakSet(), copiedBytes: 0, copiedValues: 0, shiftedElements: 0 };
-  for (const operation of patch) applyOperation(draft, operation);
+  const draft: Draft = { top: { "": document }, owned: new WeakSet(), values: 0, bytes: 0, shifts: 0 };
+  for (const operation of patch) {
+    const path = pointer(operation, "path");
+    const kind = ownValue(operation, "op");
+    if (typeof kind !== "string") throw failed("Unexpected kind: unknown");
+    const apply = operations.get(kind);
+    if (apply === undefined) throw failed(`Unexpected kind: ${kind}`);
+    apply(draft, path, operation);
+  }
   // Moving can nest deeper than any single value of the patch.
-  if (jsonProblem(draft.root) !== undefined) throw new PatchError("failed", "the result nests too deeply");
-  return draft.root;
+  if (jsonProblem(draft.top[""]) !== undefined) throw failed("the result nests too deeply");
+  return draft.top[""];
 }
 
 /** In the words of Kubernetes, which name its own type. */
@@ -40,62 +61,59 @@ function notOperations(patch: unknown): string {
   return `json: cannot unmarshal ${found} into Go value of type []handlers.jsonPatchOp`;
 }
 
-/** The document in the making. Containers in `owned` were made for this patch, stand in one place, and may be changed. */
-interface Draft {
-  root: unknown;
-  readonly owned: WeakSet<object>;
-  copiedBytes: number;
-  copiedValues: number;
-  shiftedElements: number;
-}
-
-type Container = Record<string, unknown> | unknown[];
-type Path = readonly string[];
-
-function applyOperation(draft: Draft, operation: JsonObject): void {
-  const kind = ownValue(operation, "op");
-  const path = pointer(operation, "path");
-  switch (kind) {
-    case "add":
-      add(draft, path, valueOf(operation));
-      return;
-    case "remove":
-      remove(draft, path);
-      return;
-    case "replace":
-      replace(draft, path, valueOf(operation));
-      return;
-    case "move":
-      move(draft, pointer(operation, "from"), path);
-      return;
-    case "copy": {
+const operations: ReadonlyMap<string, Operation> = new Map<string, Operation>([
+  ["add", (draft, path, operation) => add(draft, path, valueOf(operation))],
+  ["remove", remove],
+  [
+    "replace",
+    (draft, path, operation) => {
+      const value = valueOf(operation);
+      read(draft, path);
+      setMember(writableParent(draft, path), lastOf(path), value);
+    },
+  ],
+  [
+    "move",
+    (draft, path, operation) => {
+      const from = pointer(operation, "from");
+      const value = read(draft, from);
+      const inside = from.every((key, index) => path[index] === key);
+      if (inside && from.length === path.length) return;
+      if (inside) throw failed(`${shown(from)} cannot be moved into itself`);
+      remove(draft, from);
+      add(draft, path, value);
+    },
+  ],
+  [
+    "copy",
+    (draft, path, operation) => {
       const value = read(draft, pointer(operation, "from"));
       chargeCopy(draft, value, maxDepth);
       add(draft, path, value);
-      return;
-    }
-    case "test":
-      if (testHolds(draft, path, valueOf(operation))) return;
-      throw new PatchError("testFailed", `testing value ${shown(path)} failed`);
-    default:
-      throw failed(`Unexpected kind: ${typeof kind === "string" ? kind : "unknown"}`);
-  }
-}
+    },
+  ],
+  [
+    "test",
+    (draft, path, operation) => {
+      const expected = valueOf(operation);
+      const found = lookup(draft, path);
+      const isAbsent = found === undefined && expected === null && isJsonObject(lookup(draft, path.slice(0, -1)));
+      if (!isAbsent && (found === undefined || !jsonEqual(expected, found)))
+        throw new PatchError("testFailed", `testing value ${shown(path)} failed`);
+    },
+  ],
+]);
 
 function pointer(operation: JsonObject, field: "path" | "from"): Path {
   const text = ownValue(operation, field);
   if (typeof text !== "string") throw failed(`operation has no ${field}`);
-  if (text === "") return [];
-  if (!text.startsWith("/")) throw failed(`${JSON.stringify(text)} is not a JSON pointer`);
+  if (text !== "" && !text.startsWith("/")) throw failed(`${JSON.stringify(text)} is not a JSON pointer`);
   if (/~(?![01])/.test(text)) throw failed(`${JSON.stringify(text)} has an invalid escape`);
-  const path = text.slice(1).split("/");
-  if (path.length > maxDepth) throw failed("the JSON pointer is too long");
-  for (let index = 0; index < path.length; index += 1) {
-    const key = (path[index] ?? "").replaceAll("~1", "/").replaceAll("~0", "~");
-    if (key === "__proto__") throw new PatchError("malformed", 'the key "__proto__" is not allowed');
-    path[index] = key;
-  }
-  return path;
+  const path = text.split("/");
+  if (path.length > maxDepth + 1) throw failed("the JSON pointer is too long");
+  const keys = text.includes("~") ? path.map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~")) : path;
+  if (keys.includes("__proto__")) throw new PatchError("malformed", 'the key "__proto__" is not allowed');
+  return keys;
 }
 
 function valueOf(operation: JsonObject): unknown {
@@ -104,126 +122,82 @@ function valueOf(operation: JsonObject): unknown {
 }
 
 function add(draft: Draft, path: Path, value: unknown): void {
-  const key = path.at(-1);
-  if (key === undefined) {
-    draft.root = value;
-    return;
-  }
   const parent = writableParent(draft, path);
-  if (!Array.isArray(parent)) {
-    parent[key] = value;
-    return;
-  }
-  const index = key === "-" ? parent.length : arrayIndex(parent, key, parent.length);
+  const key = lastOf(path);
+  if (!Array.isArray(parent)) return setMember(parent, key, value);
+  const index = key === "-" ? parent.length : arrayIndex(key, parent.length);
   if (index === undefined) throw missing(path);
   chargeShift(draft, parent.length - index);
   parent.splice(index, 0, value);
 }
 
-function replace(draft: Draft, path: Path, value: unknown): void {
-  const key = path.at(-1);
-  if (key === undefined) {
-    draft.root = value;
-    return;
-  }
-  read(draft, path);
-  const parent = writableParent(draft, path);
-  if (Array.isArray(parent)) parent[Number(key)] = value;
-  else parent[key] = value;
-}
-
 function remove(draft: Draft, path: Path): void {
-  const key = path.at(-1);
-  if (key === undefined) throw failed("the whole document cannot be removed");
+  if (path.length === 1) throw failed("the whole document cannot be removed");
   read(draft, path);
   const parent = writableParent(draft, path);
-  if (Array.isArray(parent)) {
-    chargeShift(draft, parent.length - Number(key));
-    parent.splice(Number(key), 1);
-  } else {
-    Reflect.deleteProperty(parent, key);
-  }
-}
-
-function move(draft: Draft, from: Path, to: Path): void {
-  const value = read(draft, from);
-  const inside = from.every((key, index) => to[index] === key);
-  if (inside && from.length === to.length) return;
-  if (inside) throw failed(`${shown(from)} cannot be moved into itself`);
-  remove(draft, from);
-  add(draft, to, value);
-}
-
-function testHolds(draft: Draft, path: Path, expected: unknown): boolean {
-  const found = lookup(draft.root, path);
-  if (found !== undefined) return jsonEqual(expected, found);
-  const parent = lookup(draft.root, path.slice(0, -1));
-  return expected === null && isJsonObject(parent);
+  const key = lastOf(path);
+  if (!Array.isArray(parent)) return void Reflect.deleteProperty(parent, key);
+  chargeShift(draft, parent.length - Number(key));
+  parent.splice(Number(key), 1);
 }
 
 /** The container that the last key of `path` is in, made fit for change along the whole way. */
 function writableParent(draft: Draft, path: Path): Container {
-  let current = owned(draft, draft.root, path);
-  draft.root = current;
+  let current: Container = draft.top;
   for (const key of path.slice(0, -1)) {
-    const child = owned(draft, memberOf(current, key), path);
-    if (Array.isArray(current)) current[Number(key)] = child;
-    else current[key] = child;
-    current = child;
+    const child = memberOf(current, key);
+    if (typeof child !== "object" || child === null) throw missing(path);
+    const own: Container = draft.owned.has(child)
+      ? (child as Container)
+      : isJsonArray(child)
+        ? [...child]
+        : { ...child };
+    draft.owned.add(own);
+    setMember(current, key, own);
+    current = own;
   }
   return current;
 }
 
-function owned(draft: Draft, value: unknown, path: Path): Container {
-  if (typeof value !== "object" || value === null) throw missing(path);
-  if (draft.owned.has(value)) return value as Container;
-  const copy: Container = isJsonArray(value) ? [...value] : { ...value };
-  draft.owned.add(copy);
-  return copy;
+/** Sets what stands under a key that is there, or any key of an object. */
+function setMember(container: Container, key: string, value: unknown): void {
+  if (Array.isArray(container)) container[Number(key)] = value;
+  else container[key] = value;
 }
 
 function read(draft: Draft, path: Path): unknown {
-  const value = lookup(draft.root, path);
+  const value = lookup(draft, path);
   if (value === undefined) throw missing(path);
   return value;
 }
 
-function lookup(root: unknown, path: Path): unknown {
-  let current = root;
+function lookup({ top }: Draft, path: readonly string[]): unknown {
+  let current: unknown = top;
   for (const key of path) current = memberOf(current, key);
   return current;
 }
 
 function memberOf(container: unknown, key: string): unknown {
-  if (isJsonArray(container)) {
-    const index = arrayIndex(container, key, container.length - 1);
-    return index === undefined ? undefined : container[index];
-  }
-  return isJsonObject(container) ? ownValue(container, key) : undefined;
+  if (!isJsonArray(container)) return isJsonObject(container) ? ownValue(container, key) : undefined;
+  const index = arrayIndex(key, container.length - 1);
+  return index === undefined ? undefined : container[index];
 }
 
-function arrayIndex(array: readonly unknown[], key: string, last: number): number | undefined {
-  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(key)) return undefined;
-  const index = Number(key);
-  return index <= Math.min(last, array.length) ? index : undefined;
+function arrayIndex(key: string, last: number): number | undefined {
+  return /^(?:0|[1-9][0-9]{0,14})$/.test(key) && Number(key) <= last ? Number(key) : undefined;
+}
+
+function lastOf(path: Path): string {
+  return path.at(-1) ?? "";
 }
 
 /** Counts what is copied, and makes it unfit for change in place, as it now stands in two places. */
 function chargeCopy(draft: Draft, value: unknown, depth: number): void {
-  draft.copiedBytes += typeof value === "string" ? value.length + 3 : 6;
-  draft.copiedValues += 1;
-  if (draft.copiedValues > maxCopiedValues) {
-    throw new PatchError(
-      "tooLarge",
-      `Unable to complete the copy, the patch copies more than ${maxCopiedValues} values`,
-    );
-  }
-  if (draft.copiedBytes > maxCopiedBytes) {
-    throw new PatchError(
-      "tooLarge",
-      `Unable to complete the copy, the accumulated size increase of copy is larger than ${maxCopiedBytes}`,
-    );
-  }
+  draft.values += 1;
+  draft.bytes += typeof value === "string" ? value.length + 3 : 6;
+  const copy = "Unable to complete the copy, the";
+  if (draft.values > maxValues) throw tooLarge(`${copy} patch copies more than ${maxValues} values`);
+  if (draft.bytes > maxBytes) throw tooLarge(`${copy} accumulated size increase of copy is larger than ${maxBytes}`);
   if (typeof value !== "object" || value === null) return;
   if (depth === 0) throw failed("the copied value nests too deeply");
   draft.owned.delete(value);
@@ -231,21 +205,20 @@ function chargeCopy(draft: Draft, value: unknown, depth: number): void {
     for (const element of value) chargeCopy(draft, element, depth - 1);
     return;
   }
-  const object = value as JsonObject;
-  for (const key of Object.keys(object)) {
-    draft.copiedBytes += key.length;
-    chargeCopy(draft, object[key], depth - 1);
+  for (const key of Object.keys(value)) {
+    draft.bytes += key.length;
+    chargeCopy(draft, (value as JsonObject)[key], depth - 1);
   }
 }
 
 function chargeShift(draft: Draft, elements: number): void {
-  draft.shiftedElements += elements;
-  if (draft.shiftedElements > maxShiftedElements) {
-    throw new PatchError(
-      "tooLarge",
-      `the patch moves more than ${maxShiftedElements} array elements; add and remove at the end of lists`,
-    );
-  }
+  draft.shifts += elements;
+  if (draft.shifts <= maxShifts) return;
+  throw tooLarge(`the patch moves more than ${maxShifts} array elements; add and remove at the end of lists`);
+}
+
+function tooLarge(message: string): PatchError {
+  return new PatchError("tooLarge", message);
 }
 
 function missing(path: Path): PatchError {
@@ -257,6 +230,6 @@ function failed(message: string): PatchError {
 }
 
 function shown(path: Path): string {
-  const text = path.map((key) => `/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+  const text = path.map((key) => key.replaceAll("~", "~0").replaceAll("/", "~1")).join("/");
   return JSON.stringify(text.length > 256 ? `${text.slice(0, 256)}…` : text);
 }

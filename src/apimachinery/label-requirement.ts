@@ -35,64 +35,47 @@ export function labelRequirement(key: string, operator: LabelOperator, values: r
 }
 
 function countProblem(operator: LabelOperator, count: number): string | undefined {
-  switch (operator) {
-    case "in":
-    case "notin":
-      return count > 0 ? undefined : "for 'in', 'notin' operators, values set can't be empty";
-    case "=":
-    case "==":
-    case "!=":
-      return count === 1 ? undefined : "exact-match compatibility requires one single value";
-    case "exists":
-    case "!":
-      return count === 0 ? undefined : "values set must be empty for exists and does not exist";
-    case "gt":
-    case "lt":
-      return count === 1 ? undefined : "for 'Gt', 'Lt' operators, exactly one value is required";
-  }
+  const [least, most, problem] = counts[operator];
+  return count >= least && count <= most ? undefined : problem;
 }
+
+type Count = readonly [least: number, most: number, problem: string];
+const some: Count = [1, Infinity, "for 'in', 'notin' operators, values set can't be empty"];
+const exact: Count = [1, 1, "exact-match compatibility requires one single value"];
+const none: Count = [0, 0, "values set must be empty for exists and does not exist"];
+const bound: Count = [1, 1, "for 'Gt', 'Lt' operators, exactly one value is required"];
+const counts: Readonly<Record<LabelOperator, Count>> = {
+  in: some,
+  notin: some,
+  "=": exact,
+  "==": exact,
+  "!=": exact,
+  exists: none,
+  "!": none,
+  gt: bound,
+  lt: bound,
+};
 
 /** Whether the requirement holds for an object whose label has `value`; undefined means that it has no such label. */
 export function requirementHolds({ operator, values }: LabelRequirement, value: string | undefined): boolean {
   switch (operator) {
-    case "=":
-    case "==":
-    case "in":
-      return value !== undefined && values.includes(value);
-    case "!=":
-    case "notin":
-      return value === undefined || !values.includes(value);
     case "exists":
       return value !== undefined;
     case "!":
       return value === undefined;
     case "gt":
-    case "lt": {
-      const have = integer(value);
-      const bound = integer(values[0]);
-      if (have === undefined || bound === undefined) return false;
-      return operator === "gt" ? have > bound : have < bound;
+    case "lt":
+      return isBeyond(operator, integer(value), integer(values[0]));
+    default: {
+      const isAmong = value !== undefined && values.includes(value);
+      return operator === "!=" || operator === "notin" ? !isAmong : isAmong;
     }
   }
 }
 
-const symbols: Readonly<Record<LabelOperator, string>> = {
-  "=": "=",
-  "==": "==",
-  "!=": "!=",
-  in: " in ",
-  notin: " notin ",
-  exists: "",
-  "!": "",
-  gt: ">",
-  lt: "<",
-};
-
-/** The canonical text of the requirement. */
-export function formatRequirement({ key, operator, values }: LabelRequirement): string {
-  if (operator === "!") return `!${key}`;
-  const list = values.join(",");
-  return key + symbols[operator] + (operator === "in" || operator === "notin" ? `(${list})` : list);
+function isBeyond(operator: "gt" | "lt", have: bigint | undefined, limit: bigint | undefined): boolean {
+  if (have === undefined || limit === undefined) return false;
+  return operator === "gt" ? have > limit : have < limit;
 }
 
 /** A 64-bit integer as Go's ParseInt takes it. */

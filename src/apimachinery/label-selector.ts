@@ -1,10 +1,4 @@
-import {
-  formatRequirement,
-  labelRequirement,
-  requirementHolds,
-  type LabelOperator,
-  type LabelRequirement,
-} from "./label-requirement.ts";
+import { labelRequirement, requirementHolds, type LabelOperator, type LabelRequirement } from "./label-requirement.ts";
 import { qualifiedNameProblems } from "./names.ts";
 import { SelectorError } from "./selector-error.ts";
 
@@ -12,7 +6,7 @@ import { SelectorError } from "./selector-error.ts";
 export type LabelSelector = readonly LabelRequirement[];
 
 /** Selects nothing: what an absent LabelSelector object means. */
-export const selectsNothing: LabelSelector = [{ key: "", operator: "in", values: [] }];
+const selectsNothing: LabelSelector = [{ key: "", operator: "in", values: [] }];
 
 /** The LabelSelector of API objects, as far as it is known to be of the right types. Source: apimachinery meta/v1 LabelSelector. */
 export interface LabelSelectorObject {
@@ -56,12 +50,8 @@ export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<s
   );
 }
 
-/** The canonical text, which parses to the same selector. */
-export function formatLabelSelector(selector: LabelSelector): string {
-  return selector.map(formatRequirement).join(",");
-}
-
-const expressionOperators: ReadonlyMap<string, LabelOperator> = new Map([
+/** The operators of `matchExpressions`. */
+export const expressionOperators: ReadonlyMap<string, LabelOperator> = new Map([
   ["In", "in"],
   ["NotIn", "notin"],
   ["Exists", "exists"],

@@ -91,38 +91,32 @@ interface Asked {
 
 const forbiddenWithContinue = "resourceVersionMatch is forbidden when continue is provided";
 
-function listProblems({ match, version, token, initial }: Asked & { readonly version: string }): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  const forbid = (why: string): unknown => errors.push(forbiddenField("resourceVersionMatch", why));
+function* listProblems({ match, version, token, initial }: Asked & { readonly version: string }): Iterable<FieldError> {
+  const forbidden = (why: string): FieldError => forbiddenField("resourceVersionMatch", why);
   if (match !== "") {
-    if (version === "") forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
-    if (token !== "") forbid(forbiddenWithContinue);
-    if (match !== "Exact" && match !== "NotOlderThan") {
-      errors.push(notSupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]));
-    }
-    if (match === "Exact" && version === "0") {
-      forbid('resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
-    }
+    if (version === "") yield forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided");
+    if (token !== "") yield forbidden(forbiddenWithContinue);
+    if (match === "Exact" && version === "0")
+      yield forbidden('resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
+    if (match !== "Exact" && match !== "NotOlderThan")
+      yield notSupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]);
   }
-  if (initial !== null) errors.push(forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list"));
-  return errors;
+  if (initial !== null) yield forbiddenField("sendInitialEvents", "sendInitialEvents is forbidden for list");
 }
 
-function watchProblems({ match, token, initial }: Asked): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  const forbid = (why: string): unknown => errors.push(forbiddenField("resourceVersionMatch", why));
-  if (initial !== null && match !== "NotOlderThan") {
-    forbid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
-  }
-  if (match !== "") {
-    if (initial === null) forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
-    if (match !== "NotOlderThan") errors.push(notSupported("resourceVersionMatch", match, ["NotOlderThan"]));
-    if (token !== "") forbid(forbiddenWithContinue);
-  }
-  return errors;
+function* watchProblems({ match, token, initial }: Asked): Iterable<FieldError> {
+  const forbidden = (why: string): FieldError => forbiddenField("resourceVersionMatch", why);
+  if (initial !== null && match !== "NotOlderThan")
+    yield forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+  if (match === "") return;
+  if (initial === null)
+    yield forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+  if (match !== "NotOlderThan") yield notSupported("resourceVersionMatch", match, ["NotOlderThan"]);
+  if (token !== "") yield forbidden(forbiddenWithContinue);
 }
 
-function refuse(errors: readonly FieldError[]): void {
+function refuse(problems: Iterable<FieldError>): void {
+  const errors = [...problems];
   if (errors.length > 0) throw invalidObject({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
 }
 

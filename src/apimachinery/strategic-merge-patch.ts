@@ -1,7 +1,6 @@
 import { isJsonArray, isJsonObject, jsonProblem, ownValue, type JsonObject } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
-import { memberSchema } from "./schema-lookup.ts";
-import type { Schema } from "./schema.ts";
+import { memberSchema, type Schema } from "./schema.ts";
 import { mergeLists, orderLists, type ListRules } from "./strategic-merge-list.ts";
 
 const orderPrefix = "$setElementOrder";

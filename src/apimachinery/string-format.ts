@@ -8,15 +8,14 @@ export function parseBase64(text: string): Parsed {
   const plain = /[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, "") : text;
   const padding = plain.endsWith("==") ? 2 : Number(plain.endsWith("="));
   const end = plain.length - padding;
-  for (let index = 0; index < end; index += 1) {
-    if (sextet(plain.charCodeAt(index)) < 0) return { problem: `illegal base64 data at input byte ${index}` };
-  }
+  const wrong = plain.slice(0, end).search(/[^A-Za-z0-9+/]/);
+  if (wrong >= 0) return { problem: `illegal base64 data at input byte ${wrong}` };
   if (plain.length % 4 !== 0)
     return { problem: `illegal base64 data at input byte ${plain.length - (plain.length % 4)}` };
   if (padding === 0) return { value: plain };
   // Go does not look at the bits that the padding leaves over, and writes them as zero.
   const unused = padding === 2 ? 0b1111 : 0b11;
-  const last = sextet(plain.charCodeAt(end - 1));
+  const last = base64Alphabet.indexOf(plain.charAt(end - 1));
   if ((last & unused) === 0) return { value: plain };
   return { value: plain.slice(0, end - 1) + base64Alphabet.charAt(last & ~unused) + plain.slice(end) };
 }
@@ -52,14 +51,6 @@ export function parseDurationText(text: string): Parsed {
 }
 
 const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-function sextet(code: number): number {
-  if (code >= 0x61 && code <= 0x7a) return code - 0x47;
-  if (code >= 0x41 && code <= 0x5a) return code - 0x41;
-  if (code >= 0x30 && code <= 0x39) return code + 4;
-  if (code === 0x2b) return 62;
-  return code === 0x2f ? 63 : -1;
-}
 
 const rfc3339 =
   /^([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,30}))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))$/;

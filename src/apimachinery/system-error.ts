@@ -12,12 +12,7 @@ type Row = readonly [what: string, next: string];
 type Rows = Readonly<Record<string, Row>>;
 
 const otherServer = "check the address and the port";
-const noAnswer: Row = ["$ does not answer", "check the address, and the firewalls on the way"];
 const noName: Row = ["the name of $ cannot be resolved", "check its spelling and the DNS of this machine"];
-const brokeOff: Row = [
-  "$ closed the connection before it answered",
-  "check that the server runs, and the address and the port",
-];
 const foreign: Row = ["$ does not speak HTTPS as a Kubernetes API does", otherServer];
 const untrusted: Row = [
   "the certificate of $ is not signed by the CA that is trusted",
@@ -29,49 +24,38 @@ const diskFails: Row = ["the disk fails at $", "see the log of the system"];
 const loop: Row = ["$ is reached over too many symbolic links", "check the links"];
 const tooLong: Row = ["the path $ is too long", "give a shorter one"];
 
-const connecting: Rows = {
+const connecting: Rows = rowsOf({
   ECONNREFUSED: ["nothing listens at $", "check that the server runs, and the address and the port"],
-  ENOTFOUND: noName,
-  EAI_NODATA: noName,
-  EAI_NONAME: noName,
-  EAI_FAIL: noName,
+  "ENOTFOUND EAI_NODATA EAI_NONAME EAI_FAIL": noName,
   EAI_AGAIN: ["the DNS of this machine gives no answer for $", "try again, or check /etc/resolv.conf"],
-  ETIMEDOUT: noAnswer,
-  TIMEOUT: noAnswer,
-  EHOSTDOWN: noAnswer,
-  EHOSTUNREACH: ["there is no route to $", "check the address and the network of this machine"],
-  ENETUNREACH: ["there is no route to $", "check the address and the network of this machine"],
+  "ETIMEDOUT TIMEOUT EHOSTDOWN": ["$ does not answer", "check the address, and the firewalls on the way"],
+  "EHOSTUNREACH ENETUNREACH": ["there is no route to $", "check the address and the network of this machine"],
   ENETDOWN: ["the network of this machine is down, so $ cannot be reached", "check its interfaces"],
   EADDRNOTAVAIL: ["this machine has no address or port left to reach $ from", "check its network, or try again later"],
   EINVAL: ["$ is no address that can be connected to", otherServer],
-  ECONNRESET: brokeOff,
-  ECONNABORTED: brokeOff,
-  EPIPE: brokeOff,
-  ERR_STREAM_PREMATURE_CLOSE: brokeOff,
-  ERR_STREAM_DESTROYED: brokeOff,
-  EACCES: ["this account may not connect to $", "check the firewall and the security policy of this machine"],
-  EPERM: ["this account may not connect to $", "check the firewall and the security policy of this machine"],
-  EMFILE: tooManyFiles,
-  ENFILE: tooManyFiles,
-  EPROTO: foreign,
-  INVALID_REPLY: foreign,
-  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
-  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
-  INVALID_CA: untrusted,
-  INVALID_PURPOSE: untrusted,
-  PATH_LENGTH_EXCEEDED: untrusted,
-  CERT_SIGNATURE_FAILURE: untrusted,
+  "ECONNRESET ECONNABORTED EPIPE ERR_STREAM_PREMATURE_CLOSE ERR_STREAM_DESTROYED": [
+    "$ closed the connection before it answered",
+    "check that the server runs, and the address and the port",
+  ],
+  "EACCES EPERM": ["this account may not connect to $", "check the firewall and the security policy of this machine"],
+  "EMFILE ENFILE": tooManyFiles,
+  "EPROTO INVALID_REPLY": foreign,
+  "SELF_SIGNED_CERT_IN_CHAIN DEPTH_ZERO_SELF_SIGNED_CERT INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED CERT_SIGNATURE_FAILURE":
+    untrusted,
   CERT_HAS_EXPIRED: ["the certificate of $ has expired", "compare the clocks of both machines, or renew it"],
   CERT_NOT_YET_VALID: ["the certificate of $ is not valid yet", "compare the clocks of both machines"],
-  ERR_TLS_CERT_ALTNAME_INVALID: [
+  "ERR_TLS_CERT_ALTNAME_INVALID HOSTNAME_MISMATCH": [
     "the certificate of $ is not valid for that name",
     "use a name that it has, or set tls-server-name in the kubeconfig",
   ],
-  HOSTNAME_MISMATCH: [
-    "the certificate of $ is not valid for that name",
-    "use a name that it has, or set tls-server-name in the kubeconfig",
-  ],
-};
+});
+
+/** A table whose keys are codes, those of one row separated by spaces. */
+function rowsOf(table: Rows): Rows {
+  return Object.fromEntries(
+    Object.entries(table).flatMap(([codes, row]) => codes.split(" ").map((code) => [code, row])),
+  );
+}
 
 /** Codes of TLS and HTTP come in families. */
 const connectingFamilies: readonly (readonly [prefix: string, row: Row])[] = [
@@ -83,16 +67,14 @@ const connectingFamilies: readonly (readonly [prefix: string, row: Row])[] = [
   ["HPE_", foreign],
 ];
 
-const reading: Rows = {
+const reading: Rows = rowsOf({
   ENOENT: ["$ does not exist", "check the path"],
   ENOTDIR: ["$ does not exist, since a part of its path is no folder", "check the path"],
-  EACCES: ["this account may not read $", noAccount],
-  EPERM: ["this account may not read $", noAccount],
+  "EACCES EPERM": ["this account may not read $", noAccount],
   EISDIR: ["$ is a folder, not a file", "give the path of a file"],
   ELOOP: loop,
   ENAMETOOLONG: tooLong,
-  EMFILE: tooManyFiles,
-  ENFILE: tooManyFiles,
+  "EMFILE ENFILE": tooManyFiles,
   EIO: diskFails,
   ESTALE: ["the file system of $ was mounted again", "try again"],
   ENXIO: ["$ is no file that can be read", "give the path of a file"],
@@ -100,13 +82,12 @@ const reading: Rows = {
   Z_BUF_ERROR: ["the compressed file $ is cut off", "take a copy that is whole"],
   Z_DATA_ERROR: ["the compressed file $ is damaged", "take a copy that is whole"],
   ERR_FS_FILE_TOO_LARGE: ["$ is too large", "check the path"],
-};
+});
 
-const writing: Rows = {
+const writing: Rows = rowsOf({
   ENOENT: ["the folder of $ does not exist", "make it, or check the path"],
   ENOTDIR: ["a part of the path $ is no folder", "check the path"],
-  EACCES: ["this account may not write $", noAccount],
-  EPERM: ["this account may not write $", noAccount],
+  "EACCES EPERM": ["this account may not write $", noAccount],
   EROFS: ["$ is on a file system that is read-only", "mount it for writing, or give another path"],
   ENOSPC: ["there is no room left on the disk for $", "free some, then run the same command again"],
   EDQUOT: [
@@ -121,13 +102,12 @@ const writing: Rows = {
   EXDEV: ["$ is on another file system", "give a path on the same one"],
   ELOOP: loop,
   ENAMETOOLONG: tooLong,
-  EMFILE: tooManyFiles,
-  ENFILE: tooManyFiles,
+  "EMFILE ENFILE": tooManyFiles,
   EIO: diskFails,
   ERR_INVALID_ARG_VALUE: ["$ is no path", "check it"],
-};
+});
 
-const listening: Rows = {
+const listening: Rows = rowsOf({
   EADDRINUSE: ["$ is in use by another program", "end that program, or choose another port"],
   EADDRNOTAVAIL: ["no interface of this machine has the address $", "choose one of its addresses, or 0.0.0.0 for all"],
   EACCES: ["this account may not listen at $", "choose a port above 1023, or run as root or with CAP_NET_BIND_SERVICE"],
@@ -136,12 +116,11 @@ const listening: Rows = {
   ENOTFOUND: noName,
   EAI_AGAIN: connecting["EAI_AGAIN"] ?? noName,
   EINVAL: ["$ is no address that can be listened at", "check the address and the port"],
-  EMFILE: tooManyFiles,
-  ENFILE: tooManyFiles,
+  "EMFILE ENFILE": tooManyFiles,
   ERR_SOCKET_BAD_PORT: ["$ has no port between 0 and 65535", "check the port"],
-};
+});
 
-const starting: Rows = {
+const starting: Rows = rowsOf({
   ENOENT: ["the program $ does not exist, or its interpreter", "install it, or check its path and PATH"],
   ENOTDIR: ["the program $ does not exist", "install it, or check its path and PATH"],
   EACCES: ["this account may not run $", "make it executable (chmod +x), or check who owns it"],
@@ -149,11 +128,10 @@ const starting: Rows = {
   ETXTBSY: ["the program $ is being written", "try again when it is complete"],
   ENOEXEC: ["$ is no program for this machine", "install one for this kind of processor"],
   E2BIG: ["the arguments and environment of $ are too long", "shorten them"],
-  EMFILE: tooManyFiles,
-  ENFILE: tooManyFiles,
+  "EMFILE ENFILE": tooManyFiles,
   EAGAIN: ["the system starts no more processes for $", "end some, or raise the limit (ulimit -u)"],
   ENOMEM: ["there is not enough memory to start $", "end other programs"],
-};
+});
 
 const tables: Readonly<Record<SystemOperation, Rows>> = {
   connect: connecting,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { propertySchema } from "../apimachinery/schema-lookup.ts";
+import { propertySchema } from "../apimachinery/schema.ts";
 import { definition, version } from "../../test/kits/definitions.ts";
 import { certificateSigningRequests } from "./certificate-signing-request.ts";
 import { customResourceDefinitions } from "./custom-resource-definition.ts";

@@ -73,9 +73,7 @@ export function authenticate(
 ): (request: RequestFacts) => Promise<Authenticated> {
   return async function authenticateRequest(request) {
     const result = await member(request);
-    if (result.kind !== "absent") {
-      return result;
-    }
+    if (result.kind !== "absent") return result;
     return options.allowAnonymous(request)
       ? { kind: "authenticated", user: anonymous }
       : { kind: "rejected", reason: "no credentials, and anonymous requests are not allowed" };

@@ -1,4 +1,5 @@
 import type { UserInfo } from "../apimachinery/user.ts";
+import { isFields, type Fields } from "../apis/json-fields.ts";
 import { credentialOf, type Credential } from "../apis/revocation-index.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
 import { headerText } from "./header-text.ts";
@@ -75,4 +76,22 @@ export function parseBearer(authorization: string | undefined): string | undefin
     .trim()
     .split(" ", 2);
   return scheme?.toLowerCase() === "bearer" && token !== "" ? token : undefined;
+}
+
+/** Longer ones cannot come in a header, and those in a review would only keep the hub busy. */
+const maxTokenLength = 16_384;
+
+/** The three parts of a token that has the form of a compact JWS; undefined for any other. @see RFC 7515 section 7.1 */
+export function tokenParts(token: string): readonly string[] | undefined {
+  return token.length <= maxTokenLength && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token) ? token.split(".") : undefined;
+}
+
+/** The header or the claims of a compact JWS, of which nothing is verified; undefined where the part is no JSON object. */
+export function jsonPart(part: string | undefined): Fields | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part ?? "", "base64url").toString("utf8"));
+    return isFields(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -26,9 +26,7 @@ export function bootstrapTokens(
   };
   return async function bootstrapToken(text) {
     const token = parseToken(text);
-    if (token === undefined) {
-      return { kind: "absent" };
-    }
+    if (token === undefined) return { kind: "absent" };
     const secret = await lookup(token.id);
     const verdict = judgeToken(token, secret === undefined ? undefined : factsOf(secret), now());
     if (verdict.kind !== "authenticated") return { kind: "absent" };

@@ -5,9 +5,7 @@ import { isUtf8 } from "node:buffer";
  * not UTF-8 stays as node gave it.
  */
 export function headerText(value: string): string {
-  if (!/[\u0080-\u00ff]/.test(value) || /[\u0100-\uffff]/.test(value)) {
-    return value;
-  }
+  if (!/[\u0080-\u00ff]/.test(value) || /[\u0100-\uffff]/.test(value)) return value;
   const bytes = Buffer.from(value, "latin1");
   return isUtf8(bytes) ? bytes.toString("utf8") : value;
 }

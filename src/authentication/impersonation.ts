@@ -42,9 +42,7 @@ export function isImpersonationHeader(name: string): boolean {
  */
 export function parseImpersonation(rawHeaders: readonly string[]): Impersonation | undefined {
   const headers = impersonationHeaders(rawHeaders);
-  if (headers.length === 0) {
-    return undefined;
-  }
+  if (headers.length === 0) return undefined;
   const valuesOf = (name: string): string[] => headers.filter((one) => one.name === name).map((one) => one.value);
   const groups = valuesOf("impersonate-group");
   const uid = single("Impersonate-Uid", valuesOf("impersonate-uid"));
@@ -127,9 +125,7 @@ function impersonationHeaders(rawHeaders: readonly string[]): readonly Header[] 
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] ?? "").toLowerCase();
     const known = name === "impersonate-user" || name === "impersonate-group" || name === "impersonate-uid";
-    if (known || name.startsWith(extraPrefix)) {
-      headers.push({ name, value: headerText(rawHeaders[at + 1] ?? "") });
-    }
+    if (known || name.startsWith(extraPrefix)) headers.push({ name, value: headerText(rawHeaders[at + 1] ?? "") });
   }
   return headers;
 }
@@ -137,9 +133,7 @@ function impersonationHeaders(rawHeaders: readonly string[]): readonly Header[] 
 /** A request that asks for an empty or a second identity must not run under its own or under a guessed one. */
 function single(header: string, values: readonly string[]): string | undefined {
   const [value, another] = values;
-  if (value === "" || another !== undefined) {
-    throw badRequest(`${header} must be given once and not be empty`);
-  }
+  if (value === "" || another !== undefined) throw badRequest(`${header} must be given once and not be empty`);
   return value;
 }
 

@@ -91,15 +91,9 @@ export function parseBoundClaims(claims: Fields): BoundClaims | undefined {
 
 /** The objects a token is bound to; undefined where one is named but cannot be read, as then nothing could be checked. */
 function boundAt(own: Fields): Pick<TokenSubject, "pod" | "secret" | "node"> | undefined {
-  const [pod, secret, node] = [namedAt(own, "pod"), namedAt(own, "secret"), namedAt(own, "node")];
-  const unreadable = (field: string, found: NamedObject | undefined): boolean =>
-    Object.hasOwn(own, field) && found === undefined;
-  if (unreadable("pod", pod) || unreadable("secret", secret) || unreadable("node", node)) return undefined;
-  return {
-    ...(pod === undefined ? {} : { pod }),
-    ...(secret === undefined ? {} : { secret }),
-    ...(node === undefined ? {} : { node }),
-  };
+  const named = ["pod", "secret", "node"].filter((field) => Object.hasOwn(own, field));
+  const bound = named.map((field) => [field, namedAt(own, field)] as const);
+  return bound.some(([, found]) => found === undefined) ? undefined : Object.fromEntries(bound);
 }
 
 /** What a token from a Secret claims. It names no audience and does not end by itself. */

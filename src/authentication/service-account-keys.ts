@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, type KeyObject } from "node:crypto";
+import { CompactSign } from "jose/jws/compact/sign";
 import { keyKindOf, spkiOf } from "../pki/keys.ts";
 import { KeyError, type KeyKind } from "../pki/public-key.ts";
 
@@ -50,5 +51,18 @@ export function jsonWebKeySet(keys: readonly TokenKey[]): {
       );
       return { use: "sig", kty, kid, ...(crv === undefined ? {} : { crv }), alg, ...Object.fromEntries(numbers) };
     }),
+  };
+}
+
+/** Signs the claims of a token, which are taken as they are; `type` is said where it is no token of a ServiceAccount. */
+export type TokenSigner = (claims: Readonly<Record<string, unknown>>, type?: string) => Promise<string>;
+
+/** A signer with a private key; its header names the key, and the type where one is given. @throws KeyError as `tokenKey`. @see RFC 7515 section 7.1 */
+export function tokenSigner(key: KeyObject): TokenSigner {
+  const { kid, alg } = tokenKey(key);
+  return async function signToken(claims, type) {
+    const payload = new TextEncoder().encode(JSON.stringify(claims));
+    const header = type === undefined ? { alg, kid } : { alg, kid, typ: type };
+    return new CompactSign(payload).setProtectedHeader(header).sign(key);
   };
 }

@@ -5,7 +5,7 @@ import { badRequest, conflict, notFound } from "../apimachinery/status.ts";
 import { numberAt, stringAt } from "../apis/json-fields.ts";
 import { tokenRequests, type BoundObjectReference, type TokenRequest } from "../apis/service-account.ts";
 import type { NamedObject, TokenOrder, TokenSubject } from "./service-account-claims.ts";
-import type { ObjectLookup, TokenKind } from "./service-account-token.ts";
+import type { ObjectLookup } from "./service-account-token.ts";
 
 /** By which rules tokens are given out. */
 export interface TokenRules {
@@ -22,6 +22,7 @@ const defaultSeconds = 3600;
 /** The life that marks the request of a kubelet for a pod that asked for nothing special. Source: pkg/serviceaccount WarnOnlyBoundTokenExpirationPeriod. */
 const projectedSeconds = 3607;
 const extendedSeconds = 365 * 24 * 3600;
+const unnamed = { name: "", namespace: "", uid: "" };
 
 /**
  * The request with everything filled in that it may leave open, and checked as far as that goes without looking at other objects.
@@ -33,7 +34,7 @@ export function completedTokenRequest(
   account: ApiObject,
   { audiences, now }: { readonly audiences: readonly string[]; readonly now: number },
 ): TokenRequest {
-  const { name = "", namespace = "" } = account.metadata;
+  const { name, namespace } = { ...unnamed, ...account.metadata };
   checkPlace(request, { name, namespace });
   const { status: _answer, ...rest } = request;
   const spec = (request["spec"] ?? {}) as Partial<TokenRequest["spec"]>;
@@ -94,63 +95,51 @@ export interface PlanOptions {
  */
 export function plannedToken(request: TokenRequest, account: ApiObject, options: PlanOptions): PlannedToken {
   const { rules, now, id } = options;
-  const { name = "", namespace = "", uid = "" } = account.metadata;
-  const given = request.metadata.uid ?? "";
-  if (given !== "" && given !== uid) {
-    const why = `the UID in the token request (${given}) does not match the UID of the service account (${uid})`;
-    throw conflict({ group: tokenRequests.group, plural: tokenRequests.kind }, name, why);
-  }
+  const { name, namespace, uid } = { ...unnamed, ...account.metadata };
+  checkUid(request, { name, uid });
   const subject = { namespace, serviceAccount: { name, uid } };
-  const binding = bindingOf(request.spec.boundObjectRef ?? undefined, subject, options.lookup);
-  const asked = request.spec.expirationSeconds ?? defaultSeconds;
+  const { boundObjectRef, audiences, expirationSeconds: asked = defaultSeconds } = request.spec;
+  const binding = bindingOf(boundObjectRef ?? undefined, subject, options.lookup);
   const seconds = Math.min(asked, rules.maxExpirationSeconds ?? asked);
-  const extended =
-    rules.extendExpiration &&
-    binding.pod !== undefined &&
-    seconds === projectedSeconds &&
-    request.spec.audiences.every((audience) => rules.audiences.includes(audience));
+  const isOfPod = binding.pod !== undefined && seconds === projectedSeconds;
+  const isExtended = rules.extendExpiration && isOfPod && audiences.every((one) => rules.audiences.includes(one));
   const issuedAt = Math.floor(now / 1000);
+  const expiresAt = issuedAt + (isExtended ? extendedSeconds : seconds);
+  const warning = isExtended ? { warnAfter: issuedAt + seconds } : {};
   return {
-    order: {
-      ...subject,
-      ...binding,
-      issuer: rules.issuer,
-      audiences: request.spec.audiences,
-      issuedAt,
-      expiresAt: issuedAt + (extended ? extendedSeconds : seconds),
-      id,
-      ...(extended ? { warnAfter: issuedAt + seconds } : {}),
-    },
+    order: { ...subject, ...binding, issuer: rules.issuer, audiences, issuedAt, expiresAt, id, ...warning },
     expirationSeconds: seconds,
     warnings: seconds < asked ? [`requested expiration of ${asked} seconds shortened to ${seconds} seconds`] : [],
   };
 }
 
-type Binding = Pick<TokenSubject, "pod" | "secret" | "node">;
-
-interface Bindable {
-  readonly kind: TokenKind;
-  readonly plural: string;
-  readonly field: keyof Binding;
+function checkUid(request: TokenRequest, { name, uid }: NamedObject): void {
+  const given = request.metadata.uid ?? "";
+  if (given === "" || given === uid) return;
+  const why = `the UID in the token request (${given}) does not match the UID of the service account (${uid})`;
+  throw conflict({ group: tokenRequests.group, plural: tokenRequests.kind }, name, why);
 }
 
-const bindable: Readonly<Record<string, Bindable>> = {
+type Binding = Pick<TokenSubject, "pod" | "secret" | "node">;
+
+const bindable = {
   Pod: { kind: "Pod", plural: "pods", field: "pod" },
   Secret: { kind: "Secret", plural: "secrets", field: "secret" },
   Node: { kind: "Node", plural: "nodes", field: "node" },
-};
+} as const;
+type Bindable = (typeof bindable)[keyof typeof bindable];
 
 function bindingOf(ref: BoundObjectReference | undefined, subject: TokenSubject, lookup: ObjectLookup): Binding {
   if (ref === undefined) return {};
   const { kind, plural, field } = bindableKind(ref);
-  const name = ref.name ?? "";
+  const { name, uid: wanted } = { ...unnamed, ...ref };
   if (name === "") throw badRequest("Name parameter required.");
   const object = lookup(kind, kind === "Node" ? "" : subject.namespace, name);
   if (object === undefined) throw notFound({ group: "", plural }, name);
   if (kind === "Pod") checkPod(object, subject);
   const uid = object.metadata.uid ?? "";
-  if (ref.uid !== undefined && ref.uid !== "" && ref.uid !== uid) {
-    const why = `the UID in the bound object reference (${ref.uid}) does not match the UID in record. The object might have been deleted and then recreated`;
+  if (wanted !== "" && wanted !== uid) {
+    const why = `the UID in the bound object reference (${wanted}) does not match the UID in record. The object might have been deleted and then recreated`;
     throw conflict({ group: "", plural: kind }, name, why);
   }
   return { ...(kind === "Pod" ? nodeOf(object, lookup) : {}), [field]: { name, uid } };
@@ -158,7 +147,7 @@ function bindingOf(ref: BoundObjectReference | undefined, subject: TokenSubject,
 
 function bindableKind({ kind = "", apiVersion = "" }: BoundObjectReference): Bindable {
   const { group, version } = groupVersionOf(apiVersion);
-  const known = group === "" && Object.hasOwn(bindable, kind) ? bindable[kind] : undefined;
+  const known = group === "" && Object.hasOwn(bindable, kind) ? bindable[kind as keyof typeof bindable] : undefined;
   if (known !== undefined) return known;
   throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`);
 }

@@ -6,8 +6,7 @@ import { generatePrivateKey, loadPublicKeys } from "../pki/keys.ts";
 import type { Fields } from "../apis/json-fields.ts";
 import { bearer } from "./bearer.ts";
 import { boundClaims, legacyClaims, type TokenOrder } from "./service-account-claims.ts";
-import { distinctKeys, jsonWebKeySet, tokenKey } from "./service-account-keys.ts";
-import { tokenSigner } from "./service-account-signer.ts";
+import { distinctKeys, jsonWebKeySet, tokenKey, tokenSigner } from "./service-account-keys.ts";
 import { serviceAccountTokens, type TokenKind } from "./service-account-token.ts";
 
 const issuer = "https://kubernetes.default.svc";

@@ -1,8 +1,9 @@
+import { compactVerify } from "jose/jws/compact/verify";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { serviceAccountsGroup, type UserInfo } from "../apimachinery/user.ts";
-import { stringAt, type Fields } from "../apis/json-fields.ts";
+import { stringAt, type Fields, numberAt } from "../apis/json-fields.ts";
 import { credentialOf, type Credential } from "../apis/revocation-index.ts";
-import type { TokenAuthentication, TokenAuthenticator } from "./bearer.ts";
+import { jsonPart, tokenParts, type TokenAuthentication, type TokenAuthenticator } from "./bearer.ts";
 import {
   leewayMs,
   legacyIssuer,
@@ -12,7 +13,6 @@ import {
   type NamedObject,
 } from "./service-account-claims.ts";
 import type { TokenKey } from "./service-account-keys.ts";
-import { signedClaims } from "./service-account-signature.ts";
 import { cachedTokens } from "./token-cache.ts";
 
 /** The kinds that a token speaks of; a Node lies in no namespace. */
@@ -137,22 +137,28 @@ function legacyVerdict(claims: Fields, token: string, lookup: ObjectLookup): Tok
   if (legacy === undefined) return rejected("the claims of the service account token are not complete");
   const { namespace, serviceAccount } = legacy;
   const secret = lookup("Secret", namespace, legacy.secret);
-  if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return rejected(invalidated);
-  // The signature was right, so the text is no secret to whoever sent it and may be compared as text.
-  if (Buffer.from(stringAt(secret, "data", "token"), "base64").toString("latin1") !== token) {
-    return rejected("token does not match the server's copy");
-  }
-  if ((secret.metadata.labels?.[invalidSinceLabel] ?? "") !== "") return rejected(invalidated);
-  const account = lookup("ServiceAccount", namespace, serviceAccount.name);
-  if (account === undefined) return rejected(`serviceaccounts ${JSON.stringify(serviceAccount.name)} not found`);
-  if (account.metadata.deletionTimestamp !== undefined) return rejected("service account has been deleted");
-  const uid = account.metadata.uid ?? "";
-  if (uid !== serviceAccount.uid) {
-    return rejected(`service account UID (${uid}) does not match claim (${serviceAccount.uid})`);
-  }
+  const why =
+    wrongSecret(secret, token) ??
+    wrongLegacyAccount(lookup("ServiceAccount", namespace, serviceAccount.name), serviceAccount);
+  if (why !== undefined) return rejected(why);
   const user = accountUser(namespace, serviceAccount);
   const credential = { ...credentialOf(user), ...secretOf(`${namespace}/${legacy.secret}`, secret) };
   return { kind: "authenticated", user, credential };
+}
+
+function wrongSecret(secret: ApiObject | undefined, token: string): string | undefined {
+  if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return invalidated;
+  // The signature was right, so the text is no secret to whoever sent it and may be compared as text.
+  if (Buffer.from(stringAt(secret, "data", "token"), "base64").toString("latin1") !== token)
+    return "token does not match the server's copy";
+  return (secret.metadata.labels?.[invalidSinceLabel] ?? "") === "" ? undefined : invalidated;
+}
+
+function wrongLegacyAccount(account: ApiObject | undefined, { name, uid }: NamedObject): string | undefined {
+  if (account === undefined) return `serviceaccounts ${JSON.stringify(name)} not found`;
+  if (account.metadata.deletionTimestamp !== undefined) return "service account has been deleted";
+  const found = account.metadata.uid ?? "";
+  return found === uid ? undefined : `service account UID (${found}) does not match claim (${uid})`;
 }
 
 /** `system:authenticated` is added where all credentials come together. */
@@ -166,4 +172,63 @@ function accountUser(namespace: string, { name, uid }: NamedObject): UserInfo {
 
 function rejected(reason: string): TokenAuthentication {
   return { kind: "rejected", reason };
+}
+
+/** The claims of a token whose signature is right. Nothing that they say has been checked, not even whether their time is over. */
+type SignedClaims =
+  | { readonly kind: "authenticated"; readonly claims: Fields; readonly until?: number }
+  | { readonly kind: "absent" }
+  | { readonly kind: "rejected"; readonly reason: string };
+
+interface SignatureOptions {
+  /** Tokens that name another issuer are not ours. */
+  readonly issuers: readonly string[];
+  readonly keys: readonly TokenKey[];
+}
+
+/**
+ * Verifies who signed a compact JWS. The token's `kid` chooses among the keys, and the key alone chooses the algorithm; without a
+ * `kid` every key is tried. Whatever is no such token, or is of another issuer, is `absent`.
+ * @see RFC 7515; RFC 8725; kubernetes pkg/serviceaccount/jwt.go
+ */
+export function signedClaims({ issuers, keys }: SignatureOptions): (token: string) => Promise<SignedClaims> {
+  return async function verifySignature(token) {
+    const parts = tokenParts(token) ?? [];
+    const [header, claims] = parts.slice(0, 2).map(jsonPart);
+    if (header === undefined || claims === undefined) return { kind: "absent" };
+    if (!issuers.includes(stringAt(claims, "iss"))) return { kind: "absent" };
+    // One spelling for each token: what decodes to the same bytes is still another text.
+    if (!parts.every(isCanonical)) return { kind: "rejected", reason: "the token is not encoded as it should be" };
+    const candidates = keysFor(header, keys);
+    if (candidates.length === 0) return { kind: "rejected", reason: "invalid signature, no keys found" };
+    for (const key of candidates) {
+      if (await isSignedBy(token, key)) return { kind: "authenticated", claims, ...untilOf(claims) };
+    }
+    return { kind: "rejected", reason: "the signature of the token is not valid" };
+  };
+}
+
+/** Those that may have signed it by what the header says; none where the header names another algorithm than the key's own. */
+function keysFor(header: Fields, keys: readonly TokenKey[]): readonly TokenKey[] {
+  const named = Object.hasOwn(header, "kid") ? keys.filter(({ kid }) => kid === header["kid"]) : keys;
+  return named.filter(({ alg }) => alg === header["alg"]);
+}
+
+async function isSignedBy(token: string, { key, alg }: TokenKey): Promise<boolean> {
+  try {
+    await compactVerify(token, key, { algorithms: [alg] });
+    return true;
+  } catch {
+    // Whatever the library finds wrong, the token is not signed by this key.
+    return false;
+  }
+}
+
+function untilOf(claims: Fields): { readonly until?: number } {
+  const exp = numberAt(claims, "exp");
+  return exp === undefined ? {} : { until: exp * 1000 + leewayMs };
+}
+
+function isCanonical(part: string): boolean {
+  return Buffer.from(part, "base64url").toString("base64url") === part;
 }

@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseCsv } from "./csv.ts";
-import { parseTokenFile, staticTokens, TokenFileError } from "./static-token-file.ts";
+import { parseCsv, parseTokenFile, staticTokens, TokenFileError } from "./static-token-file.ts";
 
 async function userOf(text: string, token: string): Promise<unknown> {
   return staticTokens(parseTokenFile(text))(token);

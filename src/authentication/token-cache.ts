@@ -28,9 +28,7 @@ export function cachedTokens<Result extends Known>(
     const cached = successes.get(key);
     const asked = now();
     // A clock that went back before the success says nothing about how long ago it was.
-    if (cached !== undefined && asked >= cached.from && asked < cached.until) {
-      return cached.success;
-    }
+    if (cached !== undefined && asked >= cached.from && asked < cached.until) return cached.success;
     successes.delete(key);
     const result = await member(token);
     if (result.kind === "authenticated") {
@@ -46,9 +44,7 @@ export function cachedTokens<Result extends Known>(
 
 function dropOldest(entries: Map<string, unknown>, capacity: number): void {
   for (const key of entries.keys()) {
-    if (entries.size <= capacity) {
-      return;
-    }
+    if (entries.size <= capacity) return;
     entries.delete(key);
   }
 }

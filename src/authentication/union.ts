@@ -13,17 +13,11 @@ export function firstAuthenticated<Input, Success extends { readonly kind: "auth
     const reasons: string[] = [];
     for (const member of members) {
       const verdict = await member(input);
-      if (verdict.kind === "authenticated") {
-        return verdict;
-      }
-      if (verdict.kind === "rejected") {
-        reasons.push(verdict.reason);
-      }
+      if (verdict.kind === "authenticated") return verdict;
+      if (verdict.kind === "rejected") reasons.push(verdict.reason);
     }
     const [reason, another] = reasons;
-    if (reason === undefined) {
-      return { kind: "absent" };
-    }
+    if (reason === undefined) return { kind: "absent" };
     return { kind: "rejected", reason: another === undefined ? reason : `[${reasons.join(", ")}]` };
   };
 }

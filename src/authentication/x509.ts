@@ -45,9 +45,7 @@ export function x509(options: X509Options): Authenticator {
   let roots: readonly TrustRoot[] | undefined;
   return async function x509Certificate({ peerCertificates, authorization }) {
     const [leaf, ...intermediates] = peerCertificates;
-    if (leaf === undefined) {
-      return { kind: "absent" };
-    }
+    if (leaf === undefined) return { kind: "absent" };
     const current = options.roots();
     if (current !== roots) {
       verified.clear();
@@ -66,9 +64,7 @@ export function x509(options: X509Options): Authenticator {
     verified.delete(key);
     const presented = { leaf, intermediates: chains.get(key) ?? intermediates };
     const verdict = verifyClientChain({ ...presented, roots: current, now, leafGraceMs });
-    if (!verdict.ok) {
-      return { kind: "rejected", reason: `client certificate: ${verdict.error}` };
-    }
+    if (!verdict.ok) return { kind: "rejected", reason: `client certificate: ${verdict.error}` };
     const result = resultOf(verdict);
     if (result.kind === "rejected") return result;
     makeRoom(verified, capacity);
@@ -85,9 +81,7 @@ export function x509(options: X509Options): Authenticator {
 /** Forgets the oldest entry of a full map. */
 function makeRoom(entries: Map<string, unknown>, capacity: number): void {
   const [oldest] = entries.keys();
-  if (oldest !== undefined && entries.size >= capacity) {
-    entries.delete(oldest);
-  }
+  if (oldest !== undefined && entries.size >= capacity) entries.delete(oldest);
 }
 
 /** The last second still belongs to the validity. */
@@ -97,9 +91,7 @@ function endOf({ validUntil }: Extract<ClientChainVerdict, { ok: true }>): numbe
 
 function resultOf(verdict: Extract<ClientChainVerdict, { ok: true }>): Authentication {
   const { commonName, organizations } = verdict.subject;
-  if (commonName === "") {
-    return { kind: "absent" };
-  }
+  if (commonName === "") return { kind: "absent" };
   const ids = [`X509SHA256=${verdict.fingerprint}`];
   const { serialNumber, rawIssuer } = verdict.leaf;
   const issuer = createHash("sha256").update(rawIssuer).digest("hex");

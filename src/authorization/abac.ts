@@ -1,7 +1,7 @@
 import { authenticatedGroup, type UserInfo } from "../apimachinery/user.ts";
 import { isFields, stringAt, isTrueAt, fieldsAt, type Fields } from "../apis/json-fields.ts";
 import type { Attributes, Decision, NamedAuthorizer } from "./authorizer.ts";
-import { pathCovers } from "./rule-match.ts";
+import { pathCovers } from "./compiled-rules.ts";
 import type { MemberRules } from "./rules-review.ts";
 
 /**
@@ -140,18 +140,10 @@ function policyOf(object: Fields, number: number): AbacPolicy {
 }
 
 function currentForm(spec: Fields, number: number): Omit<AbacPolicy, "line"> {
-  const [user, group, apiGroup, resource, namespace, nonResourcePath] = texts.map((field) => stringAt(spec, field));
-  if (user === "" && group === "") {
-    throw new AbacError("line", `line ${number}: spec.user: user or group must be set`);
-  }
-  return {
-    ...(user === "*" || group === "*" ? everybody : { user: user ?? "", group: group ?? "" }),
-    readonly: isTrueAt(spec, "readonly"),
-    apiGroup: apiGroup ?? "",
-    resource: resource ?? "",
-    namespace: namespace ?? "",
-    nonResourcePath: nonResourcePath ?? "",
-  };
+  const written = textsAt(spec, texts);
+  const { user, group } = written;
+  if (user === "" && group === "") throw new AbacError("line", `line ${number}: spec.user: user or group must be set`);
+  return { ...written, ...(user === "*" || group === "*" ? everybody : {}), readonly: isTrueAt(spec, "readonly") };
 }
 
 /** Everybody with a credential: in no form does an asterisk let anybody in who has none. Source: pkg/apis/abac conversion. */
@@ -159,16 +151,20 @@ const everybody = { user: "", group: authenticatedGroup };
 
 /** In the old form what is left out means everything. */
 function oldForm(object: Fields): Omit<AbacPolicy, "line"> {
-  const [user = "", group = "", resource = "", namespace = ""] = oldTexts.map((field) => stringAt(object, field));
+  const { user, group, resource, namespace } = textsAt(object, oldTexts);
   const isForAll = (user === "" && group === "") || user === "*" || group === "*";
   return {
     ...(isForAll ? everybody : { user, group }),
     readonly: isTrueAt(object, "readonly"),
     apiGroup: "*",
-    resource: resource === "" ? "*" : resource,
-    namespace: namespace === "" ? "*" : namespace,
+    resource: resource || "*",
+    namespace: namespace || "*",
     nonResourcePath: namespace === "" && resource === "" ? "*" : "",
   };
+}
+
+function textsAt<Name extends string>(object: Fields, names: readonly Name[]): Readonly<Record<Name, string>> {
+  return Object.fromEntries(names.map((name) => [name, stringAt(object, name)])) as Record<Name, string>;
 }
 
 interface Shape {

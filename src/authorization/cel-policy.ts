@@ -1,7 +1,6 @@
-import { fieldsSchema, listSchema, readConfigurationFile } from "../apimachinery/configuration-file.ts";
+import { fieldsSchema, listSchema, readConfigurationFile, type DecodedBy } from "../apimachinery/configuration-file.ts";
 import { duplicate, invalid, notSupported, required, tooMany, type FieldError } from "../apimachinery/field-error.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
-import { fieldListAt, stringAt, type Fields } from "../apis/json-fields.ts";
 import type { AskedSpec } from "./access-review-spec.ts";
 import { compileMatchCondition, shownRequest } from "./match-conditions.ts";
 
@@ -24,59 +23,52 @@ const ruleBudget = 1_000_000;
 const wholeBudget = 2_500_000;
 
 const text = { type: "string" } as const;
-const schema = fieldsSchema({
-  apiVersion: text,
-  kind: text,
-  rules: listSchema(fieldsSchema({ name: text, expression: text, decision: text, reason: text })),
-});
+const ruleSchema = fieldsSchema({ name: text, expression: text, decision: text, reason: text });
+const schema = fieldsSchema({ apiVersion: text, kind: text, rules: listSchema(ruleSchema) });
+
+type WrittenRule = DecodedBy<typeof ruleSchema>;
 
 /** Reads a CelPolicy from plain values; with any error there is no policy. Expressions are compiled. */
 export function readCelPolicy(
   value: unknown,
 ): { readonly policy: CelPolicy } | { readonly policy?: undefined; readonly errors: readonly FieldError[] } {
   const { object, errors } = readConfigurationFile(value, { kind, apiVersions, schema });
-  if (errors.length > 0) return { errors };
-  const list = fieldListAt(object, "rules");
-  if (list.length === 0) return { errors: [required("rules", "at least one rule must be defined")] };
-  if (list.length > maxRules) return { errors: [tooMany("rules", list.length, maxRules)] };
-  const faults = ruleErrors(list);
-  return faults.length > 0 ? { errors: faults } : { policy: firstRule(list.map(ruleOf)) };
+  const { rules = [] } = object;
+  const faults = errors.length > 0 ? errors : [...ruleErrors(rules)];
+  return faults.length > 0 ? { errors: faults } : { policy: firstRule(rules.map(ruleOf)) };
 }
 
 /** The policy that allows what one expression is true for. @throws CelError for an expression that cannot be used */
 export function celExpressionPolicy(expression: string): CelPolicy {
   if (expression.length > maxExpressionCharacters) throw new CelError("size", "the expression is too long");
-  return firstRule([ruleOf({ name: "", expression, decision: "Allow" })]);
+  return firstRule([ruleOf({ expression, decision: "Allow" })]);
 }
 
-function ruleErrors(list: readonly Fields[]): readonly FieldError[] {
-  const names = new Set<string>();
-  return list.flatMap((rule, index) => {
+function* ruleErrors(rules: readonly WrittenRule[]): Generator<FieldError, void> {
+  if (rules.length === 0) yield required("rules", "at least one rule must be defined");
+  if (rules.length > maxRules) return yield tooMany("rules", rules.length, maxRules);
+  const names = rules.map(({ name = "" }) => name);
+  for (const [index, rule] of rules.entries()) {
     const at = `rules[${index}]`;
-    const [name, decision, reason] = [stringAt(rule, "name"), stringAt(rule, "decision"), stringAt(rule, "reason")];
-    const isKnown = names.has(name);
-    names.add(name);
-    return [
-      ...(name === "" ? [required(`${at}.name`)] : isKnown ? [duplicate(`${at}.name`, name)] : []),
-      ...expressionErrors(`${at}.expression`, stringAt(rule, "expression")),
-      ...(decisions.includes(decision) ? [] : [notSupported(`${at}.decision`, decision, decisions)]),
-      ...(reason.length > maxReasonCharacters
-        ? [invalid(`${at}.reason`, "", `must have at most ${maxReasonCharacters} characters`)]
-        : []),
-    ];
-  });
+    const { name, expression, decision, reason } = { name: "", expression: "", decision: "", reason: "", ...rule };
+    if (name === "") yield required(`${at}.name`);
+    else if (names.indexOf(name) < index) yield duplicate(`${at}.name`, name);
+    yield* expressionErrors(`${at}.expression`, expression);
+    if (!decisions.includes(decision)) yield notSupported(`${at}.decision`, decision, decisions);
+    if (reason.length > maxReasonCharacters)
+      yield invalid(`${at}.reason`, "", `must have at most ${maxReasonCharacters} characters`);
+  }
 }
 
-function expressionErrors(at: string, expression: string): readonly FieldError[] {
-  if (expression.trim() === "") return [required(at)];
+function* expressionErrors(at: string, expression: string): Generator<FieldError, void> {
+  if (expression.trim() === "") return yield required(at);
   if (expression.length > maxExpressionCharacters)
-    return [invalid(at, "", `must have at most ${maxExpressionCharacters} characters`)];
+    return yield invalid(at, "", `must have at most ${maxExpressionCharacters} characters`);
   try {
     compileMatchCondition(expression);
-    return [];
   } catch (error) {
-    if (error instanceof CelError) return [invalid(at, expression, `compilation failed: ${error.message}`)];
-    throw error;
+    if (!(error instanceof CelError)) throw error;
+    yield invalid(at, expression, `compilation failed: ${error.message}`);
   }
 }
 
@@ -86,16 +78,11 @@ interface Rule {
   readonly decided: CelDecision;
 }
 
-function ruleOf(rule: Fields): Rule {
-  const [name, reason] = [stringAt(rule, "name"), stringAt(rule, "reason")];
-  const allow = stringAt(rule, "decision") === "Allow";
+function ruleOf({ name = "", expression = "", decision, reason = "" }: WrittenRule): Rule {
+  const allow = decision === "Allow";
   const named = name === "" ? {} : { rule: name };
   const answer = reason === "" ? {} : { reason };
-  return {
-    name,
-    program: compileMatchCondition(stringAt(rule, "expression")),
-    decided: { allow, deny: !allow, ...named, ...answer },
-  };
+  return { name, program: compileMatchCondition(expression), decided: { allow, deny: !allow, ...named, ...answer } };
 }
 
 function firstRule(rules: readonly Rule[]): CelPolicy {

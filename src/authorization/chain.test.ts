@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { alwaysAllow, alwaysDeny } from "./always.ts";
+import { alwaysAllow, alwaysDeny, masters } from "./always.ts";
 import type { Attributes, Decision, NamedAuthorizer } from "./authorizer.ts";
 import { firstDecision } from "./chain.ts";
-import { masters } from "./masters.ts";
 
 const request: Attributes = {
   user: { username: "ann", groups: ["system:authenticated"] },

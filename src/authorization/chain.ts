@@ -1,5 +1,12 @@
-import { aggregateErrors } from "./aggregate-errors.ts";
-import type { Attributes, Authorizer, Decision, NamedAuthorizer, StepDetail, Verdict } from "./authorizer.ts";
+import {
+  aggregateErrors,
+  type Attributes,
+  type Authorizer,
+  type Decision,
+  type NamedAuthorizer,
+  type StepDetail,
+  type Verdict,
+} from "./authorizer.ts";
 
 /** What one member of a chain answered; `ms` is the time it took where the chain was given a clock. */
 export interface TraceStep extends StepDetail {
@@ -67,14 +74,8 @@ async function traced(
 ): Promise<ChainDecision> {
   const trace: TraceStep[] = [];
   for (const member of members) {
-    const start = now?.();
-    let decision: Decision;
-    try {
-      decision = await member.authorize(attributes);
-    } catch (error) {
-      decision = failed(error);
-    }
-    const ms = now === undefined || start === undefined ? undefined : now() - start;
+    const start = now?.() ?? 0;
+    const decision = await answered(member, attributes);
     trace.push({
       name: member.name,
       ...(member.type === undefined ? {} : { type: member.type }),
@@ -82,13 +83,21 @@ async function traced(
       reason: decision.reason,
       ...(decision.error === undefined ? {} : { error: decision.error }),
       ...member.explain?.(decision, attributes),
-      ...(ms === undefined ? {} : { ms }),
+      ...(now === undefined ? {} : { ms: now() - start }),
     });
     if (isFinal(decision)) return { ...decidedBy(member, decision), trace };
   }
   const reasons = trace.map((step) => step.reason).filter((reason) => reason !== "");
   const errors = trace.map((step) => step.error).filter((error) => error !== undefined);
   return { ...undecided(reasons, errors), trace };
+}
+
+async function answered(member: NamedAuthorizer, attributes: Attributes): Promise<Decision> {
+  try {
+    return await member.authorize(attributes);
+  } catch (error) {
+    return failed(error);
+  }
 }
 
 function failed(error: unknown): Decision {

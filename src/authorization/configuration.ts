@@ -1,4 +1,9 @@
-import { readConfigurationFile } from "../apimachinery/configuration-file.ts";
+import {
+  fieldsSchema as object,
+  listSchema as list,
+  readConfigurationFile,
+  type DecodedBy,
+} from "../apimachinery/configuration-file.ts";
 import { DurationError, parseDuration } from "../apimachinery/duration.ts";
 import {
   duplicate,
@@ -11,18 +16,18 @@ import {
 } from "../apimachinery/field-error.ts";
 import { dnsSubdomainProblems } from "../apimachinery/names.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
-import { fieldListAt, fieldsAt, isFields, stringAt, valueAt, type Fields } from "../apis/json-fields.ts";
-import { authorizationConfigurationSchema } from "./configuration-schema.ts";
 import { compileMatchCondition } from "./match-conditions.ts";
 
 /** One webhook of a configuration file; times in milliseconds. */
 export interface WebhookConfiguration {
-  /** 0 where permissions are not kept. */
+  /** How long a permission is believed; 0 asks each time. */
   readonly authorizedMs: number;
-  /** 0 where nothing else is kept. */
+  /** How long everything else is believed; 0 asks each time. */
   readonly unauthorizedMs: number;
   readonly timeoutMs: number;
+  /** Which form of the review the service speaks. */
   readonly version: "v1" | "v1beta1";
+  /** The verdict where the service cannot be asked. */
   readonly onError: "noOpinion" | "deny";
   readonly kubeconfigFile: string;
   readonly matchConditions: readonly string[];
@@ -40,7 +45,28 @@ const apiVersions = ["v1", "v1beta1", "v1alpha1"].map((version) => `apiserver.co
 const maxAuthorizers = 64;
 const maxConditions = 64;
 const maxTimeoutMs = 30_000;
-const defaultTtl = { authorizedTTL: 300_000, unauthorizedTTL: 30_000 } as const;
+
+const text = { type: "string" } as const;
+const flag = { type: "boolean" } as const;
+const webhookSchema = object({
+  authorizedTTL: text,
+  unauthorizedTTL: text,
+  cacheAuthorizedRequests: flag,
+  cacheUnauthorizedRequests: flag,
+  timeout: text,
+  subjectAccessReviewVersion: text,
+  matchConditionSubjectAccessReviewVersion: text,
+  failurePolicy: text,
+  connectionInfo: object({ type: text, kubeConfigFile: text }),
+  matchConditions: list(object({ expression: text })),
+});
+const authorizerSchema = object({ type: text, name: text, webhook: webhookSchema });
+/** Source: apiserver.config.k8s.io/v1. */
+const schema = object({ apiVersion: text, kind: text, authorizers: list(authorizerSchema) });
+
+type Webhook = DecodedBy<typeof webhookSchema>;
+type Authorizer = DecodedBy<typeof authorizerSchema>;
+type Errors = Generator<FieldError, void>;
 
 /**
  * Reads an AuthorizationConfiguration from plain values; `types` are those that are known. With any error there are no authorizers.
@@ -52,153 +78,132 @@ export function readAuthorizationConfiguration(
 ):
   | { readonly authorizers: readonly ConfiguredAuthorizer[] }
   | { readonly errors: readonly FieldError[]; readonly authorizers?: undefined } {
-  const { object, errors: faults } = readConfigurationFile(value, {
-    kind: "AuthorizationConfiguration",
-    apiVersions,
-    schema: authorizationConfigurationSchema(),
-  });
-  if (faults.length > 0) return { errors: faults };
-  const list = fieldListAt(object, "authorizers");
-  const errors = [...countErrors(list), ...authorizerErrors(list, types)];
-  return errors.length > 0 ? { errors } : { authorizers: list.map(authorizerOf) };
+  const kind = "AuthorizationConfiguration";
+  const { object: file, errors } = readConfigurationFile(value, { kind, apiVersions, schema });
+  const { authorizers = [] } = file;
+  const faults = errors.length > 0 ? errors : [...authorizerErrors(authorizers, types)];
+  return faults.length > 0 ? { errors: faults } : { authorizers: authorizers.map(authorizerOf) };
 }
 
-function countErrors(list: readonly Fields[]): readonly FieldError[] {
-  if (list.length === 0) return [required("authorizers", "at least one authorization mode must be defined")];
-  return list.length > maxAuthorizers ? [tooMany("authorizers", list.length, maxAuthorizers)] : [];
-}
-
-function authorizerErrors(list: readonly Fields[], types: readonly string[]): readonly FieldError[] {
+function* authorizerErrors(authorizers: readonly Authorizer[], types: readonly string[]): Errors {
+  if (authorizers.length === 0) yield required("authorizers", "at least one authorization mode must be defined");
+  if (authorizers.length > maxAuthorizers) yield tooMany("authorizers", authorizers.length, maxAuthorizers);
   const seenTypes = new Set<string>();
   const seenNames = new Set<string>();
-  return list.slice(0, maxAuthorizers).flatMap((authorizer, index) => {
+  for (const [index, { type = "", name = "", webhook }] of authorizers.slice(0, maxAuthorizers).entries()) {
     const at = `authorizers[${index}]`;
-    const type = stringAt(authorizer, "type");
-    if (type === "") return [required(`${at}.type`)];
-    if (!types.includes(type)) return [notSupported(`${at}.type`, type, types.toSorted())];
-    if (seenTypes.has(type) && type !== "Webhook") return [duplicate(`${at}.type`, type)];
-    seenTypes.add(type);
-    const name = stringAt(authorizer, "name");
-    const errors = [...nameErrors(name, seenNames, `${at}.name`), ...typedErrors(type, authorizer, at)];
-    seenNames.add(name);
-    return errors;
-  });
-}
-
-function nameErrors(name: string, seen: ReadonlySet<string>, path: string): readonly FieldError[] {
-  if (name === "") return [required(path)];
-  if (seen.has(name)) return [duplicate(path, name)];
-  const problems = dnsSubdomainProblems(name);
-  return problems.length === 0 ? [] : [invalid(path, name, `authorizer name is invalid: ${problems.join(", ")}`)];
-}
-
-function typedErrors(type: string, authorizer: Fields, at: string): readonly FieldError[] {
-  const webhook = valueAt(authorizer, "webhook");
-  if (type !== "Webhook") {
-    return isFields(webhook) ? [invalid(`${at}.webhook`, "non-null", "may only be specified when type=Webhook")] : [];
-  }
-  if (!isFields(webhook)) return [required(`${at}.webhook`, "required when type=Webhook")];
-  return webhookErrors(webhook, `${at}.webhook`);
-}
-
-function webhookErrors(webhook: Fields, at: string): readonly FieldError[] {
-  const conditions = fieldListAt(webhook, "matchConditions");
-  const conditionVersion = stringAt(webhook, "matchConditionSubjectAccessReviewVersion");
-  const conditionVersionPath = `${at}.matchConditionSubjectAccessReviewVersion`;
-  return [
-    ...timeoutErrors(stringAt(webhook, "timeout"), `${at}.timeout`),
-    ...ttlErrors(stringAt(webhook, "authorizedTTL"), `${at}.authorizedTTL`),
-    ...ttlErrors(stringAt(webhook, "unauthorizedTTL"), `${at}.unauthorizedTTL`),
-    ...oneOf(webhook, "subjectAccessReviewVersion", at, ["v1", "v1beta1"]),
-    ...(conditionVersion === "" && conditions.length > 0
-      ? [required(conditionVersionPath, "required if match conditions are specified")]
-      : []),
-    ...(conditionVersion === "" || conditionVersion === "v1"
-      ? []
-      : [notSupported(conditionVersionPath, conditionVersion, ["v1"])]),
-    ...oneOf(webhook, "failurePolicy", at, ["NoOpinion", "Deny"]),
-    ...connectionErrors(fieldsAt(webhook, "connectionInfo"), `${at}.connectionInfo`),
-    ...conditionErrors(conditions, `${at}.matchConditions`),
-  ];
-}
-
-function oneOf(fields: Fields, field: string, at: string, allowed: readonly string[]): readonly FieldError[] {
-  const value = stringAt(fields, field);
-  if (value === "") return [required(`${at}.${field}`)];
-  return allowed.includes(value) ? [] : [notSupported(`${at}.${field}`, value, allowed)];
-}
-
-function timeoutErrors(text: string, path: string): readonly FieldError[] {
-  const ms = text === "" ? 0 : durationOf(text);
-  if (ms === 0) return [required(path)];
-  return ms !== undefined && ms > 0 && ms <= maxTimeoutMs ? [] : [invalid(path, text, "must be > 0s and <= 30s")];
-}
-
-function ttlErrors(text: string, path: string): readonly FieldError[] {
-  if (text === "") return [];
-  const ms = durationOf(text);
-  return ms !== undefined && ms >= 0 ? [] : [invalid(path, text, "must be > 0s")];
-}
-
-function connectionErrors(connection: Fields, at: string): readonly FieldError[] {
-  const type = stringAt(connection, "type");
-  const file = stringAt(connection, "kubeConfigFile");
-  const path = `${at}.kubeConfigFile`;
-  if (type === "") return [required(`${at}.type`)];
-  if (type === "InClusterConfig") {
-    return [forbiddenField(`${at}.type`, "a hub runs in no cluster; use KubeConfigFile")];
-  }
-  if (type !== "KubeConfigFile") return [notSupported(`${at}.type`, type, ["InClusterConfig", "KubeConfigFile"])];
-  if (file === "") return [required(path)];
-  return file.startsWith("/") ? [] : [invalid(path, file, "must be an absolute path")];
-}
-
-function conditionErrors(conditions: readonly Fields[], at: string): readonly FieldError[] {
-  if (conditions.length > maxConditions) return [tooMany(at, conditions.length, maxConditions)];
-  const expressions = conditions.map((condition) => stringAt(condition, "expression"));
-  return expressions.flatMap((expression, index) => {
-    const path = `${at}[${index}].expression`;
-    if (expression.trim() === "") return [required(path)];
-    if (expressions.indexOf(expression) < index) return [duplicate(path, expression)];
-    try {
-      compileMatchCondition(expression);
-      return [];
-    } catch (error) {
-      if (error instanceof CelError) return [invalid(path, expression, error.message)];
-      throw error;
+    if (type === "") yield required(`${at}.type`);
+    else if (!types.includes(type)) yield notSupported(`${at}.type`, type, types.toSorted());
+    else if (seenTypes.has(type) && type !== "Webhook") yield duplicate(`${at}.type`, type);
+    else {
+      seenTypes.add(type);
+      yield* nameErrors(name, seenNames, `${at}.name`);
+      yield* typedErrors(type, webhook, `${at}.webhook`);
+      seenNames.add(name);
     }
-  });
+  }
 }
 
-function durationOf(text: string): number | undefined {
+function* nameErrors(name: string, seen: ReadonlySet<string>, path: string): Errors {
+  if (name === "") return yield required(path);
+  if (seen.has(name)) return yield duplicate(path, name);
+  const problems = dnsSubdomainProblems(name);
+  if (problems.length > 0) yield invalid(path, name, `authorizer name is invalid: ${problems.join(", ")}`);
+}
+
+function* typedErrors(type: string, webhook: Webhook | undefined, path: string): Errors {
+  if (type === "Webhook" && webhook === undefined) yield required(path, "required when type=Webhook");
+  else if (type === "Webhook") yield* webhookErrors(webhook ?? {}, path);
+  else if (webhook !== undefined) yield invalid(path, "non-null", "may only be specified when type=Webhook");
+}
+
+function* webhookErrors(webhook: Webhook, at: string): Errors {
+  const { matchConditions = [], matchConditionSubjectAccessReviewVersion: conditionVersion = "" } = webhook;
+  const conditionVersionPath = `${at}.matchConditionSubjectAccessReviewVersion`;
+  yield* timeoutErrors(webhook.timeout, `${at}.timeout`);
+  yield* ttlErrors(webhook.authorizedTTL, `${at}.authorizedTTL`);
+  yield* ttlErrors(webhook.unauthorizedTTL, `${at}.unauthorizedTTL`);
+  yield* oneOf(webhook.subjectAccessReviewVersion, `${at}.subjectAccessReviewVersion`, ["v1", "v1beta1"]);
+  if (conditionVersion !== "") yield* oneOf(conditionVersion, conditionVersionPath, ["v1"]);
+  else if (matchConditions.length > 0)
+    yield required(conditionVersionPath, "required if match conditions are specified");
+  yield* oneOf(webhook.failurePolicy, `${at}.failurePolicy`, ["NoOpinion", "Deny"]);
+  yield* connectionErrors(webhook.connectionInfo ?? {}, `${at}.connectionInfo`);
+  yield* conditionErrors(expressionsOf(webhook), `${at}.matchConditions`);
+}
+
+function* oneOf(value: string | undefined = "", path: string, allowed: readonly string[]): Errors {
+  if (value === "") yield required(path);
+  else if (!allowed.includes(value)) yield notSupported(path, value, allowed);
+}
+
+function* timeoutErrors(written: string | undefined = "", path: string): Errors {
+  const ms = written === "" ? 0 : durationOf(written);
+  if (ms === 0) yield required(path);
+  else if (ms === undefined || ms < 0 || ms > maxTimeoutMs) yield invalid(path, written, "must be > 0s and <= 30s");
+}
+
+function* ttlErrors(written: string | undefined, path: string): Errors {
+  if ((durationOf(written || "0") ?? -1) < 0) yield invalid(path, written, "must be > 0s");
+}
+
+function* connectionErrors(
+  { type = "", kubeConfigFile: file = "" }: NonNullable<Webhook["connectionInfo"]>,
+  at: string,
+): Errors {
+  const path = `${at}.kubeConfigFile`;
+  if (type === "InClusterConfig") yield forbiddenField(`${at}.type`, "a hub runs in no cluster; use KubeConfigFile");
+  else if (type !== "KubeConfigFile") yield* oneOf(type, `${at}.type`, ["InClusterConfig", "KubeConfigFile"]);
+  else if (file === "") yield required(path);
+  else if (!file.startsWith("/")) yield invalid(path, file, "must be an absolute path");
+}
+
+function* conditionErrors(expressions: readonly string[], at: string): Errors {
+  if (expressions.length > maxConditions) return yield tooMany(at, expressions.length, maxConditions);
+  for (const [index, expression] of expressions.entries()) {
+    const path = `${at}[${index}].expression`;
+    if (expression.trim() === "") yield required(path);
+    else if (expressions.indexOf(expression) < index) yield duplicate(path, expression);
+    else yield* expressionErrors(expression, path);
+  }
+}
+
+function* expressionErrors(expression: string, path: string): Errors {
   try {
-    return parseDuration(text);
+    compileMatchCondition(expression);
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error;
+    yield invalid(path, expression, error.message);
+  }
+}
+
+function durationOf(written: string): number | undefined {
+  try {
+    return parseDuration(written);
   } catch (error) {
     if (error instanceof DurationError) return undefined;
     throw error;
   }
 }
 
-function authorizerOf(authorizer: Fields): ConfiguredAuthorizer {
-  const type = stringAt(authorizer, "type");
-  const name = stringAt(authorizer, "name");
-  return type === "Webhook" ? { type, name, webhook: webhookOf(fieldsAt(authorizer, "webhook")) } : { type, name };
+function expressionsOf({ matchConditions = [] }: Webhook): readonly string[] {
+  return matchConditions.map(({ expression = "" }) => expression);
 }
 
-function webhookOf(webhook: Fields): WebhookConfiguration {
+function authorizerOf({ type = "", name = "", webhook = {} }: Authorizer): ConfiguredAuthorizer {
+  return type === "Webhook" ? { type, name, webhook: webhookOf(webhook) } : { type, name };
+}
+
+function webhookOf(webhook: Webhook): WebhookConfiguration {
+  // A time of nothing counts as not given, as in Kubernetes.
+  const ttlOf = (written: string | undefined, defaultMs: number): number => durationOf(written || "0") || defaultMs;
   return {
-    authorizedMs: ttlOf(webhook, "authorizedTTL", "cacheAuthorizedRequests"),
-    unauthorizedMs: ttlOf(webhook, "unauthorizedTTL", "cacheUnauthorizedRequests"),
-    timeoutMs: durationOf(stringAt(webhook, "timeout")) ?? maxTimeoutMs,
-    version: stringAt(webhook, "subjectAccessReviewVersion") === "v1" ? "v1" : "v1beta1",
-    onError: stringAt(webhook, "failurePolicy") === "NoOpinion" ? "noOpinion" : "deny",
-    kubeconfigFile: stringAt(webhook, "connectionInfo", "kubeConfigFile"),
-    matchConditions: fieldListAt(webhook, "matchConditions").map((condition) => stringAt(condition, "expression")),
+    authorizedMs: webhook.cacheAuthorizedRequests === false ? 0 : ttlOf(webhook.authorizedTTL, 300_000),
+    unauthorizedMs: webhook.cacheUnauthorizedRequests === false ? 0 : ttlOf(webhook.unauthorizedTTL, 30_000),
+    timeoutMs: ttlOf(webhook.timeout, maxTimeoutMs),
+    version: webhook.subjectAccessReviewVersion === "v1" ? "v1" : "v1beta1",
+    onError: webhook.failurePolicy === "NoOpinion" ? "noOpinion" : "deny",
+    kubeconfigFile: webhook.connectionInfo?.kubeConfigFile ?? "",
+    matchConditions: expressionsOf(webhook),
   };
-}
-
-/** A time of nothing counts as not given, as in Kubernetes. */
-function ttlOf(webhook: Fields, field: keyof typeof defaultTtl, flag: string): number {
-  if (webhook[flag] === false) return 0;
-  return durationOf(stringAt(webhook, field) || "0") || defaultTtl[field];
 }

@@ -27,20 +27,23 @@ export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]
   // With verbs of their own, such as approve, rules speak of things that no server serves, such as signers.
   if (!servedVerbs.includes(verb))
     return here === undefined ? bareSigners(attributes) : (csrDecision(attributes) ?? nearVerb(verb));
-  if (here !== undefined) {
-    if (subresource === "" || subresource === "*" || here.subresources.includes(subresource)) return [];
-    const near = meant(nearest(subresource, here.subresources));
-    return [{ lacks: "subresource", text: `the server's ${named(here)} have no part ${quoted(subresource)}${near}` }];
-  }
-  const absent = `the server has no resource ${quoted(group === "" ? resource : `${resource}.${group}`)}`;
+  return here === undefined ? nearKind(attributes, kinds) : nearPart(subresource, here);
+}
+
+function nearPart(subresource: string, kind: ServedKind): readonly NearMiss[] {
+  if (subresource === "" || subresource === "*" || kind.subresources.includes(subresource)) return [];
+  const near = meant(nearest(subresource, kind.subresources));
+  return [{ lacks: "subresource", text: `the server's ${named(kind)} have no part ${quoted(subresource)}${near}` }];
+}
+
+function nearKind({ resource, group }: Attributes, kinds: readonly ServedKind[]): readonly NearMiss[] {
+  const absent = `the server has no resource ${quoted(named({ plural: resource, group }))}`;
   const same = kinds.filter(({ plural, singular, shortNames }) => [plural, singular, ...shortNames].includes(resource));
   if (same.length > 0) return suggestion(`${absent}${meant(same.slice(0, 3).map(named).join(" or "))}`);
-  const near = nearest(
-    resource,
-    kinds.flatMap(({ plural, singular }) => [plural, singular]),
-  );
+  const words = kinds.flatMap(({ plural, singular }) => [plural, singular]);
+  const near = nearest(resource, words);
   const found = kinds.find(({ plural, singular }) => plural === near || singular === near);
-  return suggestion(`${absent}${meant(found === undefined ? undefined : named(found))}`);
+  return suggestion(`${absent}${meant(found && named(found))}`);
 }
 
 /** Whether a miss says that a word is not what was meant, so that a right to it would be of no use. */
@@ -86,6 +89,6 @@ function meant(word: string | undefined): string {
   return word === undefined ? "" : `; was ${word} meant?`;
 }
 
-function named({ plural, group }: ServedKind): string {
+function named({ plural, group }: Pick<ServedKind, "plural" | "group">): string {
   return group === "" ? plural : `${plural}.${group}`;
 }

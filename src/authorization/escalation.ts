@@ -3,11 +3,10 @@ import { badRequest, forbidden, notFound, type StatusError } from "../apimachine
 import { mastersGroup, type UserInfo } from "../apimachinery/user.ts";
 import { quoted } from "../apimachinery/quoted.ts";
 import { rbacGroup, type PolicyRule } from "../apis/rbac.ts";
-import { aggregateErrors } from "./aggregate-errors.ts";
-import type { Attributes, Authorizer } from "./authorizer.ts";
-import type { RbacIndex } from "./rbac-index.ts";
-import { type AnyBinding, type AnyRole, aggregationOf } from "./rbac-types.ts";
 import { compactRules, fullAuthority, ruleText, uncoveredRules, wordsText } from "./rule-coverage.ts";
+import { aggregateErrors, type Attributes, type Authorizer } from "./authorizer.ts";
+import type { RbacIndex } from "./rbac-index.ts";
+import { type AnyBinding, type AnyRole, type RbacObject, aggregationOf } from "./rbac-types.ts";
 
 /** What the escalation checks ask: the whole chain, and who holds which rules. */
 export interface EscalationChecks {
@@ -41,9 +40,7 @@ const maxMessage = 16_384;
 export async function roleWriteRefusal(write: RoleWrite, checks: EscalationChecks): Promise<StatusError | undefined> {
   const { user, object, stored } = write;
   if (isMaster(user) || (stored !== undefined && grantsTheSame(object, stored))) return undefined;
-  const plural = object.kind === "ClusterRole" ? "clusterroles" : "roles";
-  const namespace = object.kind === "ClusterRole" ? "" : (object.metadata.namespace ?? "");
-  const name = object.metadata.name ?? "";
+  const { plural, namespace, name } = placeOf(object);
   if (await isAllowed(checks, { user, verb: "escalate", resource: plural, namespace, name })) return undefined;
 
   const refuse = (why: string): StatusError => forbidden({ group: rbacGroup, plural }, name, why);
@@ -67,19 +64,24 @@ export async function bindingWriteRefusal(
   const { user, object, stored } = write;
   if (isMaster(user) || (stored !== undefined && bindsTheSame(object, stored))) return undefined;
   const { roleRef } = object;
-  const namespace = object.kind === "ClusterRoleBinding" ? "" : (object.metadata.namespace ?? "");
-  const resource = roleRef.kind === "ClusterRole" ? "clusterroles" : "roles";
+  const { plural, namespace, name } = placeOf(object);
   if (roleRef.kind !== "ClusterRole" && (roleRef.kind !== "Role" || namespace === "")) {
     return badRequest(`unsupported role reference kind: ${quoted(roleRef.kind)}`);
   }
-  if (await isAllowed(checks, { user, verb: "bind", resource, namespace, name: roleRef.name })) return undefined;
+  const role = roleRef.kind.toLowerCase();
+  if (await isAllowed(checks, { user, verb: "bind", resource: `${role}s`, namespace, name: roleRef.name }))
+    return undefined;
 
   const rules = checks.rules.rulesOf(roleRef, namespace);
-  if (rules === undefined) return notFound({ group: rbacGroup, plural: roleRef.kind.toLowerCase() }, roleRef.name);
+  if (rules === undefined) return notFound({ group: rbacGroup, plural: role }, roleRef.name);
   const missing = missingRulesText(checks, { user, namespace, rules });
-  if (missing === undefined) return undefined;
-  const plural = object.kind === "ClusterRoleBinding" ? "clusterrolebindings" : "rolebindings";
-  return forbidden({ group: rbacGroup, plural }, object.metadata.name ?? "", missing);
+  return missing === undefined ? undefined : forbidden({ group: rbacGroup, plural }, name, missing);
+}
+
+/** Which object is written; the namespace is empty for one of the whole cluster, whatever it says. */
+function placeOf({ kind, metadata }: RbacObject): Readonly<Record<"plural" | "namespace" | "name", string>> {
+  const { namespace = "", name = "" } = metadata;
+  return { plural: `${kind.toLowerCase()}s`, namespace: kind.startsWith("Cluster") ? "" : namespace, name };
 }
 
 /**

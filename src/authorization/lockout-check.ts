@@ -12,8 +12,16 @@ import {
   type UserInfo,
 } from "../apimachinery/user.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { controllerRequests } from "./controller-requests.ts";
-import { events, on, path, reviews, under, type Ask, type EssentialPlace } from "./ask.ts";
+import {
+  controllerRequests,
+  events,
+  on,
+  path,
+  reviews,
+  under,
+  type Ask,
+  type EssentialPlace,
+} from "./controller-requests.ts";
 
 /** Somebody without whom a cluster does not work, and what they ask for all the time. */
 export interface EssentialComponent {
@@ -48,11 +56,11 @@ export const essentialPod: ApiObject = {
   },
 };
 
-const components: readonly EssentialComponent[] = [
+/** Where nothing else is said, of both places. */
+const components: readonly (Omit<EssentialComponent, "places"> & Partial<EssentialComponent>)[] = [
   {
     component: "operator (system:masters)",
     user: user("kubernetes-admin", mastersGroup),
-    places: everywhere,
     asks: [
       ...on("create update delete", "rbac.authorization.k8s.io/clusterrolebindings"),
       ...on("delete", "nodes", { name: nodeName }),
@@ -64,7 +72,6 @@ const components: readonly EssentialComponent[] = [
   {
     component: "operator (kubeadm:cluster-admins)",
     user: user("kubernetes-admin", "kubeadm:cluster-admins"),
-    places: everywhere,
     asks: [
       ...on("create update delete", "rbac.authorization.k8s.io/clusterrolebindings"),
       ...on("update", `${csrs}/approval`, { name: "csr-1" }),
@@ -86,21 +93,18 @@ const components: readonly EssentialComponent[] = [
   {
     component: "health probes",
     user: { username: anonymousUser, groups: [unauthenticatedGroup] },
-    places: everywhere,
     asks: path("get", "/healthz", "/livez", "/readyz", "/version"),
     source: "ClusterRole system:public-info-viewer; probes of kubeadm's static pods",
   },
   {
     component: "joining machine, before it trusts",
     user: { username: anonymousUser, groups: [unauthenticatedGroup] },
-    places: everywhere,
     asks: on("get", "configmaps", { namespace: "kube-public", name: "cluster-info" }),
     source: "kubeadm token-based discovery, Role kubeadm:bootstrap-signer-clusterinfo",
   },
   {
     component: "node bootstrapper",
     user: user(`${bootstrapUserPrefix}abcdef`, bootstrapGroup, defaultNodeTokenGroup),
-    places: everywhere,
     asks: [
       ...on("create get list watch", csrs),
       ...on("create", `${csrs}/nodeclient`),
@@ -111,7 +115,6 @@ const components: readonly EssentialComponent[] = [
   {
     component: "kubeadm join",
     user: user(`${bootstrapUserPrefix}abcdef`, bootstrapGroup, defaultNodeTokenGroup),
-    places: everywhere,
     asks: ["kubeadm-config", "kubelet-config", "kube-proxy"].flatMap((name) =>
       on("get", "configmaps", { namespace: "kube-system", name }),
     ),
@@ -122,7 +125,6 @@ const components: readonly EssentialComponent[] = [
   {
     component: "kubelet",
     user: user(`${nodeUserPrefix}${nodeName}`, nodesGroup),
-    places: everywhere,
     asks: [
       ...on("create", "nodes"),
       ...on("get patch", "nodes", { name: nodeName }),
@@ -148,14 +150,12 @@ const components: readonly EssentialComponent[] = [
   {
     component: "kubelet, renewing its certificate",
     user: user(`${nodeUserPrefix}${nodeName}`, nodesGroup),
-    places: everywhere,
     asks: on("create", `${csrs}/selfnodeclient`),
     source: "csrapproving controller; ClusterRoleBinding kubeadm:node-autoapprove-certificate-rotation",
   },
   {
     component: "kube-proxy",
     user: user("system:kube-proxy"),
-    places: everywhere,
     asks: [
       ...on("list watch", "services"),
       ...on("list watch", "discovery.k8s.io/endpointslices"),
@@ -167,7 +167,6 @@ const components: readonly EssentialComponent[] = [
   {
     component: "kube-scheduler",
     user: user("system:kube-scheduler"),
-    places: everywhere,
     asks: [
       ...on("create", "coordination.k8s.io/leases", { namespace: "kube-system" }),
       ...on("get update", "coordination.k8s.io/leases", { namespace: "kube-system", name: "kube-scheduler" }),
@@ -184,7 +183,6 @@ const components: readonly EssentialComponent[] = [
   {
     component: "kube-scheduler, for selectors of namespaces",
     user: user("system:kube-scheduler"),
-    places: everywhere,
     asks: on("list watch", "namespaces"),
     source: "ClusterRole system:kube-scheduler",
     since: "1.21",
@@ -192,7 +190,6 @@ const components: readonly EssentialComponent[] = [
   {
     component: "kube-controller-manager",
     user: user("system:kube-controller-manager"),
-    places: everywhere,
     asks: [
       ...on("create", "coordination.k8s.io/leases", { namespace: "kube-system" }),
       ...on("get update", "coordination.k8s.io/leases", { namespace: "kube-system", name: "kube-controller-manager" }),
@@ -207,7 +204,6 @@ const components: readonly EssentialComponent[] = [
   {
     component: "any authenticated user",
     user: user("somebody"),
-    places: everywhere,
     asks: [
       ...path("get", "/api", "/apis", "/api/v1", "/apis/apps/v1", "/openapi/v2", "/openapi/v3", "/version"),
       ...on("create", "authorization.k8s.io/selfsubjectaccessreviews"),
@@ -218,7 +214,6 @@ const components: readonly EssentialComponent[] = [
   {
     component: "verifier of ServiceAccount tokens",
     user: serviceAccountUser("default", "default"),
-    places: everywhere,
     asks: path("get", "/.well-known/openid-configuration", "/openid/v1/jwks"),
     source: "ClusterRole system:service-account-issuer-discovery",
   },
@@ -233,7 +228,7 @@ function delegated(): readonly Ask[] {
 /** Everybody who must not be locked out of a cluster or a hub. */
 export function essentialComponents(): readonly EssentialComponent[] {
   return [
-    ...components,
+    ...components.map((one) => ({ places: everywhere, ...one })),
     ...controllerRequests().map(({ controller, places, asks }) => ({
       component: controller,
       user: serviceAccountUser("kube-system", controller),

@@ -3,7 +3,7 @@ import type { CelProgram } from "../policy/cel/compile.ts";
 import { boolType, listType, mapType, objectType, stringType, type CelType } from "../policy/cel/types.ts";
 import { compileKubernetesCel } from "../policy/kubernetes/compile-kubernetes-cel.ts";
 import type { AskedSpec } from "./access-review-spec.ts";
-import { aggregateErrors } from "./aggregate-errors.ts";
+import { aggregateErrors } from "./authorizer.ts";
 
 /** Whether a webhook is asked about a request at all. */
 export type Match = { readonly matches: boolean } | { readonly error: string };

@@ -4,10 +4,10 @@ import {
   authenticatedGroup,
   nodeNameOf,
   nodesGroup,
+  nodeUserPrefix,
   unauthenticatedGroup,
 } from "../apimachinery/user.ts";
 import type { Attributes } from "./authorizer.ts";
-import { isAboutSigners } from "./signers.ts";
 
 /** What somebody with the right to change roles would have to run, and what to think of before. */
 export interface SmallestRight {
@@ -19,6 +19,8 @@ export interface SmallestRight {
 const accountPrefix = "system:serviceaccount:";
 const maxNameCharacters = 120;
 const forEverything = "The request asks for everything of a kind at once; ask for what is really needed.";
+const approvalNote =
+  "To approve a request also takes get of certificatesigningrequests and update of certificatesigningrequests/approval.";
 const noSubject = "There is neither a user nor a group to give a right to.";
 
 /**
@@ -26,9 +28,9 @@ const noSubject = "There is neither a user nor a group to give a right to.";
  * Their names follow from the request alone, so that they tell nothing of what exists.
  */
 export function smallestRight(attributes: Attributes): SmallestRight {
-  const { user, verb, resource, group, subresource, path } = attributes;
+  const { verb, resource, group, subresource, path } = attributes;
   const words = path === undefined ? [verb, resource, group, subresource] : [verb, path];
-  if (words.includes("*") || path?.endsWith("*") === true) return none(forEverything);
+  if (isForEverything(words, path)) return none(forEverything);
   // kubectl reads these flags as lines of CSV.
   if (words.some((word) => /[",\r\n]/.test(word)))
     return none("kubectl would take its commas or quotes for more than one of them: such a role is written by hand.");
@@ -44,24 +46,19 @@ export function smallestRight(attributes: Attributes): SmallestRight {
       `kubectl create ${role} ${name}${namespace} ${flag("verb", verb)} ${whatFlags(attributes)}`,
       `kubectl create ${binding} ${name}${namespace} ${flag(role, nameOf(attributes))} ${subject}`,
     ],
-    notes: notesOf(attributes, user.username),
+    notes: [...notesOf(attributes)],
   };
 }
 
 /** kubectl makes roles by its flags only for resources that the server has, and signers are not among them. */
 function signerRight(attributes: Attributes, binding: string): SmallestRight {
-  const { user, verb, group, resource, name } = attributes;
+  const { verb, group, resource, name } = attributes;
   const role = {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRole",
     metadata: { name: nameOf(attributes) },
     rules: [
-      {
-        apiGroups: [group],
-        resources: [resource],
-        ...(name === "" ? {} : { resourceNames: [name] }),
-        verbs: [verb],
-      },
+      { apiGroups: [group], resources: [resource], ...(name === "" ? {} : { resourceNames: [name] }), verbs: [verb] },
     ],
   };
   return {
@@ -69,14 +66,7 @@ function signerRight(attributes: Attributes, binding: string): SmallestRight {
       `printf %s ${shellWord(JSON.stringify(role))} | kubectl create -f -`,
       `kubectl create clusterrolebinding ${binding}`,
     ],
-    notes: [
-      ...notesOf(attributes, user.username),
-      ...(verb === "approve"
-        ? [
-            "To approve a request also takes get of certificatesigningrequests and update of certificatesigningrequests/approval.",
-          ]
-        : []),
-    ],
+    notes: verb === "approve" ? [...notesOf(attributes), approvalNote] : [...notesOf(attributes)],
   };
 }
 
@@ -88,7 +78,7 @@ export function smallestAbacPolicy({ user, verb, namespace, group, resource, pat
   if (user.username === "" && user.groups.length === 0) return none(noSubject);
   const who = user.username === "" ? { group: groupOf(user) } : { user: user.username };
   const words = [...Object.values(who), ...(path === undefined ? [namespace, group, resource] : [])];
-  if (words.includes("*") || path?.endsWith("*") === true) return none(forEverything);
+  if (isForEverything(words, path)) return none(forEverything);
   const what = path === undefined ? { namespace, apiGroup: group, resource } : { nonResourcePath: path };
   const readonly = ["get", "list", "watch"].includes(verb) ? { readonly: true } : {};
   const spec = { ...who, ...what, ...readonly };
@@ -99,6 +89,10 @@ export function smallestAbacPolicy({ user, verb, namespace, group, resource, pat
       `ABAC knows neither single verbs nor names: the line allows ${"readonly" in readonly ? "all reading" : "everything"} there.`,
     ],
   };
+}
+
+function isForEverything(words: readonly string[], path: string | undefined): boolean {
+  return words.includes("*") || path?.endsWith("*") === true;
 }
 
 function none(note: string): SmallestRight {
@@ -124,23 +118,16 @@ function groupOf({ groups }: Attributes["user"]): string {
   return groups.find((group) => group !== authenticatedGroup) ?? groups[0] ?? "";
 }
 
-function notesOf({ user, verb, name }: Attributes, username: string): readonly string[] {
-  return [
-    ...(username === anonymousUser || user.groups.includes(unauthenticatedGroup)
-      ? ["This would give the right to everybody who reaches the server, without a credential."]
-      : []),
-    ...(nodeNameOf(user) === undefined
-      ? []
-      : [
-          "Mode Node gives a node what the pods on it speak of: better bind such a pod to it than give the right to the node for good.",
-        ]),
-    ...(nodeNameOf(user) === undefined && username.startsWith("system:node:")
-      ? [`A node's own credential is also of the group ${nodesGroup}; without it mode Node is not asked.`]
-      : []),
-    ...(verb === "create" && name !== ""
-      ? ["A request to create says no name where it is authorized: leave --resource-name out for a real create."]
-      : []),
-  ];
+function* notesOf({ user, verb, name }: Attributes): Iterable<string> {
+  const isNode = nodeNameOf(user) !== undefined;
+  if (user.username === anonymousUser || user.groups.includes(unauthenticatedGroup))
+    yield "This would give the right to everybody who reaches the server, without a credential.";
+  if (isNode)
+    yield "Mode Node gives a node what the pods on it speak of: better bind such a pod to it than give the right to the node for good.";
+  else if (user.username.startsWith(nodeUserPrefix))
+    yield `A node's own credential is also of the group ${nodesGroup}; without it mode Node is not asked.`;
+  if (verb === "create" && name !== "")
+    yield "A request to create says no name where it is authorized: leave --resource-name out for a real create.";
 }
 
 /** For example `ann-delete-pods`. */
@@ -157,4 +144,12 @@ function nameOf({ user, verb, resource, subresource, name, path }: Attributes): 
 
 function flag(name: string, value: string): string {
   return shellWord(`--${name}=${value}`);
+}
+
+/**
+ * Whether a request is about signers: they are authorized cluster-wide and served by no API server, so discovery does not list them, and
+ * kubectl makes no role for them by its flags. @see Kubernetes, plugin/pkg/admission/certificates
+ */
+export function isAboutSigners({ group, resource, path }: Pick<Attributes, "group" | "resource" | "path">): boolean {
+  return path === undefined && group === "certificates.k8s.io" && resource === "signers";
 }

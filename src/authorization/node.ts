@@ -63,9 +63,11 @@ function refused(reason: string): Decision {
   return { verdict: "noOpinion", reason };
 }
 
-function related(kind: ReferencedKind | "pods", node: string, attributes: Attributes, graph: NodeGraph): Decision {
-  if (attributes.name === "") return refused("No Object name found");
-  return graph.reaches(kind, attributes, node) ? allowedByPod : unrelated(node);
+function related(kind: ReferencedKind | "pods"): Rule {
+  return (node, attributes, graph) => {
+    if (attributes.name === "") return refused("No Object name found");
+    return graph.reaches(kind, attributes, node) ? allowedByPod : unrelated(node);
+  };
 }
 
 function unrelated(node: string): Decision {
@@ -77,7 +79,7 @@ function readable(kind: ReferencedKind): Rule {
     if (!["get", "list", "watch"].includes(attributes.verb)) return refused("can only read resources of this type");
     if (attributes.subresource !== "") return refused("cannot read subresource");
     if (attributes.namespace === "") return refused("can only read namespaced object of this type");
-    return related(kind, node, attributes, graph);
+    return related(kind)(node, attributes, graph);
   };
 }
 
@@ -86,7 +88,7 @@ function gettable(kind: ReferencedKind | "pods" | undefined): Rule {
   return (node, attributes, graph) => {
     if (attributes.verb !== "get") return refused("can only get individual resources of this type");
     if (attributes.subresource !== "") return refused("cannot get subresource");
-    if (kind !== undefined) return related(kind, node, attributes, graph);
+    if (kind !== undefined) return related(kind)(node, attributes, graph);
     return attributes.name === "" ? refused("No Object name found") : unrelated(node);
   };
 }
@@ -95,7 +97,7 @@ const claims: Rule = (node, attributes, graph) => {
   if (attributes.subresource !== "status") return gettable("persistentvolumeclaims")(node, attributes, graph);
   if (attributes.verb !== "update" && attributes.verb !== "patch")
     return refused("can only get/update/patch this type");
-  return related("persistentvolumeclaims", node, attributes, graph);
+  return related("persistentvolumeclaims")(node, attributes, graph);
 };
 
 const serviceAccounts: Rule = (node, attributes, graph) => {
@@ -169,10 +171,10 @@ const pods: Rule = (node, attributes, graph) => {
   const { verb, subresource, name } = attributes;
   if (podWrites.has(`${verb} ${subresource}`)) return allowed;
   if (subresource !== "") return silent;
-  if (verb === "get") return related("pods", node, attributes, graph);
+  if (verb === "get") return related("pods")(node, attributes, graph);
   if (verb !== "list" && verb !== "watch") return silent;
   if (selects(attributes, "spec.nodeName", node)) return allowed;
-  if (name !== "") return related("pods", node, attributes, graph);
+  if (name !== "") return related("pods")(node, attributes, graph);
   return refused("can only list/watch pods with spec.nodeName field selector");
 };
 

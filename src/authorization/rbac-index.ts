@@ -145,8 +145,8 @@ export function rbacIndex(): RbacIndex {
   };
 }
 
-/** Paths are never granted through a namespace. */
-function scopeOf({ path, namespace }: Attributes): string {
+/** The namespace whose bindings count; empty where only those of the cluster do, as for paths. */
+export function scopeOf({ path, namespace }: Attributes): string {
   return path === undefined ? namespace : "";
 }
 

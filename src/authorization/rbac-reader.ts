@@ -35,23 +35,14 @@ export async function readRbac(
   const unseen: string[] = [];
   for (const [kind, plural, scope] of kinds) {
     const resource = { group: rbacGroup, version: "v1", kind, plural, scope };
-    const put = (object: ApiObject): void => take(kind, object);
-    if (await readAll(client, resource, {}, put)) continue;
-    const readsOne =
-      scope === "Namespaced" && namespace !== "" && (await readAll(client, resource, { namespace }, put));
+    const readAll = async (where: { readonly namespace?: string }): Promise<boolean> => {
+      const list = await ignoreReasons(client.list(resource, where), "Forbidden", "NotFound");
+      for (const item of list?.items ?? []) take(kind, item);
+      return list !== undefined;
+    };
+    if (await readAll({})) continue;
+    const readsOne = scope === "Namespaced" && namespace !== "" && (await readAll({ namespace }));
     unseen.push(readsOne ? `${plural} of other namespaces` : plural);
   }
   return unseen;
-}
-
-/** Whether they may be read. */
-async function readAll(
-  client: Client,
-  resource: ResourceRef,
-  where: { readonly namespace?: string },
-  put: (object: ApiObject) => void,
-): Promise<boolean> {
-  const list = await ignoreReasons(client.list(resource, where), "Forbidden", "NotFound");
-  for (const item of list?.items ?? []) put(item);
-  return list !== undefined;
 }

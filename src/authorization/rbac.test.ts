@@ -17,7 +17,7 @@ import { firstDecision } from "./chain.ts";
 import { rbac, rbacAuthorizer } from "./rbac.ts";
 import { type RbacIndex, rbacIndex } from "./rbac-index.ts";
 import type { AnyBinding, RbacKind, RbacObject } from "./rbac-types.ts";
-import { ruleMatches } from "./rule-match.ts";
+import { ruleMatches } from "./compiled-rules.ts";
 
 function indexOf(...objects: readonly RbacObject[]): RbacIndex {
   const index = rbacIndex();

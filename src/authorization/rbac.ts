@@ -1,8 +1,13 @@
 import { quoted } from "../apimachinery/quoted.ts";
-import { aggregateErrors } from "./aggregate-errors.ts";
-import type { Attributes, Authorizer, Decision, NamedAuthorizer } from "./authorizer.ts";
+import {
+  aggregateErrors,
+  type Attributes,
+  type Authorizer,
+  type Decision,
+  type NamedAuthorizer,
+} from "./authorizer.ts";
 import { explainedGrant } from "./explained-grant.ts";
-import type { RbacIndex } from "./rbac-index.ts";
+import { scopeOf, type RbacIndex } from "./rbac-index.ts";
 import { accountNamespace, type Grant } from "./subject-table.ts";
 
 const nothing: Decision = { verdict: "noOpinion", reason: "" };
@@ -60,10 +65,6 @@ function refused(index: RbacIndex, attributes: Attributes): Decision {
     .filter((grant) => grant.role.rules === undefined)
     .map((grant) => grant.role.missing);
   return missing.length === 0 ? nothing : { verdict: "noOpinion", reason: `RBAC: ${aggregateErrors(missing)}` };
-}
-
-function scopeOf(attributes: Attributes): string {
-  return attributes.path === undefined ? attributes.namespace : "";
 }
 
 function allowedBy(grant: Grant): string {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ClusterRole } from "../apis/rbac.ts";
-import { bootstrapPolicy } from "./bootstrap-policy/bootstrap-policy.ts";
+import { bootstrapPolicy } from "./bootstrap-policy/system-roles.ts";
 import { clusterRole, clusterRoleBinding, group, rule, user } from "./bootstrap-policy/policy-object.ts";
 import { autoupdateAnnotation, reconcilePolicy } from "./reconcile-policy.ts";
 

@@ -4,7 +4,7 @@ import type { PolicyRule } from "../apis/rbac.ts";
 import type { Attributes } from "./authorizer.ts";
 import { pathRule, rule } from "./bootstrap-policy/policy-object.ts";
 import { compactRules, fullAuthority, ruleText, uncoveredRules } from "./rule-coverage.ts";
-import { ruleMatches } from "./rule-match.ts";
+import { ruleMatches } from "./compiled-rules.ts";
 
 const covered = (held: readonly PolicyRule[], ...requested: readonly PolicyRule[]): boolean =>
   uncoveredRules(held, requested).length === 0;

@@ -1,7 +1,14 @@
 import { quoted } from "../apimachinery/quoted.ts";
-import { type CompiledRule, type CompiledRules, compileRules, hasName, isNamed } from "./compiled-rules.ts";
+import {
+  type CompiledRule,
+  type CompiledRules,
+  compileRules,
+  hasName,
+  isNamed,
+  covers,
+  pathCovers,
+} from "./compiled-rules.ts";
 import type { PolicyRule } from "../apis/rbac.ts";
-import { covers, pathCovers } from "./rule-match.ts";
 
 /** Everything: all verbs on all resources and all paths. */
 export const fullAuthority: readonly PolicyRule[] = [

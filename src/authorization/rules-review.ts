@@ -1,7 +1,7 @@
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { PolicyRule } from "../apis/rbac.ts";
 import type { SubjectRulesReviewStatus } from "../apis/access-review.ts";
-import { aggregateErrors } from "./aggregate-errors.ts";
+import { aggregateErrors } from "./authorizer.ts";
 import type { RbacIndex } from "./rbac-index.ts";
 
 /** What a chain would allow a user in a namespace, as far as it can tell. */

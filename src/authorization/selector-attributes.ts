@@ -1,6 +1,6 @@
 import { parseFieldSelector } from "../apimachinery/field-selector.ts";
 import { labelRequirement, type LabelOperator, type LabelRequirement } from "../apimachinery/label-requirement.ts";
-import { parseLabelSelector } from "../apimachinery/label-selector.ts";
+import { expressionOperators, parseLabelSelector } from "../apimachinery/label-selector.ts";
 import { SelectorError } from "../apimachinery/selector-error.ts";
 import type { SelectorAttributes } from "../apis/access-review.ts";
 import type { SelectorRequirement } from "./authorizer.ts";
@@ -24,13 +24,6 @@ const operators: Readonly<Partial<Record<LabelOperator, SelectorRequirement["ope
   exists: "Exists",
   "!": "DoesNotExist",
 };
-
-const setOperators: ReadonlyMap<string, LabelOperator> = new Map([
-  ["In", "in"],
-  ["NotIn", "notin"],
-  ["Exists", "exists"],
-  ["DoesNotExist", "!"],
-]);
 
 /** The requirements of a field selector as it stands in a query. */
 export function fieldSelectorText(text: string): ReadSelector {
@@ -63,7 +56,7 @@ export function reviewedLabelSelector(selector: SelectorAttributes | undefined):
   const { rawSelector = "", requirements = [] } = selector ?? {};
   if (requirements.length === 0) return rawSelector === "" ? nothing : labelSelectorText(rawSelector);
   const read = requirements.flatMap(({ key, operator, values = [] }) => {
-    const known = setOperators.get(operator);
+    const known = expressionOperators.get(operator);
     if (known === undefined) return [];
     return readable(() => requirementOf(labelRequirement(key, known, values))).requirements;
   });

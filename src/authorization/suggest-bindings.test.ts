@@ -15,7 +15,7 @@ import {
 import { nearestOwnRights, unboundRoles } from "./suggest-bindings.ts";
 import { type RbacIndex, rbacIndex } from "./rbac-index.ts";
 import type { AnyBinding, RbacKind, RbacObject } from "./rbac-types.ts";
-import { whoCan } from "./who-can.ts";
+import { whoCan } from "./explained-grant.ts";
 
 const ann: UserInfo = { username: "ann", groups: ["devs"] };
 

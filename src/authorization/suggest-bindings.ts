@@ -1,10 +1,9 @@
 import { quoted } from "../apimachinery/quoted.ts";
 import type { PolicyRule } from "../apis/rbac.ts";
 import type { Attributes } from "./authorizer.ts";
-import { type CompiledRules, firstMatch, ruleQuery } from "./compiled-rules.ts";
+import { type CompiledRules, firstMatch, ruleQuery, ruleMatches } from "./compiled-rules.ts";
 import { namedGrant, type PolicyObject, shownRule } from "./explained-grant.ts";
-import type { RbacIndex } from "./rbac-index.ts";
-import { ruleMatches } from "./rule-match.ts";
+import { scopeOf, type RbacIndex } from "./rbac-index.ts";
 import type { RoleKey } from "./role-slots.ts";
 import type { Grant } from "./subject-table.ts";
 
@@ -38,9 +37,8 @@ const order: readonly Lack[] = ["verb", "name", "subresource", "group", "namespa
  * They are found by asking the rule matcher the same question with that one thing changed. Nothing in it is about anybody else's rights.
  */
 export function nearestOwnRights(index: RbacIndex, attributes: Attributes): readonly NearMiss[] {
-  const scope = attributes.path === undefined ? attributes.namespace : "";
   const missOf = memorized(maxRules.nearest, (rules) => missIn(rules, attributes));
-  const misses = index.grantsFor(attributes.user, scope).flatMap((grant) => {
+  const misses = index.grantsFor(attributes.user, scopeOf(attributes)).flatMap((grant) => {
     const miss = missOf(grant.role);
     return miss === undefined ? [] : [{ grant, ...miss }];
   });

@@ -24,7 +24,7 @@ interface Bench {
 function bench(reply: (review: object) => unknown, more: Partial<WebhookAuthorizerOptions> = {}): Bench {
   const sent: object[] = [];
   let now = 1_000;
-  const authorize = webhookAuthorizer({
+  const { authorize } = webhookAuthorizer({
     version: "v1",
     post: async (review) => {
       sent.push(review);

@@ -1,8 +1,91 @@
 import { createHash } from "node:crypto";
+import type { NamedAuthorizer, Attributes, Decision } from "./authorizer.ts";
+import type { WebhookConfiguration } from "./configuration.ts";
+import { matchConditions, type MatchConditions } from "./match-conditions.ts";
+import { ConnectionError } from "../client/client.ts";
+import type { Clock } from "../apimachinery/clock.ts";
+import type { AuthorizationMetrics } from "./metrics.ts";
+import { openKubeconfigTarget, TargetError, webhookFailure, retriedReview } from "../webhooks/kubeconfig-target.ts";
 import { isFields, valueAt } from "../apis/json-fields.ts";
 import { accessReviewSpec, type AskedSpec } from "./access-review-spec.ts";
-import type { Attributes, Authorizer, Decision, NamedAuthorizer } from "./authorizer.ts";
-import type { MatchConditions } from "./match-conditions.ts";
+
+const maxBytes = 1 << 20;
+
+export interface AuthorizationWebhookOptions {
+  /** The option that names the file, for messages. */
+  readonly flag: string;
+  readonly name: string;
+  readonly webhook: WebhookConfiguration;
+  readonly clock: Clock;
+  readonly release: string;
+  readonly metrics: AuthorizationMetrics;
+  /** Answers in place of the service; the file is then not read. */
+  readonly answer?: ((review: object) => Promise<unknown>) | undefined;
+}
+
+/** Reads the file that says where the service is. Nobody is asked before the first request. @throws HubError that names option, file and field. */
+export async function openAuthorizationWebhook(
+  options: AuthorizationWebhookOptions,
+): Promise<{ readonly authorizer: NamedAuthorizer; readonly close: () => void }> {
+  const { name, webhook, clock, metrics } = options;
+  const service = options.answer === undefined ? await openService(options) : inProcess(options.answer);
+  const authorizer = webhookAuthorizer({
+    ...webhook,
+    ...(webhook.matchConditions.length === 0 ? {} : { match: matchConditions(webhook.matchConditions) }),
+    now: () => clock.now(),
+    post: service.post,
+    failedOpen: () => metrics.failedOpen(name),
+    excluded: () => metrics.excluded(name),
+  });
+  return { authorizer: { name, ...authorizer }, close: service.close };
+}
+
+interface Service {
+  readonly post: (review: object) => Promise<unknown>;
+  readonly close: () => void;
+}
+
+async function openService(options: AuthorizationWebhookOptions): Promise<Service> {
+  const { flag, name, webhook, clock, release, metrics } = options;
+  const { kubeconfigFile: file, timeoutMs } = webhook;
+  const target = await openKubeconfigTarget({ flag, file, clock, release, timeoutMs, maxBytes });
+  const usable = async (review: object): Promise<unknown> => {
+    const reply = await target.post(review);
+    webhookAnswer(reply, webhook.version);
+    return reply;
+  };
+  const ask = retriedReview((review) => measured(usable(review), name, metrics), clock);
+  const post: Service["post"] = async (review) => {
+    try {
+      return await ask(review);
+    } catch (error) {
+      throw error instanceof WebhookAnswerError ? error : webhookFailure(error);
+    }
+  };
+  return { post, close: () => target.close() };
+}
+
+function inProcess(post: Service["post"]): Service {
+  return { post, close: () => undefined };
+}
+
+async function measured(answer: Promise<unknown>, name: string, metrics: AuthorizationMetrics): Promise<unknown> {
+  const begun = performance.now();
+  const taken = (): number => (performance.now() - begun) / 1000;
+  try {
+    const value = await answer;
+    metrics.asked(name, "success", taken());
+    return value;
+  } catch (error) {
+    metrics.asked(name, isTimeout(error) ? "timeout" : "error", taken());
+    throw error;
+  }
+}
+
+function isTimeout(error: unknown): boolean {
+  if (error instanceof ConnectionError) return error.code === "TIMEOUT" || error.code === "ETIMEDOUT";
+  return error instanceof TargetError && error.status === 504;
+}
 
 /** What a service said of a request. */
 interface Answer {
@@ -11,17 +94,12 @@ interface Answer {
   readonly reason: string;
 }
 
-export interface WebhookAuthorizerOptions {
-  /** Which form of the review the service speaks. */
-  readonly version: "v1" | "v1beta1";
+export interface WebhookAuthorizerOptions extends Pick<
+  WebhookConfiguration,
+  "version" | "onError" | "authorizedMs" | "unauthorizedMs"
+> {
   /** Sends a review and resolves to the answer; retries and time-outs are its own. Rejects where the service gives none. */
   readonly post: (review: object) => Promise<unknown>;
-  /** The verdict where the service cannot be asked. */
-  readonly onError: "noOpinion" | "deny";
-  /** How long a permission is believed, in milliseconds; 0 asks each time. */
-  readonly authorizedMs: number;
-  /** How long everything else is believed, in milliseconds; 0 asks each time. */
-  readonly unauthorizedMs: number;
   /** Which requests the service is asked about; absent: all. */
   readonly match?: MatchConditions;
   /** Milliseconds since the epoch. */
@@ -44,14 +122,9 @@ const bothText = "webhook subject access review returned both allow and deny res
 /**
  * Asks a service of the operator's. Answers are kept for a short time, errors never; a question that is being asked is not asked a
  * second time meanwhile. An answer that is no SubjectAccessReview of the version asked counts as none.
- * Source: apiserver plugin/pkg/authorizer/webhook.
+ * It can say whether its service was asked at all. Source: apiserver plugin/pkg/authorizer/webhook.
  */
-export function webhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
-  return explainedWebhook(options).authorize;
-}
-
-/** `webhookAuthorizer` as a member of a chain that can say whether its service was asked at all. */
-export function explainedWebhook(
+export function webhookAuthorizer(
   options: WebhookAuthorizerOptions,
 ): Required<Pick<NamedAuthorizer, "authorize" | "explain">> {
   const answers = answerCache(options);
@@ -118,14 +191,11 @@ function decisionOf({ allowed, denied, reason }: Answer): Decision {
   return { verdict: allowed ? "allow" : "noOpinion", reason };
 }
 
-interface AnswerCache {
-  get(key: string): Answer | undefined;
-  add(key: string, answer: Answer): void;
-}
-
 /** The answers used least recently go first. */
-function answerCache(options: WebhookAuthorizerOptions): AnswerCache {
-  const { now, authorizedMs, unauthorizedMs, capacity = defaultCapacity } = options;
+function answerCache({ now, authorizedMs, unauthorizedMs, capacity = defaultCapacity }: WebhookAuthorizerOptions): {
+  readonly get: (key: string) => Answer | undefined;
+  readonly add: (key: string, answer: Answer) => void;
+} {
   const kept = new Map<string, { readonly from: number; readonly until: number; readonly answer: Answer }>();
   return {
     get: (key) => {
@@ -176,7 +246,7 @@ function inOldForm({ groups, ...spec }: AskedSpec): object {
 }
 
 /** A question without an answer, or with one that means nothing; the message never holds the words of the service. */
-export class WebhookAnswerError extends Error {
+class WebhookAnswerError extends Error {
   override readonly name = "WebhookAnswerError";
   readonly code: "answer" | "crowded";
   constructor(code: WebhookAnswerError["code"], message: string) {
@@ -189,26 +259,24 @@ export class WebhookAnswerError extends Error {
  * Reads a reply to a review of that version. As in Kubernetes, it may leave out what it is and what it does not say, or say null there;
  * what it says must be of the right type. @throws WebhookAnswerError
  */
-export function webhookAnswer(reply: unknown, version: WebhookAuthorizerOptions["version"]): Answer {
+function webhookAnswer(reply: unknown, version: WebhookAuthorizerOptions["version"]): Answer {
   const apiVersion = `authorization.k8s.io/${version}`;
   const isReview =
     isFields(reply) &&
     ["", "SubjectAccessReview"].includes((reply["kind"] ?? "") as string) &&
     ["", apiVersion].includes((reply["apiVersion"] ?? "") as string);
   if (!isReview) {
-    throw new WebhookAnswerError(
-      "answer",
-      `the authorization webhook answered with something else than a SubjectAccessReview of ${apiVersion}`,
-    );
+    throw nonsense(`something else than a SubjectAccessReview of ${apiVersion}`);
   }
   const status = valueAt(reply, "status") ?? {};
   const detail = isFields(status) ? status : { allowed: status };
   const [allowed, denied, reason] = [detail["allowed"] ?? false, detail["denied"] ?? false, detail["reason"] ?? ""];
   if (typeof allowed !== "boolean" || typeof denied !== "boolean" || typeof reason !== "string") {
-    throw new WebhookAnswerError(
-      "answer",
-      "the authorization webhook answered with a status that cannot be understood",
-    );
+    throw nonsense("a status that cannot be understood");
   }
   return { allowed, denied, reason };
+}
+
+function nonsense(what: string): WebhookAnswerError {
+  return new WebhookAnswerError("answer", `the authorization webhook answered with ${what}`);
 }

@@ -1,6 +1,6 @@
 import { getOrUndefined, ignoreReasons } from "../client/api-errors.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
-import { bootstrapPolicy } from "../authorization/bootstrap-policy/bootstrap-policy.ts";
+import { bootstrapPolicy } from "../authorization/bootstrap-policy/system-roles.ts";
 import { autoapproveBinding, kubeadmPolicy } from "../authorization/bootstrap-policy/kubeadm-policy.ts";
 import { reconcilePolicy } from "../authorization/reconcile-policy.ts";
 import type { ApiObject } from "../apimachinery/object.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { signedClaims } from "../authentication/service-account-signature.ts";
+import { signedClaims } from "../authentication/service-account-token.ts";
 import { exportSec1Pem, generatePrivateKey } from "../pki/keys.ts";
 import type { HubOptions } from "../server/hub-options.ts";
 import { openServiceAccountIssuer } from "./service-account-issuer.ts";

@@ -1,8 +1,13 @@
 import { optionText } from "../host/read-text.ts";
 import { join } from "node:path";
 import type { KeyObject } from "node:crypto";
-import { distinctKeys, tokenKey, type TokenKey } from "../authentication/service-account-keys.ts";
-import { tokenSigner, type TokenSigner } from "../authentication/service-account-signer.ts";
+import {
+  distinctKeys,
+  tokenKey,
+  type TokenKey,
+  tokenSigner,
+  type TokenSigner,
+} from "../authentication/service-account-keys.ts";
 import { privateFolder, replaceFile, textIfThere } from "../host/private-files.ts";
 import { exportPkcs8Pem, generatePrivateKey, loadPrivateKey, spkiOf, loadPublicKeys } from "../pki/keys.ts";
 import { encodePem } from "../pki/pem.ts";

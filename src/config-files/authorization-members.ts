@@ -1,10 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { abac, AbacError, abacRules, parseAbacPolicies } from "../authorization/abac.ts";
-import { alwaysAllow, alwaysDeny } from "../authorization/always.ts";
+import { alwaysAllow, alwaysDeny, masters } from "../authorization/always.ts";
 import type { NamedAuthorizer } from "../authorization/authorizer.ts";
 import { firstDecision, type AuthorizerChain } from "../authorization/chain.ts";
 import type { ConfiguredAuthorizer } from "../authorization/configuration.ts";
-import { masters } from "../authorization/masters.ts";
 import { nodeAuthorizer, nodeRules } from "../authorization/node.ts";
 import type { NodeGraph } from "../authorization/node-graph.ts";
 import { rbacAuthorizer } from "../authorization/rbac.ts";
@@ -20,7 +19,7 @@ import {
 } from "../authorization/rules-review.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { AuthorizationMetrics } from "../authorization/metrics.ts";
-import { openAuthorizationWebhook } from "../authorization/configured-webhook.ts";
+import { openAuthorizationWebhook } from "../authorization/webhook.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 

@@ -1,6 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { readRevocationLists, type RevocationListTrust } from "../authentication/revocation-lists.ts";
-import { RevocationListError, type SignedRevocations } from "../authentication/signed-revocations.ts";
+import {
+  readRevocationLists,
+  type RevocationListTrust,
+  RevocationListError,
+  type SignedRevocations,
+} from "../authentication/revocation-lists.ts";
 import type { Client } from "../client/client.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 import { HubError } from "../apimachinery/hub-error.ts";

@@ -1,4 +1,4 @@
-import { bootstrapPolicy } from "../authorization/bootstrap-policy/bootstrap-policy.ts";
+import { bootstrapPolicy } from "../authorization/bootstrap-policy/system-roles.ts";
 import { kubeadmPolicy } from "../authorization/bootstrap-policy/kubeadm-policy.ts";
 import { rbacIndex, type RbacIndex } from "../authorization/rbac-index.ts";
 import { readRbacManifest } from "../authorization/rbac-manifest.ts";

@@ -1,6 +1,6 @@
 import { ignoreReasons } from "../client/api-errors.ts";
 import { createHash } from "node:crypto";
-import type { ListedRevocation, SignedRevocations } from "../authentication/signed-revocations.ts";
+import type { ListedRevocation, SignedRevocations } from "../authentication/revocation-lists.ts";
 import type { Client } from "../client/client.ts";
 import { rfc3339 } from "../apimachinery/clock.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";

@@ -1,5 +1,5 @@
 import { ignoreReasons } from "../client/api-errors.ts";
-import type { ListedRevocation } from "../authentication/signed-revocations.ts";
+import type { ListedRevocation } from "../authentication/revocation-lists.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { credentialRevocations, type CredentialRevocation } from "../apis/credential-revocation.ts";

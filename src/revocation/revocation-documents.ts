@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { revocationListAudience, revocationListType } from "../authentication/signed-revocations.ts";
+import { revocationListAudience, revocationListType } from "../authentication/revocation-lists.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { rfc3339 } from "../apimachinery/clock.ts";
 import type { Reply } from "../apiserver/http-types.ts";

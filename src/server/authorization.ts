@@ -1,7 +1,7 @@
 import type { Authorizer } from "../authorization/authorizer.ts";
 import { firstDecision, type AuthorizerChain, type ChainDecision } from "../authorization/chain.ts";
 import { nodeGraph, type NodeGraph } from "../authorization/node-graph.ts";
-import { masters } from "../authorization/masters.ts";
+import { masters } from "../authorization/always.ts";
 import { rbac } from "../authorization/rbac.ts";
 import { rbacIndex, type RbacEvent, type RbacIndex } from "../authorization/rbac-index.ts";
 import { returningDecision } from "../authorization/expired-credential.ts";

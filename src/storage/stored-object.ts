@@ -1,5 +1,5 @@
 import type { ApiObject, ObjectMeta } from "../apimachinery/object.ts";
-import { stringEnd } from "../apimachinery/json-duplicates.ts";
+import { stringEnd } from "../apimachinery/json-scan.ts";
 
 /**
  * An object as the watch cache holds it: its JSON text with the resourceVersion inside, encoded once and sent as it is. Text and not

@@ -1,10 +1,17 @@
 import { jsonEqual } from "../equal.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../json-value.ts";
-import { writesZero } from "../schema-lookup.ts";
-import type { ArraySchema, Schema } from "../schema.ts";
+import { writesZero, type ArraySchema, type Schema } from "../schema.ts";
 import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
-import { isEmptySet, nodeOfLevel, noFields, recursiveDifference, type FieldSet, type Level } from "./field-set.ts";
+import {
+  addTo,
+  isEmptySet,
+  nodeOfLevel,
+  noFields,
+  recursiveDifference,
+  type FieldSet,
+  type Level,
+} from "./field-set.ts";
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { elementsOfList, entrySchema, isEmptyValue, namedField, shapeOf, type Shape } from "./shape.ts";
 
@@ -101,14 +108,9 @@ interface Levels {
 }
 
 function put(levels: Levels, element: PathElement, { removed, modified, added }: Difference): void {
-  if (removed !== undefined) push((levels.removed ??= { elements: [], nodes: [] }), element, removed);
-  if (modified !== undefined) push((levels.modified ??= { elements: [], nodes: [] }), element, modified);
-  if (added !== undefined) push((levels.added ??= { elements: [], nodes: [] }), element, added);
-}
-
-function push({ elements, nodes }: Level, element: PathElement, node: FieldSet): void {
-  elements.push(element);
-  nodes.push(node);
+  if (removed !== undefined) addTo((levels.removed ??= { elements: [], nodes: [] }), element, removed);
+  if (modified !== undefined) addTo((levels.modified ??= { elements: [], nodes: [] }), element, modified);
+  if (added !== undefined) addTo((levels.added ??= { elements: [], nodes: [] }), element, added);
 }
 
 /** What differs below a place together with what does at the place itself. */

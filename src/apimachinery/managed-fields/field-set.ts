@@ -23,6 +23,12 @@ export interface Level {
   readonly nodes: FieldSet[];
 }
 
+/** Adds one element with its node. */
+export function addTo({ elements, nodes }: Level, element: PathElement, node: FieldSet): void {
+  elements.push(element);
+  nodes.push(node);
+}
+
 /**
  * The node of the fields of one level, put in order once, with the field above them where `member` says so; undefined for neither. Takes
  * time proportional to the level, but for sorting.
@@ -39,13 +45,7 @@ export function* nodeOfLevel(member: boolean, { elements, nodes }: Level, pace: 
     }
     return result;
   }
-  const byElement = new Map<PathElement, FieldSet>();
-  for (const [index, element] of elements.entries()) {
-    if (endsStep(pace)) yield;
-    const node = nodes[index] ?? noFields;
-    const before = byElement.get(element);
-    byElement.set(element, before === undefined ? node : yield* nodeUnion(before, node, pace));
-  }
+  const byElement = yield* joinedByElement({ elements, nodes }, pace);
   for (const element of yield* sortElements([...byElement.keys()], pace)) {
     if (endsStep(pace)) yield;
     result[element] = byElement.get(element) ?? noFields;
@@ -53,19 +53,20 @@ export function* nodeOfLevel(member: boolean, { elements, nodes }: Level, pace: 
   return result;
 }
 
+function* joinedByElement({ elements, nodes }: Level, pace: Pace): Steps<ReadonlyMap<PathElement, FieldSet>> {
+  const byElement = new Map<PathElement, FieldSet>();
+  for (const [index, element] of elements.entries()) {
+    if (endsStep(pace)) yield;
+    const node = nodes[index] ?? noFields;
+    const before = byElement.get(element);
+    byElement.set(element, before === undefined ? node : yield* nodeUnion(before, node, pace));
+  }
+  return byElement;
+}
+
 /** Whether no field belongs to the set. */
 export function isEmptySet(set: FieldSet): boolean {
   return isLeaf(set);
-}
-
-/** Whether the field at `path` itself belongs to the set. */
-export function hasField(set: FieldSet, path: readonly PathElement[]): boolean {
-  let node: FieldSet | undefined = set;
-  for (const element of path) {
-    node = childOf(node, element);
-    if (node === undefined) return false;
-  }
-  return path.length > 0 && isMember(node);
 }
 
 /** What stands below one step, as a set of its own; empty where nothing does. It may hold a `.`, which every function here passes over. */
@@ -92,8 +93,8 @@ export function* unionOf(sets: readonly FieldSet[], pace: Pace): Steps<FieldSet>
   for (const set of sets) {
     for (const element in set) {
       if (endsStep(pace)) yield;
-      const node = set[element];
-      if (node === undefined || element === ".") continue;
+      const node = childOf(set, element);
+      if (node === undefined) continue;
       const before = byElement.get(element);
       if (before === undefined) byElement.set(element, node);
       else if (Array.isArray(before)) before.push(node);
@@ -102,8 +103,7 @@ export function* unionOf(sets: readonly FieldSet[], pace: Pace): Steps<FieldSet>
   }
   const level: Level = { elements: [], nodes: [] };
   for (const [element, nodes] of byElement) {
-    level.elements.push(element);
-    level.nodes.push(Array.isArray(nodes) ? yield* unionOfNodes(nodes, pace) : nodes);
+    addTo(level, element, Array.isArray(nodes) ? yield* unionOfNodes(nodes, pace) : nodes);
   }
   return (yield* nodeOfLevel(false, level, pace)) ?? noFields;
 }
@@ -147,18 +147,13 @@ export function* contains(whole: FieldSet, part: FieldSet, pace: Pace): Steps<bo
   if (whole === part) return true;
   for (const element in part) {
     if (endsStep(pace)) yield;
-    const theirs = part[element];
-    if (theirs === undefined || element === ".") continue;
+    const theirs = childOf(part, element);
+    if (theirs === undefined) continue;
     const mine = childOf(whole, element);
     if (mine === undefined || (isMember(theirs) && !isMember(mine))) return false;
     if (!isLeaf(theirs) && !(yield* contains(mine, theirs, pace))) return false;
   }
   return true;
-}
-
-/** Whether the two have the same fields. */
-export function* sameFields(one: FieldSet, other: FieldSet, pace: Pace): Steps<boolean> {
-  return (yield* contains(one, other, pace)) && (yield* contains(other, one, pace));
 }
 
 /** The paths of the fields of the set, parents first, in the order of FieldsV1; no more than `limit`. */
@@ -172,8 +167,8 @@ export function pathsOf(set: FieldSet, limit: number = Infinity): readonly (read
 export function countFields(set: FieldSet): number {
   let count = 0;
   for (const element in set) {
-    const node = set[element];
-    if (node === undefined || element === ".") continue;
+    const node = childOf(set, element);
+    if (node === undefined) continue;
     count += (isMember(node) ? 1 : 0) + countFields(node);
   }
   return count;
@@ -227,8 +222,7 @@ function* readNode(
     if (element === "") continue;
     const node = isLeaf(below as FieldSet) ? noFields : yield* readNode(below, { root: false, pace });
     if (node === undefined) return undefined;
-    level.elements.push(element);
-    level.nodes.push(node);
+    addTo(level, element, node);
   }
   return (yield* nodeOfLevel(member && !root, level, pace)) ?? noFields;
 }
@@ -276,8 +270,8 @@ function* joined(
   let changed: Map<PathElement, FieldSet> | undefined;
   for (const element in other) {
     if (endsStep(pace)) yield;
-    const theirs = other[element];
-    if (theirs === undefined || element === ".") continue;
+    const theirs = childOf(other, element);
+    if (theirs === undefined) continue;
     const mine = childOf(one, element);
     const both = mine === undefined ? theirs : yield* nodeUnion(mine, theirs, pace);
     if (both === mine) continue;
@@ -285,21 +279,21 @@ function* joined(
     changed.set(element, both);
   }
   if (changed === undefined) return undefined;
+  return yield* nodeOfLevel(member, yield* replaced(one, changed, pace), pace);
+}
+
+/** The fields of `one` with those that changed in their place, and those that are new at the end. */
+function* replaced(one: FieldSet, changed: Map<PathElement, FieldSet>, pace: Pace): Steps<Level> {
   const level: Level = { elements: [], nodes: [] };
   for (const element in one) {
     if (endsStep(pace)) yield;
-    const mine = one[element];
-    if (mine === undefined || element === ".") continue;
-    const both = changed.get(element);
-    if (both !== undefined) changed.delete(element);
-    level.elements.push(element);
-    level.nodes.push(both ?? mine);
+    const mine = childOf(one, element);
+    if (mine === undefined) continue;
+    addTo(level, element, changed.get(element) ?? mine);
+    changed.delete(element);
   }
-  for (const [element, node] of changed) {
-    level.elements.push(element);
-    level.nodes.push(node);
-  }
-  return yield* nodeOfLevel(member, level, pace);
+  for (const [element, node] of changed) addTo(level, element, node);
+  return level;
 }
 
 /** Goes through `one`, so that what is taken from many sets costs no more than they are large together. */

@@ -142,19 +142,15 @@ export function* foldedManagers(managers: Managers, pace: Pace): Steps<Managers>
   return result;
 }
 
-function compareEntries(one: ManagedFieldsEntry, other: ManagedFieldsEntry): number {
-  return (
-    compareTexts(one.operation, other.operation) ||
-    // In one form and UTC, so that the order of the texts is that of the times.
-    compareTexts(one.time ?? "", other.time ?? "") ||
-    compareTexts(one.manager ?? "", other.manager ?? "") ||
-    compareTexts(one.apiVersion, other.apiVersion) ||
-    compareTexts(one.subresource ?? "", other.subresource ?? "")
-  );
-}
+/** By which entries are ordered. Times are in one form and UTC, so that the order of their texts is theirs. */
+const sortKeys = ["operation", "time", "manager", "apiVersion", "subresource"] as const;
 
-function compareTexts(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
+function compareEntries(one: ManagedFieldsEntry, other: ManagedFieldsEntry): number {
+  for (const key of sortKeys) {
+    const [mine, theirs] = [one[key] ?? "", other[key] ?? ""];
+    if (mine !== theirs) return mine < theirs ? -1 : 1;
+  }
+  return 0;
 }
 
 function* readEntry(value: JsonObject, pace: Pace): Steps<ManagedFieldsEntry | undefined> {

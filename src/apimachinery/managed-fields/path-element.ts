@@ -1,7 +1,6 @@
 import { isJsonArray, isJsonObject } from "../json-value.ts";
 import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
-import { sortedInSteps } from "./sorted-in-steps.ts";
 
 /**
  * One step of a path as FieldsV1 writes it: `f:<field>`, `k:<key fields of a list element as JSON>`, `v:<element of a set as JSON>`
@@ -52,13 +51,6 @@ export function keyFields(element: PathElement): Readonly<Record<string, unknown
   return isJsonObject(fields) ? fields : {};
 }
 
-/** The order of steps in FieldsV1: fields, then keys, then values, then indices, each by what it holds. */
-export function compareElements(one: PathElement, other: PathElement): number {
-  const [a, b] = [one.charCodeAt(0), other.charCodeAt(0)];
-  if (a !== b) return kindRank(a) - kindRank(b);
-  return a === kindCodes.field ? compareTexts(one, other) : compareContents(a, contentOf(one), contentOf(other));
-}
-
 /** Whether each step stands before the next, none twice. Reads each but once. */
 export function* inElementOrder(elements: readonly PathElement[], pace: Pace): Steps<boolean> {
   let before: PathElement | undefined;
@@ -81,7 +73,7 @@ export function* inElementOrder(elements: readonly PathElement[], pace: Pace): S
   return true;
 }
 
-/** The steps in their order. Reads each but once. */
+/** The steps in the order of FieldsV1: fields, then keys, then values, then indices, each by what it holds. Reads each but once. */
 export function* sortElements(elements: readonly PathElement[], pace: Pace): Steps<readonly PathElement[]> {
   // Fields alone, which most are, have the order of their texts.
   if (elements.every((element) => element.charCodeAt(0) === kindCodes.field)) {
@@ -196,4 +188,51 @@ function valueRank(value: unknown): number {
   if (typeof value === "boolean") return 2;
   if (isJsonArray(value)) return 3;
   return value === null ? 5 : 4;
+}
+
+/** How many elements are sorted at once. */
+const runLength = 512;
+
+/** The elements in the order of `compare`; those that it takes for equal stay in the order they came in. */
+function* sortedInSteps<Element>(
+  elements: readonly Element[],
+  compare: (one: Element, other: Element) => number,
+  pace: Pace,
+): Steps<readonly Element[]> {
+  let runs: (readonly Element[])[] = [];
+  for (let start = 0; start < elements.length; start += runLength) {
+    const run = elements.slice(start, start + runLength);
+    if (endsStep(pace, run.length)) yield;
+    runs.push(run.sort(compare));
+  }
+  while (runs.length > 1) {
+    const merged: (readonly Element[])[] = [];
+    for (let at = 0; at < runs.length; at += 2) {
+      merged.push(yield* mergedRuns(runs[at] ?? [], runs[at + 1] ?? [], { compare, pace }));
+    }
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+function* mergedRuns<Element>(
+  one: readonly Element[],
+  other: readonly Element[],
+  { compare, pace }: { readonly compare: (one: Element, other: Element) => number; readonly pace: Pace },
+): Steps<readonly Element[]> {
+  if (other.length === 0) return one;
+  const merged: Element[] = [];
+  let [mine, theirs] = [0, 0];
+  while (mine < one.length && theirs < other.length) {
+    if (endsStep(pace)) yield;
+    const [left, right] = [one[mine] as Element, other[theirs] as Element];
+    if (compare(left, right) <= 0) {
+      merged.push(left);
+      mine += 1;
+    } else {
+      merged.push(right);
+      theirs += 1;
+    }
+  }
+  return [...merged, ...one.slice(mine), ...other.slice(theirs)];
 }

@@ -1,8 +1,7 @@
 import { isJsonArray, isJsonObject } from "../json-value.ts";
 import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
-import { propertyField } from "../schema-lookup.ts";
-import type { ArraySchema, Field, Schema } from "../schema.ts";
+import { propertyField, type ArraySchema, type Field, type Schema } from "../schema.ts";
 import { valueElement, type PathElement } from "./path-element.ts";
 
 /** How a value is owned: a leaf as a whole, a map entry by entry, a list element by element. Source: structured-merge-diff schema.Atom. */

@@ -14,7 +14,7 @@ import {
   type Managers,
   type Writer,
 } from "./managers.ts";
-import { reconciledFields } from "./named-fields.ts";
+import { reconciledFields } from "./fields-of.ts";
 
 /** Who belongs to an object in which state: what tracking and applying share. */
 export interface Tracking {

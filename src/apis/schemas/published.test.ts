@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ArraySchema, Field, ObjectSchema } from "../../apimachinery/schema.ts";
-import { propertyField } from "../../apimachinery/schema-lookup.ts";
+import { type ArraySchema, type Field, type ObjectSchema, propertyField } from "../../apimachinery/schema.ts";
 import { rootDefinitions } from "../../../generate/kinds.mts";
 import { builtinResources } from "../builtin.ts";
 import { published, publishedMeta } from "./published.ts";

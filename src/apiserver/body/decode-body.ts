@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { DecodeError } from "../../apimachinery/decode-error.ts";
 import { invalid, invalidObject } from "../../apimachinery/field-error.ts";
 import { jsonFault } from "../../apimachinery/json-fault.ts";
-import { jsonExcess } from "../../apimachinery/json-measure.ts";
+import { jsonExcess } from "../../apimachinery/json-scan.ts";
 import { isJsonObject, maxDepth, type JsonObject } from "../../apimachinery/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../../apimachinery/object.ts";
 import type { ObjectSchema } from "../../apimachinery/schema.ts";

@@ -1,4 +1,4 @@
-import { findDuplicateFields, strictFields } from "../../apimachinery/json-duplicates.ts";
+import { findDuplicateFields, strictFields } from "../../apimachinery/json-scan.ts";
 import { quoted } from "../../apimachinery/quoted.ts";
 import type { YamlDuplicate } from "../../serializer/yaml/bounded-yaml.ts";
 

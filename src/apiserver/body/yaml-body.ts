@@ -1,5 +1,4 @@
-import { findDuplicateFields } from "../../apimachinery/json-duplicates.ts";
-import { jsonExcess } from "../../apimachinery/json-measure.ts";
+import { findDuplicateFields, jsonExcess } from "../../apimachinery/json-scan.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import type { YamlDuplicate, YamlRead } from "../../serializer/yaml/bounded-yaml.ts";
 import { YamlError } from "../../serializer/yaml/yaml-error.ts";

@@ -26,7 +26,9 @@ export function kubeadmPolicy(options: { readonly nodeAutoapprove: boolean }): r
   const joining = group(defaultNodeTokenGroup);
   const nodes = group(nodesGroup);
   return [
-    ...readableConfigMap("kube-public", "kubeadm:bootstrap-signer-clusterinfo", "cluster-info", [user(anonymousUser)]),
+    ...readableConfigMap({ name: "kubeadm:bootstrap-signer-clusterinfo", namespace: "kube-public" }, "cluster-info", [
+      user(anonymousUser),
+    ]),
     binding("kubeadm:kubelet-bootstrap", "system:node-bootstrapper", joining),
     ...(options.nodeAutoapprove ? [binding(autoapproveBinding, `${csr}:nodeclient`, joining)] : []),
     binding("kubeadm:node-autoapprove-certificate-rotation", `${csr}:selfnodeclient`, nodes),
@@ -37,22 +39,26 @@ export function kubeadmPolicy(options: { readonly nodeAutoapprove: boolean }): r
     binding("pratique:access-requester", "pratique:access-requester", user(anonymousUser)),
     clusterRole("kubeadm:get-nodes", [rule("get", "core", "nodes")]),
     binding("kubeadm:get-nodes", "kubeadm:get-nodes", joining),
-    ...readableConfigMap("kube-system", "kubeadm:nodes-kubeadm-config", "kubeadm-config", [joining, nodes]),
-    ...readableConfigMap("kube-system", "kubeadm:kubelet-config", "kubelet-config", [joining, nodes]),
-    ...readableConfigMap("kube-system", "kube-proxy", "kube-proxy", [joining]),
+    ...readableConfigMap({ name: "kubeadm:nodes-kubeadm-config", namespace: "kube-system" }, "kubeadm-config", [
+      joining,
+      nodes,
+    ]),
+    ...readableConfigMap({ name: "kubeadm:kubelet-config", namespace: "kube-system" }, "kubelet-config", [
+      joining,
+      nodes,
+    ]),
+    ...readableConfigMap({ name: "kube-proxy", namespace: "kube-system" }, "kube-proxy", [joining]),
     binding("kubeadm:node-proxier", "system:node-proxier", systemServiceAccount("kube-proxy")),
     binding("kubeadm:cluster-admins", "cluster-admin", group("kubeadm:cluster-admins")),
   ];
 }
 
 function readableConfigMap(
-  namespace: string,
-  name: string,
+  metadata: { readonly namespace: string; readonly name: string },
   configMap: string,
   subjects: readonly Subject[],
 ): readonly [Role, RoleBinding] {
-  const metadata = { name, namespace };
-  const roleRef = { apiGroup: rbacGroup, kind: "Role", name };
+  const roleRef = { apiGroup: rbacGroup, kind: "Role", name: metadata.name };
   const rules = [rule("get", "core", "configmaps", [configMap])];
   return [
     { apiVersion: rbacApiVersion, kind: "Role", metadata, rules },

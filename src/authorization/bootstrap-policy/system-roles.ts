@@ -9,6 +9,15 @@ import type { ClusterRoleBinding, ClusterRole } from "../../apis/rbac.ts";
 import { clusterRole, clusterRoleBinding, group, pathRule, rule } from "./policy-object.ts";
 import { caCheckPath, deprecatedCaCheckPath } from "../../trust/ca-check.ts";
 import { signedTimePath } from "../../trust/signed-time.ts";
+import type { RbacObject } from "../rbac-types.ts";
+import { componentRoleBindings, componentRoles } from "./component-roles.ts";
+import {
+  controllerRoleBindings,
+  controllerRoles,
+  namespacedRoleBindings,
+  namespacedRoles,
+} from "./controller-roles.ts";
+import { userRoles } from "./user-roles.ts";
 
 const csr = "system:certificates.k8s.io:certificatesigningrequests";
 const signers = ["kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving", "legacy-unknown"];
@@ -84,5 +93,23 @@ export function systemRoleBindings(): readonly ClusterRoleBinding[] {
     clusterRoleBinding("system:service-account-issuer-discovery", "system:service-account-issuer-discovery", [
       group(serviceAccountsGroup),
     ]),
+  ];
+}
+
+/**
+ * The default roles and bindings of a hub, roles before the bindings that refer to them. They are reconciled at each start.
+ * Namespaced ones lie in kube-system and kube-public. Source: kubernetes plugin/pkg/auth/authorizer/rbac/bootstrappolicy.
+ */
+export function bootstrapPolicy(): readonly RbacObject[] {
+  return [
+    ...systemRoles(),
+    ...userRoles(),
+    ...componentRoles(),
+    ...controllerRoles(),
+    ...namespacedRoles(),
+    ...systemRoleBindings(),
+    ...componentRoleBindings(),
+    ...controllerRoleBindings(),
+    ...namespacedRoleBindings(),
   ];
 }

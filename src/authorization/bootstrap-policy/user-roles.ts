@@ -15,21 +15,17 @@ export function userRoles(): readonly ClusterRole[] {
     aggregated("admin"),
     aggregated("edit", "admin"),
     aggregated("view", "edit"),
-    clusterRole("system:aggregate-to-admin", adminRules(), feeds("admin")),
-    clusterRole("system:aggregate-to-edit", editRules(), feeds("edit")),
-    clusterRole("system:aggregate-to-view", viewRules(), feeds("view")),
+    ...Object.entries(rules).map(([audience, rulesOf]) =>
+      clusterRole(`system:aggregate-to-${audience}`, rulesOf(), feeds(audience as Audience)),
+    ),
     clusterRole("pratique:access-approver", accessApproverRules()),
-    clusterRole("pratique:credential-revoker", credentialRevokerRules()),
-  ];
-}
-
-/** What a person needs who looks after credentials: to see them and to revoke them; bind it by name of the role. */
-function credentialRevokerRules(): readonly PolicyRule[] {
-  return [
-    rule("create delete get list patch update watch", "access.pratique.dev", "credentialrevocations"),
-    rule("get list watch", "access.pratique.dev", "issuedcredentials"),
-    rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
-    pathRule("get", "/revocations /revocations/*"),
+    // For a person who looks after credentials: to see them and to revoke them; bind it by name of the role.
+    clusterRole("pratique:credential-revoker", [
+      rule("create delete get list patch update watch", "access.pratique.dev", "credentialrevocations"),
+      rule("get list watch", "access.pratique.dev", "issuedcredentials"),
+      rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
+      pathRule("get", "/revocations /revocations/*"),
+    ]),
   ];
 }
 
@@ -43,15 +39,12 @@ export function accessApproverRules(): readonly PolicyRule[] {
   ];
 }
 
-function adminRules(): readonly PolicyRule[] {
-  return [
+const rules: Readonly<Record<Audience, () => readonly PolicyRule[]>> = {
+  admin: () => [
     rule("create", "authorization.k8s.io", "localsubjectaccessreviews"),
     rule(`${read} ${write}`, "rbac.authorization.k8s.io", "rolebindings roles"),
-  ];
-}
-
-function editRules(): readonly PolicyRule[] {
-  return [
+  ],
+  edit: () => [
     rule(read, "core", "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy"),
     rule("impersonate", "core", "serviceaccounts"),
     rule(write, "core", "pods pods/attach pods/exec pods/portforward pods/proxy"),
@@ -66,11 +59,8 @@ function editRules(): readonly PolicyRule[] {
     rule(write, "policy", "poddisruptionbudgets"),
     rule(write, "networking.k8s.io", "ingresses networkpolicies"),
     rule(`${read} ${write}`, "coordination.k8s.io", "leases"),
-  ];
-}
-
-function viewRules(): readonly PolicyRule[] {
-  return [
+  ],
+  view: () => [
     rule(read, "core", "configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status pods"),
     rule(read, "core", "replicationcontrollers replicationcontrollers/scale serviceaccounts services services/status"),
     rule(read, "core", "bindings events limitranges namespaces/status pods/log pods/status"),
@@ -83,8 +73,8 @@ function viewRules(): readonly PolicyRule[] {
     rule(read, "batch", "cronjobs cronjobs/status jobs jobs/status"),
     rule(read, "policy", "poddisruptionbudgets poddisruptionbudgets/status"),
     rule(read, "networking.k8s.io", "ingresses ingresses/status networkpolicies"),
-  ];
-}
+  ],
+};
 
 function aggregated(name: Audience, into?: Audience): ClusterRole {
   const { rules: _none, ...role } = clusterRole(name, [], into === undefined ? {} : feeds(into));

@@ -1,10 +1,11 @@
 import { createPublicKey } from "node:crypto";
-import { readRevocationLists, type RevocationListTrust } from "../../authentication/revocation-lists.ts";
 import {
+  readRevocationLists,
+  type RevocationListTrust,
   RevocationListError,
   type ListedRevocation,
   type SignedRevocations,
-} from "../../authentication/signed-revocations.ts";
+} from "../../authentication/revocation-lists.ts";
 import { tokenKey, type TokenKey } from "../../authentication/service-account-keys.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { systemErrorText } from "../../apimachinery/system-error.ts";

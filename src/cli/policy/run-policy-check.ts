@@ -1,4 +1,4 @@
-import { kubernetesControllerPolicy } from "../../authorization/bootstrap-policy/kubernetes-controllers.ts";
+import { kubernetesControllerPolicy } from "../../authorization/controller-requests.ts";
 import type { AuthorizerChain, ChainDecision } from "../../authorization/chain.ts";
 import { essentialComponents, essentialPod, type EssentialComponent } from "../../authorization/lockout-check.ts";
 import { nodeGraph } from "../../authorization/node-graph.ts";

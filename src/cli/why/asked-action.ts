@@ -1,6 +1,6 @@
 import type { Attributes } from "../../authorization/authorizer.ts";
 import { isMistyped, likelyMeant } from "../../authorization/did-you-mean.ts";
-import { isAboutSigners } from "../../authorization/signers.ts";
+import { isAboutSigners } from "../../authorization/minimal-rule.ts";
 import { storedVerbs } from "../../apis/resource.ts";
 import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";

@@ -1,7 +1,7 @@
 import type { Attributes } from "../../authorization/authorizer.ts";
 import { firstDecision, type ChainDecision } from "../../authorization/chain.ts";
 import { isMistyped, likelyMeant } from "../../authorization/did-you-mean.ts";
-import { masters } from "../../authorization/masters.ts";
+import { masters } from "../../authorization/always.ts";
 import { nearestOwnRights, unboundRoles } from "../../authorization/suggest-bindings.ts";
 import { rbacAuthorizer } from "../../authorization/rbac.ts";
 import { smallestRight } from "../../authorization/minimal-rule.ts";

@@ -1,6 +1,5 @@
-import type { ExplainedGrant, PolicyObject } from "../../authorization/explained-grant.ts";
+import { type ExplainedGrant, type PolicyObject, whoCan } from "../../authorization/explained-grant.ts";
 import { placeOf } from "../../authorization/suggest-bindings.ts";
-import { whoCan } from "../../authorization/who-can.ts";
 import { authenticatedGroup, mastersGroup, unauthenticatedGroup } from "../../apimachinery/user.ts";
 import { askedAction } from "./asked-action.ts";
 import { CliError } from "../cli-error.ts";

@@ -1,5 +1,12 @@
-import type { AnyForm, ArraySchema, Field, MapSchema, ObjectSchema, Schema } from "../../apimachinery/schema.ts";
-import { writesZero } from "../../apimachinery/schema-lookup.ts";
+import {
+  type AnyForm,
+  type ArraySchema,
+  type Field,
+  type MapSchema,
+  type ObjectSchema,
+  type Schema,
+  writesZero,
+} from "../../apimachinery/schema.ts";
 import { ProtobufError } from "./protobuf-error.ts";
 import type { Budget, Reader, ValueCodec, Writer } from "./protobuf-scalars.ts";
 import {

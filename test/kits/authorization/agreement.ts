@@ -1,7 +1,7 @@
 import type { Subject, PolicyRule } from "../../../src/apis/rbac.ts";
 import { anonymousUser, nodeUserPrefix, unauthenticatedGroup } from "../../../src/apimachinery/user.ts";
 import { quoted } from "../../../src/apimachinery/quoted.ts";
-import { ruleMatches } from "../../../src/authorization/rule-match.ts";
+import { ruleMatches } from "../../../src/authorization/compiled-rules.ts";
 import type { Answer } from "./ask.ts";
 import type { Policy } from "./policy.ts";
 import type { AskedResource, Question } from "./question.ts";

@@ -5,7 +5,7 @@ import { serviceAccountUser, type UserInfo } from "../../apimachinery/user.ts";
 import { clusterRoleBindings, clusterRoles, type ClusterRole, roleBindings, roles } from "../../apis/rbac.ts";
 import { rbacIndex } from "../rbac-index.ts";
 import { type RbacKind, type RbacObject, isBinding } from "../rbac-types.ts";
-import { bootstrapPolicy } from "./bootstrap-policy.ts";
+import { bootstrapPolicy } from "./system-roles.ts";
 import { kubeadmPolicy } from "./kubeadm-policy.ts";
 
 const bootstrap = bootstrapPolicy();

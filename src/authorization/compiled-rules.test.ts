@@ -2,8 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PolicyRule } from "../apis/rbac.ts";
 import type { Attributes } from "./authorizer.ts";
-import { compileRules, firstMatch, ruleQuery } from "./compiled-rules.ts";
-import { pathCovers, ruleMatches } from "./rule-match.ts";
+import { compileRules, firstMatch, ruleQuery, pathCovers, ruleMatches } from "./compiled-rules.ts";
 
 const base: Attributes = {
   user: { username: "ann", groups: [] },

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { podSchema } from "../../test/kits/pod-schema.ts";
-import { memberSchema, propertySchema } from "./schema-lookup.ts";
-import type { Schema } from "./schema.ts";
+import { memberSchema, propertySchema, type Schema } from "./schema.ts";
 
 function at(...path: readonly string[]): Schema | undefined {
   let schema: Schema | undefined = podSchema;
