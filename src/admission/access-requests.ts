@@ -16,10 +16,9 @@ import {
   type AccessRequestStatus,
 } from "../apis/access-request.ts";
 import { provesPossession } from "../trust/possession.ts";
-import type { AccessCheck } from "./access-check.ts";
-import { mayIssue, mayOf } from "./account-owner.ts";
+import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { mayIssue, mayOf } from "./access-accounts.ts";
 import { oversteps, stampedStatus, verdictsIn } from "./access-decision.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 /** What there is already, asked about anew for each request. */
 export interface AccessRequestLookups {

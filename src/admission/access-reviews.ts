@@ -11,8 +11,14 @@ import { kindOf } from "../apis/resource.ts";
 import { secrets } from "../apis/secret.ts";
 import { serviceAccounts } from "../apis/service-account.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { answeredReview, type ReviewNotes, type ReviewPatch, type ReviewStage } from "./review-answer.ts";
-import { reviewedRequest, type ReviewedKinds } from "./review-request.ts";
+import {
+  answeredReview,
+  type ReviewNotes,
+  type ReviewPatch,
+  type ReviewStage,
+  reviewedRequest,
+  type ReviewedKinds,
+} from "./review-answer.ts";
 
 /** On a request of a cluster, where the API cannot write it into the status: who asked, as authenticated. */
 const requesterAnnotation = "access.pratique.dev/requester";

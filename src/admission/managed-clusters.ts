@@ -21,8 +21,7 @@ import {
   type ClusterTaint,
 } from "../apis/managed-cluster.ts";
 import type { Resource } from "../apis/resource.ts";
-import type { AccessCheck } from "./access-check.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { foreignCondition, foreignToAgent, isAgentOf } from "./managed-cluster-agent.ts";
 
 export interface ManagedClusterAdmissionOptions {

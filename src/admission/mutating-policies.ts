@@ -4,16 +4,27 @@ import type { Pace } from "../apimachinery/step-budget.ts";
 import { StatusError, forbidden, notFound, type StatusReason } from "../apimachinery/status.ts";
 import type { Steps } from "../apimachinery/steps.ts";
 import { kindOf } from "../apis/resource.ts";
-import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
+import {
+  type AdmissionPlugin,
+  type AdmissionRequest,
+  type MutationRound,
+  newReinvocation,
+  requireReinvocation,
+  type Reinvocation,
+} from "./admission.ts";
 import { judged, type Case } from "./expression-inputs.ts";
-import { evaluateInSteps, newMeter, validationBudget, withVariables, type ExpressionInputs } from "./expression-run.ts";
-import { judgeConditions } from "./match-conditions.ts";
+import {
+  evaluateInSteps,
+  newMeter,
+  validationBudget,
+  withVariables,
+  type ExpressionInputs,
+  judgeConditions,
+} from "./expression-run.ts";
 import type { BindingTarget, CompiledMutatingPolicy, CompiledMutation } from "./policy.ts";
 import { policyInvocations, type PolicyInvocation, type PolicyPluginOptions } from "./policy-invocations.ts";
 import { mutationPatch, patchProblem, patchedObject, type MutationPatch } from "./policy-patch.ts";
-import { changedObject } from "./versioned-attributes.ts";
-import { newReinvocation, requireReinvocation, type Reinvocation } from "./reinvocation.ts";
-import { isExempt, isNamespaceKind } from "./request-match.ts";
+import { changedObject, isExempt, isNamespaceKind } from "./request-match.ts";
 
 type Options = PolicyPluginOptions<CompiledMutatingPolicy, BindingTarget>;
 

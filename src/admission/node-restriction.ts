@@ -3,8 +3,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { nodeNameOf, nodeUserPrefix } from "../apimachinery/user.ts";
 import { arrayAt, fieldListAt, isSameJson, isTrueAt, stringAt, stringsAt, valueAt } from "../apis/json-fields.ts";
 import { apiReferenceOf, mirrorPodAnnotation, podAudiences } from "../apis/pod-references.ts";
-import type { Access } from "./access-check.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { Access, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 export interface NodeRestrictionOptions {
   /** Sees every acknowledged write. */

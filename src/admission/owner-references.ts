@@ -2,8 +2,7 @@ import { jsonEqual } from "../apimachinery/equal.ts";
 import type { OwnerReference } from "../apimachinery/object.ts";
 import { forbidden } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
-import type { AccessCheck } from "./access-check.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 export interface OwnerReferencesOptions {
   readonly may: AccessCheck;

@@ -2,11 +2,9 @@ import { StatusError } from "../apimachinery/status.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
-import type { Authorize } from "./caching-authorizer.ts";
-import type { NextTurn } from "./expression-inputs.ts";
+import type { Authorize, NextTurn } from "./expression-inputs.ts";
 import type { BindingTarget, BoundPolicy, CompiledTerms } from "./policy.ts";
-import type { ConvertObject } from "./versioned-attributes.ts";
-import { admissionNamespace, matchedResource, type MatchLookups } from "./request-match.ts";
+import { type ConvertObject, admissionNamespace, matchedResource, type MatchLookups } from "./request-match.ts";
 import { labelSelectorFrom, matchesLabels } from "../apimachinery/label-selector.ts";
 import { SelectorError } from "../apimachinery/selector-error.ts";
 

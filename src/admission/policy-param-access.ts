@@ -4,8 +4,7 @@ import { mastersGroup } from "../apimachinery/user.ts";
 import type { PolicyTerms } from "../apis/admission-policy.ts";
 import type { BindingTerms } from "../apis/admission-policy-binding.ts";
 import type { Resource } from "../apis/resource.ts";
-import type { AccessCheck } from "./access-check.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import type { CompiledTerms } from "./policy.ts";
 
 export interface PolicyParamAccessOptions {

@@ -12,8 +12,13 @@ import {
   type PolicyValidation,
   type ValidatingAdmissionPolicy,
 } from "../apis/validating-admission-policy.ts";
-import { storedExpression, type Expression, type NamedExpression } from "./expression-run.ts";
-import { matchConditions, type MatchConditions } from "./match-conditions.ts";
+import {
+  storedExpression,
+  type Expression,
+  type NamedExpression,
+  matchConditions,
+  type MatchConditions,
+} from "./expression-run.ts";
 import { requestMatch, type RequestMatch } from "./request-match.ts";
 
 /** What every stored policy has, made ready for being evaluated again and again. */

@@ -1,6 +1,8 @@
 import { forbidden } from "../apimachinery/status.ts";
-import type { Access, AccessCheck } from "./access-check.ts";
-import type { AdmissionRequest } from "./admission.ts";
+import type { Access, AccessCheck, AdmissionRequest, AdmissionPlugin } from "./admission.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import { clientSigner, wantsApiAccess } from "../apis/add-on-versions.ts";
+import { managedClusterAddOns } from "../apis/managed-cluster.ts";
 
 /** A right that a writer must hold; `names` are those under which it can be granted, any of them suffices. */
 export type RequiredRight = Pick<Access, "verb" | "group" | "resource" | "subresource" | "namespace"> & {
@@ -73,4 +75,47 @@ function rightText({ verb, group, resource, subresource, namespace, names: [name
   const named = name === "" ? "" : ` ${JSON.stringify(name)}`;
   const where = namespace === "" ? "at the cluster scope" : `in namespace ${JSON.stringify(namespace)}`;
   return `verb ${JSON.stringify(verb)} on ${kind}${named} ${where}`;
+}
+
+/** The ConfigMap that the controller of serving certificates reads. */
+export const inventoryPlace: { readonly namespace: string; readonly name: string } = {
+  namespace: "kube-system",
+  name: "pratique-node-inventory",
+};
+
+const servingSigner = "kubernetes.io/kubelet-serving";
+
+/**
+ * Requires the writer of the inventory of nodes to be one who may approve serving certificates: those whose names it lists are approved
+ * automatically. Its labels and annotations, and deleting it, which approves nothing, need no more than the verb.
+ */
+export function nodeInventoryAdmission(may: AccessCheck): AdmissionPlugin {
+  return {
+    name: "PratiqueNodeInventory",
+    concerns: ({ group, plural }) => group === "" && plural === "configmaps",
+    validate: async (request) => {
+      const { operation, namespace, name, object, oldObject } = request;
+      if (namespace !== inventoryPlace.namespace || name !== inventoryPlace.name) return;
+      if (operation === "DELETE" || object === undefined) return;
+      if (jsonEqual(object["data"] ?? {}, oldObject?.["data"] ?? {})) return;
+      await requireRights(may, request, approvalRights(servingSigner));
+    },
+  };
+}
+
+/**
+ * Requires who registers an add-on for the API to be one who may approve its certificates, as these are approved by themselves from
+ * then on. The agent of the cluster, which writes the rest of that status, may not.
+ */
+export function clusterAddOnAdmission(may: AccessCheck): AdmissionPlugin {
+  return {
+    name: "ManagedClusterAddOn",
+    concerns: ({ group, plural }) => group === managedClusterAddOns.group && plural === managedClusterAddOns.plural,
+    validate: async (request) => {
+      const { operation, object, oldObject } = request;
+      if (operation === "DELETE" || object === undefined || !wantsApiAccess(object)) return;
+      if (oldObject !== undefined && wantsApiAccess(oldObject)) return;
+      await requireRights(may, request, approvalRights(clientSigner));
+    },
+  };
 }

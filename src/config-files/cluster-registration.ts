@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { AutoApproval } from "../controllers/clusters/cluster-approving-policy.ts";
-import { nodePatternProblem } from "../controllers/certificates/node-pattern.ts";
+import { nodePatternProblem } from "../controllers/certificates/node-name-claims.ts";
 import { fieldsSchema, listSchema, readConfigurationFile } from "../apimachinery/configuration-file.ts";
 import { invalid, required, type FieldError } from "../apimachinery/field-error.ts";
 import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";

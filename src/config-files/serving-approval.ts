@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { inventoryOfCsv, type NodeInventory } from "../controllers/certificates/node-inventory.ts";
-import { nodePatternProblem } from "../controllers/certificates/node-pattern.ts";
+import { nodePatternProblem } from "../controllers/certificates/node-name-claims.ts";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { NetworkRule, ServingProvider } from "../controllers/certificates/serving-approving-policy.ts";
 import { DecodeError } from "../apimachinery/decode-error.ts";

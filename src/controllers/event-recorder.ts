@@ -2,11 +2,12 @@ import { createHash } from "node:crypto";
 import type { Client } from "../client/client.ts";
 import { rfc3339, type Clock } from "../apimachinery/clock.ts";
 import type { OwnerReference } from "../apimachinery/object.ts";
-import { isDecision, reasons } from "../apimachinery/reasons.ts";
+import { isDecision, reasons, type Reason } from "../apimachinery/reasons.ts";
 import type { Event } from "../apis/event.ts";
 import { hasReason, isTerminating } from "../client/api-errors.ts";
 import { events } from "./kinds.ts";
-import type { Report } from "./report.ts";
+import type { Report } from "./controller.ts";
+import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 
 /** What became of an Event: made or counted up; there already where it is told once; held back by a limit, or by its namespace, which goes or is gone; refused by the API. */
 export type Recorded =
@@ -192,5 +193,71 @@ function tokenBuckets(clock: Clock, { burst, refillMs }: BucketSize, maxNames: n
     const [oldest] = buckets.keys();
     if (buckets.size > maxNames && oldest !== undefined) buckets.delete(oldest);
     return isAllowed;
+  };
+}
+
+/** Who reports, with a client that acts as the account of the controller. */
+export interface ReporterOptions extends Pick<Recording, "client" | "controller"> {
+  readonly record: EventRecorder;
+  readonly log: (entry: LogEntry, thrown?: unknown) => void;
+  readonly count?: ((controller: string, reason: Reason) => void) | undefined;
+}
+
+/** Reports; `goesWithObject` says that the Event ends with its object. */
+export type Reporter = (report: Report, goesWithObject?: boolean) => Promise<void>;
+
+/** One log line, one Event and one count for each report; nothing where it was reported before and is to be once. Never rejects. */
+export function reporter({ controller, client, record, log, count }: ReporterOptions): Reporter {
+  let hasFailed = false;
+  return async (report, goesWithObject = false) => {
+    const { reason, about, message, details = {} } = report;
+    const recorded = await record({ client, controller, goesWithObject }, report);
+    if (recorded.kind === "known") return;
+    count?.(controller, reason);
+    const fields = Object.entries(details).map(([name, value]) => [name, shortened(value)] as const);
+    const object = shortened(objectText(about));
+    log(logEntry(reason, shortened(message), { controller, object, ...Object.fromEntries(fields) }));
+    // Once, until one is written again: the line above has all that the Event would say.
+    if (recorded.kind === "failed" && !hasFailed) {
+      const { error } = recorded;
+      log(logEntry("EventWriteFailed", "the controller cannot write Events", { controller, error }), error);
+    }
+    hasFailed = recorded.kind === "failed";
+  };
+}
+
+function objectText({ kind = "", namespace, name = "" }: Report["about"]): string {
+  return namespace === undefined ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;
+}
+
+const maxText = 512;
+
+/** Names and reasons of strangers may be long; the log escapes them. */
+function shortened<T>(value: T): T | string {
+  return typeof value === "string" && value.length > maxText ? `${value.slice(0, maxText)}…` : value;
+}
+
+const maxObstacles = 10_000;
+
+/** Why keys are blocked, so that each reason is reported when it begins and when it becomes another. */
+export interface ObstacleMemory {
+  readonly isNew: (key: string, because: Report) => boolean;
+  readonly forget: (key: string) => void;
+}
+
+/** Nothing is blocked yet; the key that was noted least lately is forgotten first. */
+export function obstacleMemory(): ObstacleMemory {
+  const known = new Map<string, string>();
+  return {
+    isNew: (key, { reason, message }) => {
+      const text = `${reason} ${message}`;
+      if (known.get(key) === text) return false;
+      known.delete(key);
+      known.set(key, text);
+      const [oldest] = known.keys();
+      if (known.size > maxObstacles && oldest !== undefined) known.delete(oldest);
+      return true;
+    },
+    forget: (key) => void known.delete(key),
   };
 }

@@ -6,13 +6,17 @@ import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import type { Reason } from "../apimachinery/reasons.ts";
 import { StatusError } from "../apimachinery/status.ts";
-import type { Controller, Outcome, Watch } from "./controller.ts";
-import { eventRecorder, type EventRecorder } from "./event-recorder.ts";
+import { type Controller, type Outcome, type Watch, referenceTo } from "./controller.ts";
+import { eventRecorder, type EventRecorder, obstacleMemory, reporter } from "./event-recorder.ts";
 import type { SharedInformers } from "./shared-informers.ts";
-import { obstacleMemory, reporter } from "./reporter.ts";
-import { referenceTo } from "./report.ts";
-import { defaultBackoff, workQueue } from "./workqueue.ts";
-import type { Verdict, WorkQueue, WorkQueueObserver, WorkQueueOptions } from "./workqueue.ts";
+import {
+  defaultBackoff,
+  workQueue,
+  type Verdict,
+  type WorkQueue,
+  type WorkQueueObserver,
+  type WorkQueueOptions,
+} from "./workqueue.ts";
 
 export interface RunOptions {
   readonly controllers: readonly Controller[];

@@ -1,8 +1,7 @@
 import { legacyClaims } from "../authentication/service-account-claims.ts";
 import { accessProfile } from "../controllers/access/access-profile.ts";
 import { accessRequest, type AccessRequestOptions } from "../controllers/access/access-request.ts";
-import { bootstrapSigner } from "../controllers/joining/bootstrap-signer.ts";
-import { clusterInfoPublisher } from "../controllers/joining/cluster-info-publisher.ts";
+import { bootstrapSigner, clusterInfoPublisher } from "../controllers/joining/cluster-info-publisher.ts";
 import { clusterRoleAggregation } from "../controllers/objects/cluster-role-aggregation.ts";
 import type { Controller } from "../controllers/controller.ts";
 import { apiServiceRegistration } from "../controllers/custom-resources/api-service-registration.ts";

@@ -16,7 +16,7 @@ import { ownNames } from "./addresses.ts";
 import { adminKubeconfigFile, type AdminKubeconfig } from "../bootstrap/admin-kubeconfig.ts";
 import type { Authorities } from "../ca/ca-folder.ts";
 import { followAuthorities } from "../ca/ca-watcher.ts";
-import { accessRequestLifetimes, credentialGenerations } from "../revocation/credential-generations.ts";
+import { accessRequestLifetimes, credentialGenerations } from "../revocation/credential-use.ts";
 import { checkOptions } from "./check-options.ts";
 import { compactionLoop } from "../storage/compaction-loop.ts";
 import { control } from "./controller-manager.ts";

@@ -5,7 +5,7 @@ import { StatusError } from "../../apimachinery/status.ts";
 import type { AccessProfile } from "../../apis/access-profile.ts";
 import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../apis/access-request.ts";
 import { hasReason, isTerminating } from "../../client/api-errors.ts";
-import { referenceTo, type Report } from "../report.ts";
+import { referenceTo, type Report } from "../controller.ts";
 
 /** Why nothing can be issued, in the words of the condition `Issued`. */
 export interface Obstacle {

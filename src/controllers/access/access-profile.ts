@@ -12,10 +12,9 @@ import {
   type AccessRole,
 } from "../../apis/access-profile.ts";
 import { isConditionTrue, setCondition } from "../../apimachinery/conditions.ts";
-import { done, retryOn, type Controller, type Outcome, type Watch } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome, type Watch, referenceTo } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../report.ts";
 import type { Reason } from "../../apimachinery/reasons.ts";
 
 const serviceAccount = "access-request-controller";

@@ -8,16 +8,14 @@ import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { serviceAccountUser } from "../../apimachinery/user.ts";
 import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts";
 import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../apis/access-request.ts";
-import { done, retryOn, type Controller, type Outcome, type Watch } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome, type Watch, type Report } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import type { Report } from "../report.ts";
-import { isMadeFor } from "./access-grant.ts";
+import { isMadeFor, bindingKinds, takeBack, withForgottenGrant } from "./access-grant.ts";
 import { answered, type Issuing } from "./access-issuing.ts";
 import { accessReports, obstacleIn, obstacleReport, waitsFor } from "./access-obstacle.ts";
 import { accessStep, condition, profileFor, withConditions, type AccessStep } from "./access-request-policy.ts";
 import { recoveredCondition, type AccessRecoveryView } from "./access-recovery.ts";
-import { bindingKinds, takeBack, withForgottenGrant } from "./access-withdrawal.ts";
 
 const serviceAccount = "access-request-controller";
 

@@ -7,7 +7,7 @@ import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { signerChecks } from "../../pki/signers.ts";
 import { isRefusal } from "../../client/api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
 import {
   accessReviewOf,
   approvalOf,
@@ -27,7 +27,6 @@ import {
   type WantedNodeName,
 } from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../report.ts";
 import {
   clonedRequester,
   lookAgainMs,

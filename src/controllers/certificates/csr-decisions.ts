@@ -4,10 +4,9 @@ import type { Reason } from "../../apimachinery/reasons.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { csrDeciderOf } from "../../apis/certificate-signing-request.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome, isRecent, referenceTo, type Report } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { isRecent, referenceTo, type Report } from "../report.ts";
 import { csrView } from "./csr-view.ts";
 
 const serviceAccount = "certificate-controller";

@@ -14,15 +14,13 @@ import { recoveryPolicies, type RecoveryPolicy } from "../../apis/recovery-polic
 import { clonedAnnotation, credentialRevocations } from "../../apis/credential-revocation.ts";
 import { beginCloneLock, cloneRevocationName, type FoundClone } from "../credentials/clone-lock.ts";
 import { isRefusal } from "../../client/api-errors.ts";
-import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
-import type { FoundCredentialStatus, CredentialStatus } from "../credentials/credential-status.ts";
+import { done, retryOn, type Controller, type Outcome, referenceTo, type Report } from "../controller.ts";
+import type { FoundCredentialStatus, CredentialStatus } from "../credentials/credential-record.ts";
 import { isUndecided } from "./csr-approving-policy.ts";
 import { csrView, hasCondition, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import type { NodeNameClaims } from "./node-name-claims.ts";
+import { type NodeNameClaims, matchesNodePattern } from "./node-name-claims.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Report } from "../report.ts";
-import { matchesNodePattern } from "./node-pattern.ts";
 import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 
 const serviceAccount = "credential-controller";

@@ -4,13 +4,12 @@ import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.
 import type { UserInfo } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { signerChecks, type CsrFacts } from "../../pki/signers.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
 import { csrView, hasCondition, withCertificate, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { isUserRevoked } from "./node-name-claims.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { signingDelayedCondition } from "../../apis/csr-waiting.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../report.ts";
 import { userRevokedReason } from "./manual-approval.ts";
 
 const serviceAccount = "certificate-controller";

@@ -3,9 +3,8 @@ import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { notApprovedCondition } from "../../apis/csr-waiting.ts";
-import type { Outcome } from "../controller.ts";
+import { type Outcome, referenceTo, type Report } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import { referenceTo, type Report } from "../report.ts";
 import { csrView, withConditions } from "./csr-view.ts";
 
 /** Why a request is not approved automatically, and whether a change of it or of time alone may end that. */

@@ -1,12 +1,11 @@
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { nodesGroup, nodeUserPrefix } from "../../apimachinery/user.ts";
-import type { CsrFacts } from "../../pki/signers.ts";
-import { signerChecks } from "../../pki/signers.ts";
+import { type CsrFacts, signerChecks } from "../../pki/signers.ts";
 import { cidrContainsIp, type Cidr } from "../../policy/kubernetes/cidr.ts";
 import { formatIp, isGlobalUnicast, parseIp, type IpAddress } from "../../policy/kubernetes/ip-address.ts";
 import type { CsrView } from "./csr-view.ts";
 import { hostNameProblem, ownersByNetwork, type NodeInventory } from "./node-inventory.ts";
-import { matchesNodePattern } from "./node-pattern.ts";
+import { matchesNodePattern } from "./node-name-claims.ts";
 
 /** Where evidence may come from that a name or an address belongs to a node. */
 export type ServingProvider = "inventory" | "networks" | "source-address" | "dns";

@@ -1,4 +1,4 @@
-import type { Condition } from "../../apimachinery/object.ts";
+import type { Condition, ApiObject } from "../../apimachinery/object.ts";
 import {
   autoAcceptedAnnotation,
   clusterCondition,
@@ -7,11 +7,16 @@ import {
   requesterAnnotation,
   type AgentIdentity,
   type ManagedCluster,
+  agentUser,
 } from "../../apis/managed-cluster.ts";
-import { agentsOn } from "./cluster-agents.ts";
+import { agentsOn, conditionOf } from "./managed-cluster-policy.ts";
 import type { RequiredAccess } from "../certificates/csr-approving-policy.ts";
-import { conditionOf } from "./managed-cluster-policy.ts";
-import { matchesNodePattern } from "../certificates/node-pattern.ts";
+import { matchesNodePattern } from "../certificates/node-name-claims.ts";
+import type { CsrContents } from "../../pki/csr.ts";
+import { keyFingerprint } from "../../pki/keys.ts";
+import { csrView, hasCondition } from "../certificates/csr-view.ts";
+import { issueOfCsr } from "../credentials/credential-record.ts";
+import { agentRequest, labelledCluster, readRequest } from "./cluster-request.ts";
 
 /** Which identity joins which clusters without a person. */
 export interface AutoApproval {
@@ -73,4 +78,44 @@ export function firstObjection({ username, identity, cluster, rules, rival, now 
 /** Whether a cluster is let in together with its first certificate; who denied it since is not overruled. */
 export function needsAcceptance(cluster: ManagedCluster): boolean {
   return !isAccepted(cluster) && cluster.metadata.annotations?.[autoAcceptedAnnotation] === undefined;
+}
+
+/** The request for the first certificate of an agent that is judged. */
+export interface JudgedRequest {
+  readonly cluster: string;
+  /** `SHA256:<base64>` of its public key. */
+  readonly key: string;
+  readonly parse: (pem: string) => CsrContents;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** The name of another request for a first certificate of the cluster that was approved for another key and has not ended; undefined where there is none. */
+export function approvedRival(requests: readonly ApiObject[], judged: JudgedRequest): string | undefined {
+  const { cluster, key, parse, now } = judged;
+  return requests.find((object) => {
+    const csr = csrView(object);
+    if (labelledCluster(object) !== cluster || !hasCondition(csr, "Approved") || hasCondition(csr, "Failed"))
+      return false;
+    const contents = readRequest(parse, csr);
+    const identity = typeof contents === "string" ? contents : agentRequest(csr, cluster, contents);
+    if (typeof contents === "string" || typeof identity === "string") return false;
+    // A renewal follows a first certificate, which is judged by itself.
+    if (csr.requester.username === agentUser(identity) || keyFingerprint(contents.spki) === key) return false;
+    return !(Date.parse(issueOfCsr(object)?.issue.notAfter ?? "") <= now);
+  })?.metadata.name;
+}
+
+/** Runs what is given for one key after another, in the order in which it came; different keys do not wait for each other. */
+export function turns(): <T>(key: string, act: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return async (key, act) => {
+    const mine = (last.get(key) ?? Promise.resolve()).then(act, act);
+    last.set(key, mine);
+    try {
+      return await mine;
+    } finally {
+      if (last.get(key) === mine) last.delete(key);
+    }
+  };
 }

@@ -35,8 +35,10 @@ import {
   needsAcceptance,
   renewalAccess,
   type AutoApproval,
+  approvedRival,
+  turns,
+  type JudgedRequest,
 } from "./cluster-approving-policy.ts";
-import { approvedRival, turns, type JudgedRequest } from "./cluster-rivals.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
 import { accessReviewOf, isAllowed, isUndecided } from "../certificates/csr-approving-policy.ts";
 import { csrView, hasCondition, withConditions, type CsrView } from "../certificates/csr-view.ts";

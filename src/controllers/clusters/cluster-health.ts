@@ -9,11 +9,10 @@ import {
   type ClusterTaint,
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
-import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome, referenceTo, type Report } from "../controller.ts";
 import { heartbeats, leaseKey } from "./managed-cluster-grant.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Report } from "../report.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 
 const serviceAccount = "managed-cluster-controller";

@@ -6,7 +6,7 @@ import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { decodePem } from "../../pki/pem.ts";
 import { agentOf, agentsAnnotation, managedClusters } from "../../apis/managed-cluster.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
-import { agentsOn, withAgents, type ClusterAgents } from "./cluster-agents.ts";
+import { agentsOn, withAgents, type ClusterAgents } from "./managed-cluster-policy.ts";
 import { agentSigner, clusterRequestIndex, labelledCluster } from "./cluster-request.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { csrView, hasCondition } from "../certificates/csr-view.ts";

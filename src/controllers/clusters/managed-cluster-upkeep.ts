@@ -6,7 +6,7 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import type { Reason } from "../../apimachinery/reasons.ts";
 import { StatusError } from "../../apimachinery/status.ts";
-import { referenceTo, type Report } from "../report.ts";
+import { referenceTo, type Report, done, type Outcome } from "../controller.ts";
 import {
   agentUser,
   clusterCondition,
@@ -20,8 +20,17 @@ import {
   requesterAnnotation,
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
-import { agentsOn } from "./cluster-agents.ts";
-import { done, type Outcome } from "../controller.ts";
+import {
+  agentsOn,
+  acceptedCondition,
+  cleanupPriority,
+  deniedCondition,
+  failedCondition,
+  isForcedOff,
+  nextToDelete,
+  withClusterCondition,
+  type Remainder,
+} from "./managed-cluster-policy.ts";
 import { clusterRoles, leases, namespaces } from "../kinds.ts";
 import {
   clusterLease,
@@ -33,16 +42,6 @@ import {
   sharedRoles,
   type ClusterObject,
 } from "./managed-cluster-grant.ts";
-import {
-  acceptedCondition,
-  cleanupPriority,
-  deniedCondition,
-  failedCondition,
-  isForcedOff,
-  nextToDelete,
-  withClusterCondition,
-  type Remainder,
-} from "./managed-cluster-policy.ts";
 import { createHash } from "node:crypto";
 import { accessGroup } from "../../apis/access-request.ts";
 import { credentialRevocations } from "../../apis/credential-revocation.ts";

@@ -4,11 +4,10 @@ import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
 import { accessRequestOf, credentialState, newestIssue, timesOf } from "../../apis/credential-state.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
-import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome, referenceTo, type Report } from "../controller.ts";
 import { issueOfAccess, issueOfCsr, newRecord, recordName, withIssue, type Issue } from "./credential-record.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Report } from "../report.ts";
 import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import type { ObjectReference } from "../../apis/event.ts";
 

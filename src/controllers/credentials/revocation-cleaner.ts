@@ -2,9 +2,8 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import type { ObjectKey } from "../../apimachinery/object.ts";
 import { credentialRevocations, revokedText, type CredentialRevocation } from "../../apis/credential-revocation.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
-import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome, isRecent, referenceTo, type Report } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { isRecent, referenceTo, type Report } from "../report.ts";
 
 const serviceAccount = "credential-controller";
 

@@ -4,11 +4,9 @@ import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { ObjectKey, Condition } from "../../apimachinery/object.ts";
 import { cleanupFinalizer, type CrdStatus, type CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
-import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
-import type { ManagedResource } from "../managed-resource.ts";
+import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
+import { apiserverAccount, customResourceDefinitions, type ManagedResource } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../report.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 
 export interface CrdFinalizerOptions {

@@ -7,10 +7,9 @@ import {
   type CustomResourceDefinition,
 } from "../../apis/custom/crd-object.ts";
 import type { Resource } from "../../apis/resource.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../report.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
 

@@ -2,10 +2,9 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import type { ObjectKey } from "../../apimachinery/object.ts";
 import { tokenLifetime } from "../../trust/token-rules.ts";
 import { hasReason } from "../../client/api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
 import { secrets } from "../kinds.ts";
 import type { SharedInformers, Selection } from "../shared-informers.ts";
-import { referenceTo } from "../report.ts";
 import { tokenSecretNamespace, tokenSecretType } from "../../trust/token-secret.ts";
 
 const serviceAccount = "token-cleaner";

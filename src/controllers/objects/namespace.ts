@@ -6,8 +6,7 @@ import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.
 import { qualified } from "../../apimachinery/status.ts";
 import { hasReason, ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
-import { namespaces } from "../kinds.ts";
-import { oneVersionEach, type ManagedResource } from "../managed-resource.ts";
+import { namespaces, oneVersionEach, type ManagedResource } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "namespace-controller";

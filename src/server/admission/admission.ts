@@ -1,18 +1,17 @@
-import { admissionChain, type Admission, type AdmissionPlugin } from "../../admission/admission.ts";
-import type { AccessCheck } from "../../admission/access-check.ts";
-import type { Authorize } from "../../admission/caching-authorizer.ts";
+import { admissionChain, type Admission, type AdmissionPlugin, type AccessCheck } from "../../admission/admission.ts";
+import type { Authorize } from "../../admission/expression-inputs.ts";
 import {
   certificateApproval,
   certificateSigning,
   certificateSubjectRestriction,
   certificateRequestLimit,
   type SignerCheck,
+  returningMachines,
 } from "../../admission/certificate-signers.ts";
 import { credentialRevocationAdmission } from "../../admission/credential-revocations.ts";
 import { namespaceLifecycle } from "../../admission/namespace-lifecycle.ts";
 import { nodeRestriction } from "../../admission/node-restriction.ts";
 import { ownerReferences } from "../../admission/owner-references.ts";
-import { returningMachines } from "../../admission/machine-recovery.ts";
 import { rbacEscalation } from "../../admission/rbac-escalation.ts";
 import { serviceAccount } from "../../admission/service-account.ts";
 import { bindingWriteRefusal, roleWriteRefusal, type BindingWrite } from "../../authorization/escalation.ts";

@@ -1,7 +1,6 @@
 import { createOrGet } from "../../client/api-errors.ts";
-import type { AccessCheck } from "../../admission/access-check.ts";
-import type { AdmissionPlugin } from "../../admission/admission.ts";
-import { clusterAddOnAdmission } from "../../admission/cluster-add-ons.ts";
+import type { AccessCheck, AdmissionPlugin } from "../../admission/admission.ts";
+import { clusterAddOnAdmission } from "../../admission/required-rights.ts";
 import { clusterRequestAdmission } from "../../admission/managed-cluster-agent.ts";
 import { managedClusterAdmission } from "../../admission/managed-clusters.ts";
 import {
