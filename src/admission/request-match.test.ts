@@ -188,7 +188,7 @@ describe("a rule", () => {
   });
 
   it("is enough by itself, and none is not", () => {
-    expect(matchesAnyRule([{ ...podRule, apiGroups: ["x"] }, rule], subject())).toBe(true);
+    expect(matchesAnyRule([{ ...podRule, apiGroups: ["x"] }, podRule], subject())).toBe(true);
     expect(matchesAnyRule([], subject())).toBe(false);
   });
 });

@@ -1,5 +1,7 @@
+import type { Lease, LeaseSpec } from "../apis/lease.ts";
+import { leases } from "./kinds.ts";
 import { getOrUndefined, hasReason } from "../client/api-errors.ts";
-import type { Client, ResourceRef } from "../client/client.ts";
+import type { Client } from "../client/client.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { logEntry, type Log, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
@@ -17,22 +19,9 @@ export interface LeaderTimings {
 /** Source: client-go's defaults. */
 export const leaderTimings: LeaderTimings = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
 
-/** The fields of a Lease that election reads and writes. */
-interface LeaseSpec {
-  readonly holderIdentity?: string;
-  readonly leaseDurationSeconds?: number;
-  readonly acquireTime?: string;
-  readonly renewTime?: string;
-  readonly leaseTransitions?: number;
-}
-
-interface ElectionLease extends ApiObject {
-  readonly spec?: LeaseSpec;
-}
-
 /** What one who wants to lead sees. */
 export interface LeaseView {
-  readonly lease: Pick<ElectionLease, "spec"> | undefined;
+  readonly lease: Pick<Lease, "spec"> | undefined;
   /** When the lease was first seen as it is now, by the clock of whoever looks: clocks of others are not believed. */
   readonly seenAt: number;
   readonly identity: string;
@@ -78,14 +67,6 @@ export interface ElectionOptions {
   /** Ends all of it; a lease that is held is given back. */
   readonly signal: AbortSignal;
 }
-
-const leases: ResourceRef = {
-  group: "coordination.k8s.io",
-  version: "v1",
-  kind: "Lease",
-  plural: "leases",
-  scope: "Namespaced",
-};
 
 type Attempt = "held" | "other" | "failed";
 
@@ -155,7 +136,7 @@ function attempts(options: ElectionOptions): Attempts {
   let seen = { text: "", at: 0 };
   let holder = "";
 
-  const look = (): Promise<ElectionLease | undefined> => getOrUndefined<ElectionLease>(client, leases, key);
+  const look = (): Promise<Lease | undefined> => getOrUndefined<Lease>(client, leases, key);
 
   function follow(next: string): void {
     if (next !== holder && next !== identity) log(logEntry("LeaderChanged", "new leader elected", { holder: next }));
@@ -206,8 +187,7 @@ function leaseFailure(error: unknown): LogEntry {
 const types = { apiVersion: "coordination.k8s.io/v1", kind: "Lease" };
 
 function leaseObject(key: ElectionOptions["lease"], spec: LeaseSpec): ApiObject {
-  const lease: ElectionLease = { ...types, metadata: { ...key }, spec };
-  return lease;
+  return { ...types, metadata: { ...key }, spec };
 }
 
 /** As the API writes a MicroTime. */

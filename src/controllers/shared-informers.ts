@@ -1,7 +1,6 @@
 import type { Backoff } from "../client/backoff.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
-import { informer as newInformer } from "../client/informer.ts";
-import type { Informer } from "../client/informer.ts";
+import { informer as newInformer, type Informer } from "../client/informer.ts";
 import type { Reader } from "../client/object-store.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
@@ -38,6 +37,12 @@ export interface SharedInformers {
   release(informer: Informer): void;
   /** Resolves when every informer has stopped, after `signal`. */
   stopped(): Promise<void>;
+}
+
+/** What every controller is given; most need nothing else. */
+export interface ControllerOptions {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
 }
 
 const watchBackoff: Backoff = { initialMs: 200, maxMs: 30_000 };

@@ -1,6 +1,7 @@
+import type { ControllerOptions } from "../shared-informers.ts";
 import { keyOf } from "../../client/object-key.ts";
 import type { Change } from "../../client/object-store.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
 import {
   accessProfiles,
@@ -14,21 +15,15 @@ import {
 import { isConditionTrue, setCondition } from "../../apimachinery/conditions.ts";
 import { done, retryOn, type Controller, type Outcome, type Watch, referenceTo } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 import type { Reason } from "../../apimachinery/reasons.ts";
 
 const serviceAccount = "access-request-controller";
-
-export interface AccessProfileOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-}
 
 /**
  * Reports on each profile whether the namespace and the roles that it names exist: without them approving grants nothing. Reports on each
  * that is marked as default whether others are as well.
  */
-export function accessProfile(options: AccessProfileOptions): Controller {
+export function accessProfile(options: ControllerOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
   const profiles = reader({ resource: accessProfiles });
   const homes = reader({ resource: namespaces, metadataOnly: true });

@@ -1,7 +1,10 @@
+import { keyOf } from "../../client/object-key.ts";
+import { sameUid } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import type { Reader } from "../../client/object-store.ts";
-import type { Clock, RandomBytes } from "../../apimachinery/clock.ts";
+import type { RandomBytes } from "../../apimachinery/clock.ts";
 import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
@@ -10,7 +13,6 @@ import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts
 import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../apis/access-request.ts";
 import { done, retryOn, type Controller, type Outcome, type Watch, type Report } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 import { isMadeFor, bindingKinds, takeBack, withForgottenGrant } from "./access-grant.ts";
 import { answered, type Issuing } from "./access-issuing.ts";
 import { accessReports, obstacleIn, obstacleReport, waitsFor } from "./access-obstacle.ts";
@@ -19,9 +21,7 @@ import { recoveredCondition, type AccessRecoveryView } from "./access-recovery.t
 
 const serviceAccount = "access-request-controller";
 
-export interface AccessRequestOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface AccessRequestOptions extends ControllerOptions {
   readonly random: RandomBytes;
   /** The CAs that machines are to trust, in PEM, and their pins. */
   readonly ca: { readonly pem: string; readonly pins: readonly string[] };
@@ -78,7 +78,6 @@ export function accessRequest(options: AccessRequestOptions): Controller {
   }
 
   async function take(step: AccessStep, request: AccessRequest): Promise<Outcome> {
-    const { name = "", uid = "" } = request.metadata;
     switch (step.kind) {
       case "wait":
         if (step.afterMs !== undefined) return { kind: "requeue", afterMs: step.afterMs, why: step.why };
@@ -89,7 +88,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
         await withdraw(await withForgottenGrant(client, request, step.namespace));
         return write(client, request, step.status);
       case "remove":
-        await client.delete(accessRequests, { name }, { preconditions: { uid } });
+        await client.delete(accessRequests, keyOf(request), sameUid(request));
         return done;
       case "issue": {
         const superseded = await supersede({ client, requests, now: options.clock.now(), withdraw }, request);

@@ -1,4 +1,4 @@
-import type { Clock } from "../../apimachinery/clock.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import type { Reason } from "../../apimachinery/reasons.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
@@ -6,14 +6,11 @@ import { keyFingerprint } from "../../pki/keys.ts";
 import { csrDeciderOf } from "../../apis/certificate-signing-request.ts";
 import { done, type Controller, type Outcome, isRecent, referenceTo, type Report } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 import { csrView } from "./csr-view.ts";
 
 const serviceAccount = "certificate-controller";
 
-export interface CsrDecisionsOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface CsrDecisionsOptions extends ControllerOptions {
   /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
 }

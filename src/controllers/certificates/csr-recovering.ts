@@ -1,5 +1,6 @@
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { Client } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
@@ -20,14 +21,11 @@ import { isUndecided } from "./csr-approving-policy.ts";
 import { csrView, hasCondition, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { type NodeNameClaims, matchesNodePattern } from "./node-name-claims.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 
 const serviceAccount = "credential-controller";
 
-export interface CsrRecoveringOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface CsrRecoveringOptions extends ControllerOptions {
   /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
   readonly isRevoked: (requester: UserInfo) => boolean;

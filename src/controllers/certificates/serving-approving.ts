@@ -1,5 +1,5 @@
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { Backoff } from "../../client/backoff.ts";
-import type { Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
@@ -25,7 +25,6 @@ import {
   type ServingEvidence,
   type ServingProvider,
 } from "./serving-approving-policy.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 
 /** The account that may approve for this one signer. */
 const serviceAccount = "serving-approving-controller";
@@ -51,9 +50,7 @@ export interface ServingApproval {
   readonly reserved: readonly string[];
 }
 
-export interface ServingApprovingOptions extends ServingApproval {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface ServingApprovingOptions extends ServingApproval, ControllerOptions {
   /** Whether what the requester asked with has been revoked since. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
   /** Whether a request that is left to an approver says so in a condition. Not on a real Kubernetes, whose cleaner keeps requests with any condition for good. */

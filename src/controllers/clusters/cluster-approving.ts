@@ -1,3 +1,4 @@
+import type { ControllerOptions } from "../shared-informers.ts";
 import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
@@ -52,13 +53,10 @@ import {
   type Abstention,
   type Marking,
 } from "../certificates/manual-approval.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "managed-cluster-approving-controller";
 
-export interface ClusterApprovingOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface ClusterApprovingOptions extends ControllerOptions {
   /** Reads the PEM of a request and verifies that its own key signed it, unless the API did. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
   /** Who joins without a person; nobody by default. */

@@ -1,3 +1,6 @@
+import { keyOf } from "../../client/object-key.ts";
+import { patchConditions, versionOf } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
 import type { Lease } from "../../apis/lease.ts";
@@ -12,21 +15,15 @@ import {
 import { done, retryOn, type Controller, type Outcome, referenceTo, type Report } from "../controller.ts";
 import { heartbeats, leaseKey } from "./managed-cluster-grant.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 
 const serviceAccount = "managed-cluster-controller";
-
-export interface ClusterHealthOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-}
 
 /**
  * Says of clusters that are silent that nothing is known of them, compares clocks, and keeps the taint that says so to schedulers.
  * Source: ocm pkg/registration/hub/{lease,taint}.
  */
-export function clusterHealth(options: ClusterHealthOptions): Controller {
+export function clusterHealth(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const clusters = reader({ resource: managedClusters });
@@ -44,25 +41,19 @@ export function clusterHealth(options: ClusterHealthOptions): Controller {
 
   async function look(cluster: ManagedCluster, beat: Heartbeat): Promise<Outcome> {
     const now = clock.now();
-    const { name = "", uid = "", resourceVersion = "" } = cluster.metadata;
-    const seen = { uid, resourceVersion };
     const conditions =
       conditionOf(cluster, clusterCondition.accepted) === undefined ? undefined : healthConditions(cluster, beat, now);
     if (conditions !== undefined) {
       const silent =
         isStale(cluster, beat, now) && conditionOf(cluster, clusterCondition.available)?.status !== "Unknown";
       // What is written wakes the cluster again; its taints follow what is stored.
-      await client.patch(
-        managedClusters,
-        { name },
-        { metadata: seen, status: { conditions } },
-        { subresource: "status" },
-      );
+      await patchConditions({ client, resource: managedClusters }, cluster, conditions);
       return silent ? { kind: "done", reports: [silence(cluster)] } : done;
     }
     const taints = cluster.metadata.deletionTimestamp === undefined ? healthTaints(cluster) : undefined;
     if (taints !== undefined) {
-      await client.patch(managedClusters, { name }, { metadata: seen, spec: { taints } });
+      const patch = { metadata: versionOf(cluster), spec: { taints } };
+      await client.patch(managedClusters, keyOf(cluster), patch);
       return done;
     }
     if (beat.renewed === undefined || isStale(cluster, beat, now)) return done;
@@ -147,15 +138,11 @@ function staleInMs(cluster: ManagedCluster, { seen }: Heartbeat, now: number): n
 /** What the hub says of a cluster by its heartbeat: the conditions, or undefined where they say so already. */
 function healthConditions(cluster: ManagedCluster, beat: Heartbeat, now: number): readonly Condition[] | undefined {
   const before = cluster.status?.conditions ?? [];
-  let conditions = before;
-  const addCondition = (condition: Condition): void => {
-    conditions = setCondition(conditions, condition, rfc3339(now));
-  };
   const clock = clockCondition(cluster, beat);
-  if (clock !== undefined) addCondition(clock);
   // Only its agent says that it is available again.
-  if (isStale(cluster, beat, now)) addCondition(stoppedCondition);
-  return conditions === before ? undefined : conditions;
+  const found = [...(clock === undefined ? [] : [clock]), ...(isStale(cluster, beat, now) ? [stoppedCondition] : [])];
+  const after = found.reduce((conditions, one) => setCondition(conditions, one, rfc3339(now)), before);
+  return after === before ? undefined : after;
 }
 
 const stoppedCondition: Condition = {
@@ -170,21 +157,23 @@ function clockCondition(cluster: ManagedCluster, { renewed, seen, isFresh }: Hea
   if (renewed === undefined || !isFresh) return undefined;
   const isSkipped = cluster.metadata.annotations?.[skipClockAnnotation] === "true";
   const isSynced = isSkipped || Math.abs(seen - renewed) < patience * leaseMs(cluster);
-  return isSynced
-    ? {
-        type: clusterCondition.clock,
-        status: "True",
-        reason: "ManagedClusterClockSynced",
-        message: "The clock of the managed cluster is synced with the hub.",
-      }
-    : {
-        type: clusterCondition.clock,
-        status: "False",
-        reason: "ManagedClusterClockOutOfSync",
-        message:
-          "The clock of hub and agent is out of sync. This may cause the Unknown status and affect agent functionalities.",
-      };
+  return isSynced ? syncedCondition : unsyncedCondition;
 }
+
+const syncedCondition: Condition = {
+  type: clusterCondition.clock,
+  status: "True",
+  reason: "ManagedClusterClockSynced",
+  message: "The clock of the managed cluster is synced with the hub.",
+};
+
+const unsyncedCondition: Condition = {
+  type: clusterCondition.clock,
+  status: "False",
+  reason: "ManagedClusterClockOutOfSync",
+  message:
+    "The clock of hub and agent is out of sync. This may cause the Unknown status and affect agent functionalities.",
+};
 
 const unreachable = "cluster.open-cluster-management.io/unreachable";
 const unavailable = "cluster.open-cluster-management.io/unavailable";

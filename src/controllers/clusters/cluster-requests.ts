@@ -1,4 +1,4 @@
-import type { Clock } from "../../apimachinery/clock.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { attributeTexts } from "../../pki/names.ts";
 import { oids } from "../../pki/oids.ts";
@@ -11,14 +11,8 @@ import { agentSigner, clusterRequestIndex, labelledCluster } from "./cluster-req
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { csrView, hasCondition } from "../certificates/csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "managed-cluster-approving-controller";
-
-export interface ClusterRequestsOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-}
 
 interface Issued {
   readonly agent: string;
@@ -29,7 +23,7 @@ interface Issued {
  * Keeps on record which agents hold certificates of a cluster, as they must be known to be taken back, and clears away requests that
  * would keep its agent from asking again.
  */
-export function clusterRequests(options: ClusterRequestsOptions): Controller {
+export function clusterRequests(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const clusters = reader({ resource: managedClusters });

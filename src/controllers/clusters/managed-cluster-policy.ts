@@ -1,5 +1,4 @@
-import { setCondition } from "../../apimachinery/conditions.ts";
-import { rfc3339 } from "../../apimachinery/clock.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
 import type { Condition } from "../../apimachinery/object.ts";
 import {
   clusterCondition,
@@ -36,18 +35,7 @@ export function clusterStep(cluster: ManagedCluster): ClusterStep {
 
 /** What a cluster says of itself under a type. */
 export function conditionOf(cluster: ManagedCluster, type: string): Condition | undefined {
-  return cluster.status?.conditions?.find((one) => one.type === type);
-}
-
-/** The conditions of a cluster with another one in place, or undefined where it says so already. */
-export function withClusterCondition(
-  cluster: ManagedCluster,
-  next: Condition,
-  now: number,
-): readonly Condition[] | undefined {
-  const before = cluster.status?.conditions ?? [];
-  const after = setCondition(before, next, rfc3339(now));
-  return after === before ? undefined : after;
+  return findCondition(cluster.status?.conditions, type);
 }
 
 export const acceptedCondition: Condition = {

@@ -1,3 +1,4 @@
+import { changedConditions, patchConditions, sameUid, versionOf } from "../object-status.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
@@ -28,7 +29,6 @@ import {
   failedCondition,
   isForcedOff,
   nextToDelete,
-  withClusterCondition,
   type Remainder,
 } from "./managed-cluster-policy.ts";
 import { clusterRoles, leases, namespaces } from "../kinds.ts";
@@ -87,7 +87,7 @@ async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outco
   }
   // First, so that nothing is ever made for a cluster that would not be taken down with it; the write wakes it again.
   if (!finalizers.includes(clusterFinalizer)) {
-    const metadata = { ...seen(cluster), finalizers: [...finalizers, clusterFinalizer] };
+    const metadata = { ...versionOf(cluster), finalizers: [...finalizers, clusterFinalizer] };
     await client.patch(managedClusters, { name }, { metadata });
     return done;
   }
@@ -149,7 +149,7 @@ async function detach(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outc
   await ignoreReasons(client.delete(leases, leaseKey(name)), "NotFound");
   await removeHome(parts, cluster);
   const rest = finalizers.filter((one) => one !== clusterFinalizer);
-  await client.patch(managedClusters, { name }, { metadata: { ...seen(cluster), finalizers: rest } });
+  await client.patch(managedClusters, { name }, { metadata: { ...versionOf(cluster), finalizers: rest } });
   return done;
 }
 
@@ -178,12 +178,9 @@ async function writeCondition(
   cluster: ManagedCluster,
   condition: Condition,
 ): Promise<boolean> {
-  const conditions = withClusterCondition(cluster, condition, clock.now());
-  if (conditions === undefined) return false;
-  const { name = "" } = cluster.metadata;
-  const patch = { metadata: seen(cluster), status: { conditions } };
-  await client.patch(managedClusters, { name }, patch, { subresource: "status" });
-  return true;
+  const conditions = changedConditions(cluster, condition, clock.now());
+  await patchConditions({ client, resource: managedClusters }, cluster, conditions);
+  return conditions !== undefined;
 }
 
 function report(cluster: ManagedCluster, reason: Reason, message: string): Report {
@@ -203,16 +200,6 @@ function decision(cluster: ManagedCluster, reason: "ClusterAccepted" | "ClusterD
     ...report(cluster, reason, message),
     details: { user, requester, agents: agents === "" ? undefined : agents, why },
   };
-}
-
-/** The object as it was looked at, so that a write to another one is refused. */
-function seen({ metadata }: ApiObject): Pick<ApiObject["metadata"], "uid" | "resourceVersion"> {
-  const { uid, resourceVersion } = metadata;
-  return { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-}
-
-function uidOf({ metadata }: ApiObject): { readonly preconditions: { readonly uid: string } } {
-  return { preconditions: { uid: metadata.uid ?? "" } };
 }
 
 /** Makes the namespace, or marks one that was there before as the cluster's; false while it is on its way out. */
@@ -236,7 +223,7 @@ async function removeHome({ client, homes }: UpkeepParts, cluster: ManagedCluste
   const made = clusterNamespace(cluster).metadata.annotations ?? {};
   const isOurs = Object.entries(made).every(([key, uid]) => uid !== "" && home?.metadata.annotations?.[key] === uid);
   if (home === undefined || !isOurs) return;
-  await ignoreReasons(client.delete(namespaces, { name }, uidOf(home)), "NotFound");
+  await ignoreReasons(client.delete(namespaces, { name }, sameUid(home)), "NotFound");
 }
 
 async function grant(client: Client, { resource, object }: ClusterObject, there: ApiObject | undefined): Promise<void> {

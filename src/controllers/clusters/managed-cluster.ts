@@ -1,6 +1,7 @@
+import { sameUid } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import { keyOf } from "../../client/object-key.ts";
 import type { Reader } from "../../client/object-store.ts";
-import type { Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import {
   clusterNameLabel,
@@ -13,13 +14,10 @@ import { clusterRoleBindings, clusterRoles, namespaces, roleBindings } from "../
 import { heartbeats } from "./managed-cluster-grant.ts";
 import { clusterStep, type ClusterStep } from "./managed-cluster-policy.ts";
 import { clusterUpkeep } from "./managed-cluster-upkeep.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "managed-cluster-controller";
 
-export interface ManagedClusterOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface ManagedClusterOptions extends ControllerOptions {
   /** Whether what was issued to agents is taken back; elsewhere certificates live until they end by themselves. */
   readonly revokes: boolean;
 }
@@ -59,7 +57,7 @@ export function managedCluster(options: ManagedClusterOptions): Controller {
       case "deny":
         return upkeep.deny(cluster);
       case "leave":
-        await client.delete(managedClusters, keyOf(cluster), { preconditions: { uid: cluster.metadata.uid ?? "" } });
+        await client.delete(managedClusters, keyOf(cluster), sameUid(cluster));
         return done;
       case "detach":
         return upkeep.detach(cluster);

@@ -1,4 +1,4 @@
-import type { Clock } from "../../apimachinery/clock.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { clusterAddOns } from "./cluster-add-ons.ts";
@@ -9,11 +9,8 @@ import { clusterRequests } from "./cluster-requests.ts";
 import { clusterSets } from "./cluster-sets.ts";
 import type { Controller } from "../controller.ts";
 import { managedCluster } from "./managed-cluster.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 
-export interface RegistrationOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface RegistrationOptions extends ControllerOptions {
   /** Reads the PEM of a request and verifies that its own key signed it, unless the API did. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
   /** Who joins without a person. */

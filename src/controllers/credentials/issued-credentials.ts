@@ -1,4 +1,6 @@
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { sameUid } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { Client } from "../../client/client.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
@@ -7,7 +9,6 @@ import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "
 import { done, retryOn, type Controller, type Outcome, referenceTo, type Report } from "../controller.ts";
 import { issueOfAccess, issueOfCsr, newRecord, recordName, withIssue, type Issue } from "./credential-record.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import type { ObjectReference } from "../../apis/event.ts";
 
@@ -23,9 +24,7 @@ export interface CredentialUse {
   readonly lastToken: (username: string) => Issue["issue"] | undefined;
 }
 
-export interface IssuedCredentialsOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface IssuedCredentialsOptions extends ControllerOptions {
   readonly use: CredentialUse;
 }
 
@@ -120,8 +119,7 @@ export function issuedCredentialController(options: IssuedCredentialsOptions): C
     const times = timesOf(newest);
     const begun = Date.parse(record.metadata.creationTimestamp ?? "");
     if (now > (times?.end ?? begun) + keptMs) {
-      const { uid } = record.metadata;
-      await client.delete(issuedCredentials, key, uid === undefined ? {} : { preconditions: { uid } });
+      await client.delete(issuedCredentials, key, sameUid(record));
       return done;
     }
     const { next, warning } = isTakenBack(record) ? { next: seen, warning: [] } : warned(seen, newest, now);

@@ -1,15 +1,13 @@
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import { type ApiObject, type ObjectKey, apiVersionOf } from "../../apimachinery/object.ts";
 import { isSameJson, fieldListAt, stringAt } from "../../apis/json-fields.ts";
 import type { Resource } from "../../apis/resource.ts";
 import { hasReason } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { apiserverAccount, apiServices, customResourceDefinitions } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 
-export interface ApiServiceRegistrationOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface ApiServiceRegistrationOptions extends ControllerOptions {
   /** The kinds that are served now. */
   readonly resources: () => readonly Resource[];
 }

@@ -1,11 +1,10 @@
-import { setCondition } from "../../apimachinery/conditions.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { changedConditions } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { Condition, ObjectKey } from "../../apimachinery/object.ts";
 import { approvalOf, type Approval } from "../../apis/custom/crd-approval.ts";
 import type { CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 
 const reasons: Readonly<Record<Approval["state"], string>> = {
   missing: "MissingAnnotation",
@@ -15,8 +14,7 @@ const reasons: Readonly<Record<Approval["state"], string>> = {
 };
 
 /** Says of definitions in groups of Kubernetes whether they were approved. Source: apiextensions-apiserver pkg/controller/apiapproval. */
-export function crdApproval(options: { readonly informers: SharedInformers; readonly clock: Clock }): Controller {
-  const { clock } = options;
+export function crdApproval(options: ControllerOptions): Controller {
   const { client, reader } = options.informers.as(apiserverAccount);
   const definitions = reader({ resource: customResourceDefinitions });
 
@@ -30,9 +28,8 @@ export function crdApproval(options: { readonly informers: SharedInformers; read
       reason: reasons[approval.state],
       message: approval.why,
     };
-    const before = crd.status?.conditions ?? [];
-    const conditions = setCondition(before, condition, rfc3339(clock.now()));
-    if (conditions === before) return done;
+    const conditions = changedConditions(crd, condition, options.clock.now());
+    if (conditions === undefined) return done;
     const next = { ...crd, status: { ...crd.status, conditions } };
     await client.update(customResourceDefinitions, next, { subresource: "status" });
     return done;

@@ -1,4 +1,5 @@
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { ObjectKey, Condition } from "../../apimachinery/object.ts";
 import {
   completeNames,
@@ -9,13 +10,10 @@ import {
 import type { Resource } from "../../apis/resource.ts";
 import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
 
-export interface CrdNamingOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface CrdNamingOptions extends ControllerOptions {
   /** The kinds whose names no definition can have. */
   readonly builtin: readonly Resource[];
 }

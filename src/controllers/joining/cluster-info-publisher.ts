@@ -1,3 +1,4 @@
+import type { ControllerOptions, SharedInformers, Selection } from "../shared-informers.ts";
 import {
   clusterInfoKey,
   clusterInfoKubeconfig,
@@ -8,9 +9,7 @@ import {
 import { hasReason, isTerminating, ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { configMaps, namespaces } from "../kinds.ts";
-import type { SharedInformers, Selection } from "../shared-informers.ts";
 import { certificatesOfBundle } from "../../trust/pins.ts";
-import type { Clock } from "../../apimachinery/clock.ts";
 import { validForSigning } from "../../trust/token-rules.ts";
 import { tokenSecretSelection } from "./token-cleaner.ts";
 
@@ -90,16 +89,11 @@ function fingerprintsOf(caPem: string): string {
     .join("");
 }
 
-export interface BootstrapSignerOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-}
-
 /**
  * Keeps the signatures in `kube-public/cluster-info` those of the tokens that may sign. It never creates the ConfigMap and never
  * touches its kubeconfig. Source: Kubernetes pkg/controller/bootstrap.
  */
-export function bootstrapSigner(options: BootstrapSignerOptions): Controller {
+export function bootstrapSigner(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as("bootstrap-signer");
   const clusterInfo = reader(clusterInfoSelection);

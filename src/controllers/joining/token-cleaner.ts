@@ -1,21 +1,16 @@
-import type { Clock } from "../../apimachinery/clock.ts";
+import { sameUid } from "../object-status.ts";
+import type { ControllerOptions, Selection } from "../shared-informers.ts";
 import type { ObjectKey } from "../../apimachinery/object.ts";
 import { tokenLifetime } from "../../trust/token-rules.ts";
 import { hasReason } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
 import { secrets } from "../kinds.ts";
-import type { SharedInformers, Selection } from "../shared-informers.ts";
 import { tokenSecretNamespace, tokenSecretType } from "../../trust/token-secret.ts";
 
 const serviceAccount = "token-cleaner";
 
-export interface TokenCleanerOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-}
-
 /** Deletes bootstrap tokens when they expire; one whose expiration cannot be read counts as expired. Source: Kubernetes pkg/controller/bootstrap. */
-export function tokenCleaner(options: TokenCleanerOptions): Controller {
+export function tokenCleaner(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const tokens = reader(tokenSecretSelection);
@@ -26,9 +21,8 @@ export function tokenCleaner(options: TokenCleanerOptions): Controller {
     const life = tokenLifetime(secret, clock.now());
     if (life.kind === "forever") return done;
     if (life.kind === "expires") return { kind: "requeue", afterMs: life.afterMs, why: "not expired yet" };
-    const { uid } = secret.metadata;
     try {
-      await client.delete(secrets, key, uid === undefined ? {} : { preconditions: { uid } });
+      await client.delete(secrets, key, sameUid(secret));
     } catch (error) {
       if (!hasReason(error, "NotFound", "Conflict")) throw error;
       return done;

@@ -1,7 +1,7 @@
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { ObjectKey, ApiObject } from "../../apimachinery/object.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { clusterRoles } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 import { keyOf } from "../../client/object-key.ts";
 import type { Change } from "../../client/object-store.ts";
 import {
@@ -14,12 +14,8 @@ import { SelectorError } from "../../apimachinery/selector-error.ts";
 
 const serviceAccount = "clusterrole-aggregation-controller";
 
-export interface ClusterRoleAggregationOptions {
-  readonly informers: SharedInformers;
-}
-
 /** Keeps the rules of ClusterRoles with an aggregationRule the union of those they select. Source: Kubernetes pkg/controller/clusterroleaggregation. */
-export function clusterRoleAggregation(options: ClusterRoleAggregationOptions): Controller {
+export function clusterRoleAggregation(options: Pick<ControllerOptions, "informers">): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
   const roles = reader({ resource: clusterRoles });
   const aggregated = aggregatedRoles();

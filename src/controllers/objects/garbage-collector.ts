@@ -1,3 +1,4 @@
+import { versionOf } from "../object-status.ts";
 import type { Client, ResourceRef, DeleteOptions } from "../../client/client.ts";
 import {
   apiVersionOf,
@@ -70,9 +71,8 @@ export function garbageCollector(options: GarbageCollectorOptions): Controller {
     const decision = collectionOf(owners, { finalizers, hasDependents: graph.dependents(node.uid).length > 0 });
     if (decision.kind === "release") await replaceOwners(client, node, live, decision.owners);
     if (decision.kind === "delete") {
-      const resourceVersion = live.metadata.resourceVersion;
-      const preconditions = { uid: node.uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-      await client.delete(node.resource, node.key, { preconditions, propagationPolicy: decision.propagation });
+      const options = { preconditions: versionOf(live), propagationPolicy: decision.propagation };
+      await client.delete(node.resource, node.key, options);
     }
     return done;
   }
@@ -163,7 +163,7 @@ async function replaceOwners(
   owners: readonly OwnerReference[],
 ): Promise<void> {
   const ownerReferences = owners.length === 0 ? null : owners;
-  await client.patch(node.resource, node.key, { metadata: { ...conditionOf(live), ownerReferences } });
+  await client.patch(node.resource, node.key, { metadata: { ...versionOf(live), ownerReferences } });
 }
 
 async function dropFinalizer(client: Client, node: OwnerNode, finalizer: string): Promise<void> {
@@ -171,13 +171,7 @@ async function dropFinalizer(client: Client, node: OwnerNode, finalizer: string)
   const finalizers = live?.metadata.finalizers ?? [];
   if (live === undefined || !finalizers.includes(finalizer)) return;
   const kept = finalizers.filter((one) => one !== finalizer);
-  await client.patch(node.resource, node.key, { metadata: { ...conditionOf(live), finalizers: kept } });
-}
-
-// Written into a patch, both make it conditional.
-function conditionOf(live: ApiObject): Readonly<Record<string, unknown>> {
-  const { uid, resourceVersion } = live.metadata;
-  return { uid, resourceVersion };
+  await client.patch(node.resource, node.key, { metadata: { ...versionOf(live), finalizers: kept } });
 }
 
 /** Finalizer of an owner that goes only after the dependents that block it. */
