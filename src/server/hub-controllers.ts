@@ -94,7 +94,7 @@ export function hubControllers(options: HubControllersOptions): readonly Control
       clock,
       parse: readVerifiedCsr,
       isRevoked,
-      names: { claims: options.nodeNames, clock, approveInUse: options.approveNamesInUse },
+      names: { claims: options.nodeNames, approveInUse: options.approveNamesInUse },
       isCloned: (requester, { spki }, askedAt) =>
         options.statusOf(requester, keyFingerprint(spki), askedAt)?.credentialStatus === "cloned",
     }),

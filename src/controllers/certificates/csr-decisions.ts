@@ -1,12 +1,12 @@
+import { readRequest, csrView } from "./csr-view.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import type { Reason } from "../../apimachinery/reasons.ts";
-import { CsrError, type CsrContents } from "../../pki/csr.ts";
+import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { csrDeciderOf } from "../../apis/certificate-signing-request.ts";
 import { done, type Controller, type Outcome, isRecent, referenceTo, type Report } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import { csrView } from "./csr-view.ts";
 
 const serviceAccount = "certificate-controller";
 
@@ -19,12 +19,6 @@ const reasonOf: Readonly<Record<string, Reason>> = {
   Approved: "CertificateApproved",
   Denied: "CertificateDenied",
   Failed: "CertificateFailed",
-};
-
-const words: Readonly<Record<string, string>> = {
-  Approved: "certificate request approved",
-  Denied: "certificate request denied",
-  Failed: "certificate request failed",
 };
 
 /** Reports each decision on a certificate request once, whoever made it: a person, a controller or the signer. */
@@ -53,27 +47,19 @@ export function csrDecisions({ informers, clock, parse }: CsrDecisionsOptions): 
 function decisionReport(object: ApiObject, condition: Condition, parse: CsrDecisionsOptions["parse"]): Report {
   const { type, message = "" } = condition;
   const csr = csrView(object);
+  const request = readRequest(parse, csr);
   return {
     reason: reasonOf[type] ?? "CertificateFailed",
     about: referenceTo(certificateSigningRequests, object),
-    message: `${words[type] ?? type}${message === "" ? "" : `: ${message}`}`,
+    message: `certificate request ${type.toLowerCase()}${message === "" ? "" : `: ${message}`}`,
     details: {
       // The signer fails requests; all else is decided by who is stamped, or by a controller that says so in its reason.
       user: type === "Failed" ? "signer" : (csrDeciderOf(object) ?? condition.reason),
       requester: csr.requester.username,
       signer: csr.signerName,
-      fingerprint: fingerprintOf(csr.request, parse),
+      fingerprint: typeof request === "string" ? undefined : keyFingerprint(request.spki),
       why: condition.reason,
     },
     once: true,
   };
-}
-
-function fingerprintOf(pem: string, parse: CsrDecisionsOptions["parse"]): string | undefined {
-  try {
-    return keyFingerprint(parse(pem).spki);
-  } catch (error) {
-    if (error instanceof CsrError) return undefined;
-    throw error;
-  }
 }

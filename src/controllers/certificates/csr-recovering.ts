@@ -1,3 +1,12 @@
+import {
+  readRequest,
+  isUndecided,
+  csrView,
+  hasCondition,
+  withCondition,
+  withConditions,
+  type CsrView,
+} from "./csr-view.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
 import type { Client } from "../../client/client.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
@@ -5,7 +14,7 @@ import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
 import { nodeNameOf, nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
-import { CsrError, type CsrContents } from "../../pki/csr.ts";
+import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { isClientKubelet } from "../../pki/signers.ts";
 import { sourceAddressOf } from "../../apis/certificate-signing-request.ts";
@@ -17,8 +26,6 @@ import { beginCloneLock, cloneRevocationName, type FoundClone } from "../credent
 import { isRefusal } from "../../client/api-errors.ts";
 import { done, retryOn, type Controller, type Outcome, referenceTo, type Report } from "../controller.ts";
 import type { FoundCredentialStatus, CredentialStatus } from "../credentials/credential-record.ts";
-import { isUndecided } from "./csr-approving-policy.ts";
-import { csrView, hasCondition, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { type NodeNameClaims, matchesNodePattern } from "./node-name-claims.ts";
 import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
@@ -222,14 +229,9 @@ function ownRequest(csr: CsrView, parse: CsrRecoveringOptions["parse"]): CsrCont
   const { requester } = csr;
   const node = nodeReturningAs(requester) ?? (nodeNameOf(requester) === undefined ? undefined : requester.username);
   if (node === undefined) return undefined;
-  try {
-    const request = parse(csr.request);
-    const isOwn = request.subject.commonName === node && isClientKubelet(csr.signerName, request, csr.usages);
-    return isOwn ? request : undefined;
-  } catch (error) {
-    if (error instanceof CsrError) return undefined;
-    throw error;
-  }
+  const request = readRequest(parse, csr);
+  if (typeof request === "string" || request.subject.commonName !== node) return undefined;
+  return isClientKubelet(csr.signerName, request, csr.usages) ? request : undefined;
 }
 
 /** Everything that is known when somebody asks who comes back with an expired certificate. */

@@ -1,17 +1,16 @@
+import { approveRequest, manualApproval, revokedRequester } from "./manual-approval.ts";
+import { readRequest, isUndecided, csrView, hasCondition, type CsrView } from "./csr-view.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
 import type { Backoff } from "../../client/backoff.ts";
-import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
-import { CsrError, type CsrContents } from "../../pki/csr.ts";
+import type { CsrContents } from "../../pki/csr.ts";
 import { formatIp, parseIp } from "../../policy/kubernetes/ip-address.ts";
 import { sourceAddressOf } from "../../apis/certificate-signing-request.ts";
 import type { ConfigMap } from "../../apis/config-map.ts";
 import type { Node } from "../../apis/node.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
-import { isUndecided } from "./csr-approving-policy.ts";
-import { csrView, hasCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, configMaps, nodes } from "../kinds.ts";
-import { manualApproval, revokedRequester, withoutAbstention } from "./manual-approval.ts";
 import { emptyInventory, inventoryOfConfigMap, type NodeInventory } from "./node-inventory.ts";
 import {
   judgeServing,
@@ -95,16 +94,18 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     if (options.isRevoked?.(csr.requester) === true) {
       return manualApproval(marking, object, revokedRequester);
     }
-    const claim = readClaim(options, csr);
+    const request = readRequest(options.parse, csr);
+    const claim = typeof request === "string" ? request : servingClaim(csr, request);
     if (typeof claim === "string") return abstain(object, [claim]);
     if (options.requireNode && everyNode.get({ name: claim.node }) === undefined) {
       return abstain(object, [`there is no Node ${JSON.stringify(claim.node)}`]);
     }
+    const address = sourceAddressOf(object);
     const known: ServingEvidence = {
       providers,
       inventory: inventory(),
       networks: options.networks,
-      sourceAddress: sourceOf(object),
+      sourceAddress: address && canonical(address),
       dns: new Map(),
       reserved,
       others: othersThan(claim.node, everyNode.list()),
@@ -118,15 +119,8 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
 
   async function approve(object: ApiObject, claim: ServingClaim, proofs: readonly Proof[]): Promise<Outcome> {
     const by = proofs.map((proof) => `${proof.name} by ${proof.by}`).join(", ");
-    const approval: Condition = {
-      type: "Approved",
-      status: "True",
-      reason: "AutoApproved",
-      message: `Auto approving serving certificate of node ${claim.node}: ${by}.`,
-    };
-    const approved = withConditions(object, [...withoutAbstention(csrView(object).conditions), approval]);
-    await client.update(certificateSigningRequests, approved, { subresource: "approval" });
-    return done;
+    const message = `Auto approving serving certificate of node ${claim.node}: ${by}.`;
+    return approveRequest(client, object, { reason: "AutoApproved", message });
   }
 
   function abstain(
@@ -161,24 +155,10 @@ function isOpen(csr: CsrView): boolean {
   return csr.signerName === servingSigner && isUndecided(csr) && !hasCondition(csr, "Failed");
 }
 
-function readClaim({ parse }: ServingApprovingOptions, csr: CsrView): ServingClaim | string {
-  try {
-    return servingClaim(csr, parse(csr.request));
-  } catch (error) {
-    if (error instanceof CsrError) return error.message;
-    throw error;
-  }
-}
-
 /** One text for each address, however it is written; names in lower case. */
 function canonical(text: string): string {
   const parsed = parseIp(text);
   return "ip" in parsed ? formatIp(parsed.ip) : text.toLowerCase();
-}
-
-function sourceOf(object: ApiObject): string | undefined {
-  const address = sourceAddressOf(object);
-  return address === undefined ? undefined : canonical(address);
 }
 
 /** What other nodes are called and say of themselves. They could lie, and would only keep a name from being approved. */

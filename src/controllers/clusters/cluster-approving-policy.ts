@@ -1,4 +1,5 @@
-import type { Condition, ApiObject } from "../../apimachinery/object.ts";
+import { readRequest, csrView, hasCondition } from "../certificates/csr-view.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import {
   autoAcceptedAnnotation,
   clusterCondition,
@@ -14,9 +15,8 @@ import type { RequiredAccess } from "../certificates/csr-approving-policy.ts";
 import { matchesNodePattern } from "../certificates/node-name-claims.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
-import { csrView, hasCondition } from "../certificates/csr-view.ts";
 import { issueOfCsr } from "../credentials/credential-record.ts";
-import { agentRequest, labelledCluster, readRequest } from "./cluster-request.ts";
+import { agentRequest, labelledCluster } from "./cluster-request.ts";
 
 /** Which identity joins which clusters without a person. */
 export interface AutoApproval {
@@ -35,11 +35,6 @@ export const renewalAccess: RequiredAccess = {
   subresource: "clientcertificates",
   verb: "renew",
 };
-
-/** What an approval without a person says, by the reason of the original. */
-export function autoApproved(message: string): Condition {
-  return { type: "Approved", status: "True", reason: "AutoApprovedByHubCSRApprovingController", message };
-}
 
 export interface FirstRequest {
   readonly username: string;

@@ -1,3 +1,13 @@
+import {
+  approveRequest,
+  manualApproval,
+  noLongerLeft,
+  notAllowed,
+  revokedRequester,
+  type Abstention,
+  type Marking,
+} from "../certificates/manual-approval.ts";
+import { isUndecided, readRequest, csrView, hasCondition, type CsrView } from "../certificates/csr-view.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
 import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import type { Backoff } from "../../client/backoff.ts";
@@ -27,11 +37,9 @@ import {
   clusterRequestIndex,
   labelledAddOn,
   labelledCluster,
-  readRequest,
   type AddOnName,
 } from "./cluster-request.ts";
 import {
-  autoApproved,
   firstObjection,
   needsAcceptance,
   renewalAccess,
@@ -41,18 +49,8 @@ import {
   type JudgedRequest,
 } from "./cluster-approving-policy.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
-import { accessReviewOf, isAllowed, isUndecided } from "../certificates/csr-approving-policy.ts";
-import { csrView, hasCondition, withConditions, type CsrView } from "../certificates/csr-view.ts";
+import { accessReviewOf, isAllowed } from "../certificates/csr-approving-policy.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
-import {
-  manualApproval,
-  noLongerLeft,
-  notAllowed,
-  revokedRequester,
-  withoutAbstention,
-  type Abstention,
-  type Marking,
-} from "../certificates/manual-approval.ts";
 
 const serviceAccount = "managed-cluster-approving-controller";
 
@@ -224,11 +222,9 @@ async function accept(client: Client, clock: Clock, { metadata }: ManagedCluster
   await client.patch(managedClusters, { name }, patch);
 }
 
-async function approve(client: Client, object: ApiObject, message: string): Promise<Outcome> {
-  const conditions = [...withoutAbstention(csrView(object).conditions), autoApproved(message)];
-  const approved = withConditions(object, conditions);
-  await client.update(certificateSigningRequests, approved, { subresource: "approval" });
-  return done;
+/** Approves under the reason of the original. Source: ocm pkg/registration/hub/csr. */
+function approve(client: Client, object: ApiObject, message: string): Promise<Outcome> {
+  return approveRequest(client, object, { reason: "AutoApprovedByHubCSRApprovingController", message });
 }
 
 function isOpen(csr: CsrView): boolean {

@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { dnsLabelProblems } from "../../apimachinery/names.ts";
-import { CsrError, type CsrContents } from "../../pki/csr.ts";
+import type { CsrContents } from "../../pki/csr.ts";
 import { isPlainSubject } from "../../pki/subject-attributes.ts";
 import {
   addOnNameLabel,
@@ -53,16 +53,6 @@ const allowedUsages: ReadonlySet<string> = new Set(["digital signature", "key en
 /** Whether a certificate is for a client and nothing else. */
 export function isClientUse(usages: readonly string[]): boolean {
   return usages.includes("client auth") && usages.every((usage) => allowedUsages.has(usage));
-}
-
-/** What stands in a request, or why it cannot be read. */
-export function readRequest(parse: (pem: string) => CsrContents, csr: CsrView): CsrContents | string {
-  try {
-    return parse(csr.request);
-  } catch (error) {
-    if (error instanceof CsrError) return error.message;
-    throw error;
-  }
 }
 
 /** The requests for certificates of agents, by the cluster that they are labelled with. */

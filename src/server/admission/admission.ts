@@ -1,3 +1,4 @@
+import { isUndecided, csrView } from "../../controllers/certificates/csr-view.ts";
 import { admissionChain, type Admission, type AdmissionPlugin, type AccessCheck } from "../../admission/admission.ts";
 import type { Authorize } from "../../admission/expression-inputs.ts";
 import {
@@ -15,8 +16,6 @@ import { ownerReferences } from "../../admission/owner-references.ts";
 import { rbacEscalation } from "../../admission/rbac-escalation.ts";
 import { serviceAccount } from "../../admission/service-account.ts";
 import { bindingWriteRefusal, roleWriteRefusal, type BindingWrite } from "../../authorization/escalation.ts";
-import { isUndecided } from "../../controllers/certificates/csr-approving-policy.ts";
-import { csrView } from "../../controllers/certificates/csr-view.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import { apiVersionOf, type ApiObject } from "../../apimachinery/object.ts";
 import { parseCsr } from "../../pki/csr.ts";
