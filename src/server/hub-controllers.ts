@@ -24,8 +24,7 @@ import {
 import { namespaceController } from "../controllers/objects/namespace.ts";
 import { cloneLock } from "../controllers/credentials/clone-lock.ts";
 import { revocationCleaner } from "../controllers/credentials/revocation-cleaner.ts";
-import { rootCaPublisher } from "../controllers/joining/root-ca-publisher.ts";
-import { serviceAccountDefault } from "../controllers/objects/service-account-default.ts";
+import { rootCaPublisher, serviceAccountDefault } from "../controllers/objects/namespace-objects.ts";
 import { serviceAccountToken } from "../controllers/objects/service-account-token.ts";
 import { servingApproving, type ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { SharedInformers } from "../controllers/shared-informers.ts";

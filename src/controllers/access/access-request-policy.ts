@@ -1,4 +1,4 @@
-import { setCondition } from "../../apimachinery/conditions.ts";
+import { isConditionTrue, setCondition } from "../../apimachinery/conditions.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { Condition } from "../../apimachinery/object.ts";
 import {
@@ -109,9 +109,8 @@ function accepted(view: AccessView, status: AccessRequestStatus): AccessStep {
     const left = Date.parse(status.expiresAt ?? "") - view.now;
     if (left > 0) return wait("it was issued", left);
     // What was sealed is worth nothing any more; the account stays for a machine that has renewed its token by itself.
-    const { key: _k, token: _t, ca: _c, bootstrapToken: _b, seal: _s, ready: _r, ...rest } = status;
     const over = condition("Expired", "TokenExpired", "the token that was sealed has ended");
-    return { kind: "write", status: { ...rest, conditions: withConditions(view, [over]) } };
+    return { kind: "write", status: { ...withoutAnswer(status), conditions: withConditions(view, [over]) } };
   }
   if (holds(status, "Expired"))
     return wait("its token has ended; a machine that still needs access creates a new request");
@@ -216,11 +215,18 @@ function recovered(view: AccessView, status: AccessRequestStatus): AccessStep | 
   return conditions === status.conditions ? undefined : { kind: "write", status: { ...status, conditions } };
 }
 
+/** The status without what was sealed for the machine. */
+export function withoutAnswer(status: AccessRequestStatus): AccessRequestStatus {
+  const { key: _k, token: _t, ca: _c, bootstrapToken: _b, seal: _s, ready: _r, ...rest } = status;
+  return rest;
+}
+
 /** Nothing sealed stays in a request that is over. */
 function closed(view: AccessView, ...conditions: readonly Condition[]): AccessStep {
   const status = view.request.status ?? {};
-  const { key, token, ca: _c, bootstrapToken: _b, seal: _s, ready, expiresAt: _e, grant, ...rest } = status;
+  const { expiresAt: _end, grant, ...rest } = withoutAnswer(status);
   const next = withConditions(view, conditions);
+  const { key, token, ready } = status;
   const isClean = key === undefined && token === undefined && ready !== true && grant === undefined;
   if (isClean && next === (status.conditions ?? none)) return wait("it is over");
   const { namespace } = view.profile?.spec ?? {};
@@ -257,7 +263,7 @@ export function notIssued(reason: string, message: string): Condition {
 }
 
 function holds({ conditions = [] }: AccessRequestStatus, type: string): boolean {
-  return conditions.some((one) => one.type === type && one.status === "True");
+  return isConditionTrue(conditions, type);
 }
 
 function lastReason({ decisions = [] }: AccessRequestStatus): string {

@@ -1,3 +1,11 @@
+import {
+  withoutAnswer,
+  accessStep,
+  condition,
+  profileFor,
+  withConditions,
+  type AccessStep,
+} from "./access-request-policy.ts";
 import { keyOf } from "../../client/object-key.ts";
 import { sameUid } from "../object-status.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
@@ -16,7 +24,6 @@ import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import { isMadeFor, bindingKinds, takeBack, withForgottenGrant } from "./access-grant.ts";
 import { answered, type Issuing } from "./access-issuing.ts";
 import { accessReports, obstacleIn, obstacleReport, waitsFor } from "./access-obstacle.ts";
-import { accessStep, condition, profileFor, withConditions, type AccessStep } from "./access-request-policy.ts";
 import { recoveredCondition, type AccessRecoveryView } from "./access-recovery.ts";
 
 const serviceAccount = "access-request-controller";
@@ -207,16 +214,7 @@ function supersededStatus(
   request: AccessRequest,
   { by, now }: { readonly by: AccessRequest; readonly now: number },
 ): AccessRequestStatus {
-  const {
-    key: _k,
-    token: _t,
-    ca: _c,
-    bootstrapToken: _b,
-    seal: _s,
-    ready: _r,
-    grant: _g,
-    ...rest
-  } = request.status ?? {};
+  const { grant: _grant, ...rest } = withoutAnswer(request.status ?? {});
   const over = condition("Expired", "Superseded", `its machine has come back as ${by.metadata.name}`);
   return { ...rest, conditions: withConditions({ request, now }, [over]) };
 }

@@ -50,6 +50,7 @@ function certificateEnd(object: ApiObject): number | undefined {
   }
 }
 
+const refused = { Denied: "denied", Failed: "failed" };
 const decidedMs = 3_600_000;
 const youngMs = 600_000;
 const pendingMs = 24 * 3_600_000;
@@ -65,11 +66,10 @@ export function staleReason(
 ): string | undefined {
   const csr = csrView(object);
   const issued = csr.certificate !== "";
-  const ended = (type: string): boolean =>
-    csr.conditions.some((one) => one.type === type && isOlder(one.lastUpdateTime, decidedMs, now));
-  if (issued && ended("Approved")) return "approved and issued more than an hour ago";
-  if (ended("Denied")) return "denied more than an hour ago";
-  if (ended("Failed")) return "failed more than an hour ago";
+  for (const [type, what] of Object.entries(issued ? { Approved: "approved and issued", ...refused } : refused)) {
+    const isOld = csr.conditions.some((one) => one.type === type && isOlder(one.lastUpdateTime, decidedMs, now));
+    if (isOld) return `${what} more than an hour ago`;
+  }
   // Our own conditions say what it waits for; those of other controllers keep it, as in Kubernetes.
   const isPending = csr.conditions.every(({ type }) => waitingConditions.has(type));
   if (isPending && isOlder(object.metadata.creationTimestamp, pendingMs, now)) {
