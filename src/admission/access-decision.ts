@@ -62,7 +62,7 @@ export function verdictsIn(stored: AccessRequestStatus, incoming: AccessRequestS
  */
 export function stampedStatus(write: StatusWrite): StampedStatus {
   const { stored, incoming } = write;
-  const kept = { ...personal(stored), ...issued(write), ...observed(write) };
+  const kept = { ...decidedBefore(stored), ...issued(write), ...observed(write) };
   const [verdict, another] = verdictsIn(stored, incoming);
   if (verdict === undefined) return { kind: "status", status: kept, verdict };
   const why = another === undefined ? objection(verdict, write) : `it cannot be ${verdict} and ${another} at once`;
@@ -71,14 +71,10 @@ export function stampedStatus(write: StatusWrite): StampedStatus {
   return { kind: "status", status: { ...kept, ...decided(verdict, decisions, write), decisions }, verdict };
 }
 
-/** Nothing of these can be taken back: who was let in is shut out by revoking, and asks anew. */
-function personal({ accepted, denied, revoked, decisions }: AccessRequestStatus): AccessRequestStatus {
-  return {
-    ...(accepted === true ? { accepted } : {}),
-    ...(denied === true ? { denied } : {}),
-    ...(revoked === true ? { revoked } : {}),
-    ...(decisions === undefined ? {} : { decisions }),
-  };
+/** No decision can be taken back: a machine that was let in is revoked, and creates a new request. */
+function decidedBefore(stored: AccessRequestStatus): AccessRequestStatus {
+  const fields = verdictFields.flatMap(([field]) => (stored[field] === true ? [field] : []));
+  return picked(stored, [...fields, "decisions"]);
 }
 
 function issued({ stored, incoming, mayIssue }: StatusWrite): AccessRequestStatus {

@@ -1,7 +1,7 @@
+import { handedOutAdmission, sameRight, type RequiredRight, approvalRights } from "./required-rights.ts";
 import { defaultProfileAnnotation, profileDefaults, type AccessProfile } from "../apis/access-profile.ts";
 import { accessGroup } from "../apis/access-request.ts";
 import type { AccessCheck, AdmissionPlugin } from "./admission.ts";
-import { requireRights, sameRight, type RequiredRight, approvalRights } from "./required-rights.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
 import type { RecoveryPolicy } from "../apis/recovery-policy.ts";
 import { recoveryDefaults, type RecoveryTerms } from "../apis/recovery-terms.ts";
@@ -11,24 +11,16 @@ import { recoveryDefaults, type RecoveryTerms } from "../apis/recovery-terms.ts"
  * may do more than whoever writes profiles. A change needs what it adds; one that reaches more machines or gives more to each needs all.
  */
 export function accessProfileAdmission(may: AccessCheck): AdmissionPlugin {
-  return {
+  return handedOutAdmission(may, {
     name: "PratiqueAccessProfile",
-    concerns: ({ group }) => group === accessGroup,
-    validate: async (request) => {
-      const { resource, operation, object, oldObject } = request;
-      if (resource.group !== accessGroup || resource.plural !== "accessprofiles") return;
-      if (operation === "DELETE" || object === undefined) return;
+    kind: { group: accessGroup, plural: "accessprofiles" },
+    rightsOf: (object, { oldObject }) => {
       const next = object as AccessProfile;
       const stored = oldObject as AccessProfile | undefined;
-      const rights = rightsOfProfile(next);
       const held = stored === undefined || isWiderProfile(next, stored) ? [] : rightsOfProfile(stored);
-      await requireRights(
-        may,
-        request,
-        rights.filter((right) => !held.some((one) => sameRight(one, right))),
-      );
+      return rightsOfProfile(next).filter((right) => !held.some((one) => sameRight(one, right)));
     },
-  };
+  });
 }
 
 const rbacGroup = "rbac.authorization.k8s.io";
@@ -133,17 +125,14 @@ const nodeSigner = "kubernetes.io/kube-apiserver-client-kubelet";
  * in no more nodes, no later and no more often needs nothing.
  */
 export function recoveryPolicyAdmission(may: AccessCheck): AdmissionPlugin {
-  return {
+  return handedOutAdmission(may, {
     name: "PratiqueRecoveryPolicy",
-    concerns: ({ group, plural }) => group === accessGroup && plural === "recoverypolicies",
-    validate: async (request) => {
-      const { operation, object, oldObject } = request;
-      if (operation === "DELETE" || object === undefined) return;
+    kind: { group: accessGroup, plural: "recoverypolicies" },
+    rightsOf: (object, { oldObject }) => {
       const [next, stored] = [object as RecoveryPolicy, oldObject as RecoveryPolicy | undefined];
-      if (stored !== undefined && !isWider(next.spec, stored.spec)) return;
-      await requireRights(may, request, approvalRights(nodeSigner));
+      return stored !== undefined && !isWider(next.spec, stored.spec) ? [] : approvalRights(nodeSigner);
     },
-  };
+  });
 }
 
 function isWider(next: RecoveryPolicy["spec"], stored: RecoveryPolicy["spec"]): boolean {

@@ -1,17 +1,15 @@
+import { isInNetworks } from "../policy/kubernetes/cidr.ts";
 import { rfc3339 } from "../apimachinery/clock.ts";
 import { forbiddenField, invalid, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { StatusError, forbidden } from "../apimachinery/status.ts";
 import { anonymousUser, type UserInfo } from "../apimachinery/user.ts";
-import { cidrContainsIp, parseCidr } from "../policy/kubernetes/cidr.ts";
-import { parseIp } from "../policy/kubernetes/ip-address.ts";
 import type { SshPublicKey } from "../pki/ssh-public-key.ts";
 import { decidedProfile, profileDefaults, type AccessProfile } from "../apis/access-profile.ts";
 import {
   accessGroup,
   plainAddress,
   readKey,
-  type AccessEvidence,
   type AccessRequest,
   type AccessRequestStatus,
 } from "../apis/access-request.ts";
@@ -88,8 +86,9 @@ async function checkAsked(
   // Validation has said what is wrong with the key.
   if (key === undefined) return;
   checkPending(options, address);
-  const possession = provenOr(options, request, { object, key });
-  checkProfile(options.lookups.profileOf(object.spec.profile), { request, address, possession });
+  const isProven = isPossessionProven(options, request, { key, proof: object.spec.proof });
+  const profile = options.lookups.profileOf(object.spec.profile);
+  if (profile !== undefined) checkProfile(profile, request, isProven);
 }
 
 /** @throws StatusError TooManyRequests; whoever fills a share of the places keeps the rest free for others. */
@@ -149,50 +148,30 @@ function tooMany(which: string): StatusError {
 }
 
 /** @throws StatusError Forbidden where the profile does not take this request. */
-function checkProfile(
-  profile: AccessProfile | undefined,
-  {
-    request,
-    address,
-    possession,
-  }: { readonly request: AdmissionRequest; readonly address: string; readonly possession: Possession },
-): void {
-  if (profile === undefined) return;
+function checkProfile(profile: AccessProfile, { resource, name, source }: AdmissionRequest, isProven: boolean): void {
   const { sourceNetworks = [], requirePossession = false } = profile.spec;
   const named = JSON.stringify(profile.metadata.name ?? "");
-  if (sourceNetworks.length > 0 && !isWithin(address, sourceNetworks)) {
+  const address = plainAddress(source?.address ?? "");
+  if (sourceNetworks.length > 0 && !isInNetworks(address, sourceNetworks)) {
     const why = `requests for profile ${named} are taken from its networks only, and this one came from ${address === "" ? "an unknown address" : address}`;
-    throw forbidden(request.resource, request.name, why);
+    throw forbidden(resource, name, why);
   }
-  if (requirePossession && possession !== "Proven") {
+  if (requirePossession && !isProven) {
     const why = `profile ${named} asks for a proof that the machine holds its key; use pratique request`;
-    throw forbidden(request.resource, request.name, why);
+    throw forbidden(resource, name, why);
   }
 }
 
-function isWithin(address: string, networks: readonly string[]): boolean {
-  const parsed = parseIp(address);
-  if (!("ip" in parsed)) return false;
-  return networks.some((network) => {
-    const one = parseCidr(network);
-    return "cidr" in one && cidrContainsIp(one.cidr, parsed.ip);
-  });
-}
-
-type Possession = NonNullable<AccessEvidence["possession"]>;
-
-/** @throws StatusError Forbidden for a proof that proves nothing here */
-function provenOr(
+/** Whether the machine has proven that it holds its key. @throws StatusError Forbidden for a proof that proves nothing here */
+function isPossessionProven(
   { lookups }: AccessRequestsOptions,
   { name, resource }: AdmissionRequest,
-  { object, key }: { readonly object: AccessRequest; readonly key: SshPublicKey },
-): Possession {
-  const { proof = "" } = object.spec;
-  if (proof === "") return "Unproven";
+  { key, proof = "" }: { readonly key: SshPublicKey; readonly proof: string | undefined },
+): boolean {
+  if (proof === "") return false;
   const pins = lookups.caPins();
-  const proves = (caPin: string): boolean =>
-    provesPossession(key, { name, fingerprint: key.fingerprint, caPin }, proof);
-  if (pins.some(proves)) return "Proven";
+  const { fingerprint } = key;
+  if (pins.some((caPin) => provesPossession(key, { name, fingerprint, caPin }, proof))) return true;
   const why = `its proof is not of this key, name and CA (${pins.join(" or ")}): if the machine saw another CA, its connection to this API was intercepted`;
   throw forbidden(resource, name, why);
 }

@@ -1,6 +1,6 @@
+import { finishInTurns, type Steps } from "../apimachinery/steps.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import type { Pace } from "../apimachinery/step-budget.ts";
-import type { Steps } from "../apimachinery/steps.ts";
 import {
   authorizerValue,
   requestResourceValue,
@@ -51,14 +51,7 @@ export async function judged<T>(subject: Case, judge: (inputs: ExpressionInputs)
       name,
     }),
   };
-  return settled(async () => {
-    const steps = judge(inputs);
-    for (;;) {
-      const { done, value } = steps.next();
-      if (done === true) return value;
-      await turn(request.user.username);
-    }
-  });
+  return settled(() => finishInTurns(judge(inputs), () => turn(request.user.username)));
 }
 
 /** A namespace without who owns it and who wrote it. Source: apiserver pkg/admission/plugin/cel CreateNamespaceObject. */

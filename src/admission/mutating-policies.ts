@@ -1,8 +1,8 @@
+import { finishInTurns, type Steps } from "../apimachinery/steps.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import type { Pace } from "../apimachinery/step-budget.ts";
 import { StatusError, forbidden, notFound, type StatusReason } from "../apimachinery/status.ts";
-import type { Steps } from "../apimachinery/steps.ts";
 import { kindOf } from "../apis/resource.ts";
 import {
   type AdmissionPlugin,
@@ -151,7 +151,7 @@ async function mutate(passage: Passage, invocation: Invocation, mutation: Compil
       return false;
     }
     const next = await changedObject(subject, object, (presented, kind) =>
-      inTurns(turn, patchedObject(patch, { object: presented, kind }, pace)),
+      finishInTurns(patchedObject(patch, { object: presented, kind }, pace), turn),
     );
     passage.request = { ...request, object: next };
     return true;
@@ -172,14 +172,6 @@ function* evaluated(
   const meter = newMeter(validationBudget, inputs);
   const result = yield* evaluateInSteps(expression, withVariables(variables, inputs, meter), meter);
   return "error" in result ? result : yield* mutationPatch(field, result.value, meter.pace);
-}
-
-async function inTurns<Result>(turn: () => Promise<void>, steps: Steps<Result>): Promise<Result> {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-    await turn();
-  }
 }
 
 function fail(failures: Failure[], { policy, binding }: Invocation, message: string): void {

@@ -1,3 +1,5 @@
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Resource } from "../apis/resource.ts";
 import { forbidden } from "../apimachinery/status.ts";
 import type { Access, AccessCheck, AdmissionRequest, AdmissionPlugin } from "./admission.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
@@ -77,6 +79,28 @@ function rightText({ verb, group, resource, subresource, namespace, names: [name
   return `verb ${JSON.stringify(verb)} on ${kind}${named} ${where}`;
 }
 
+/** What a plugin checks that requires rights of the writers of one kind. */
+export interface HandedOut {
+  readonly name: string;
+  readonly kind: Pick<Resource, "group" | "plural">;
+  /** The rights that a write hands out through a controller. */
+  readonly rightsOf: (object: ApiObject, request: AdmissionRequest) => readonly RequiredRight[];
+}
+
+/** A plugin that requires the writer of an object to hold what the object hands out; deleting it needs no more than the verb. */
+export function handedOutAdmission(may: AccessCheck, { name, kind, rightsOf }: HandedOut): AdmissionPlugin {
+  const concerns: AdmissionPlugin["concerns"] = ({ group, plural }) => group === kind.group && plural === kind.plural;
+  return {
+    name,
+    concerns,
+    validate: async (request) => {
+      const { operation, object, resource } = request;
+      if (!concerns(resource) || operation === "DELETE" || object === undefined) return;
+      await requireRights(may, request, rightsOf(object, request));
+    },
+  };
+}
+
 /** The ConfigMap that the controller of serving certificates reads. */
 export const inventoryPlace: { readonly namespace: string; readonly name: string } = {
   namespace: "kube-system",
@@ -87,35 +111,30 @@ const servingSigner = "kubernetes.io/kubelet-serving";
 
 /**
  * Requires the writer of the inventory of nodes to be one who may approve serving certificates: those whose names it lists are approved
- * automatically. Its labels and annotations, and deleting it, which approves nothing, need no more than the verb.
+ * automatically. Its labels and annotations need no more than the verb.
  */
 export function nodeInventoryAdmission(may: AccessCheck): AdmissionPlugin {
-  return {
+  return handedOutAdmission(may, {
     name: "PratiqueNodeInventory",
-    concerns: ({ group, plural }) => group === "" && plural === "configmaps",
-    validate: async (request) => {
-      const { operation, namespace, name, object, oldObject } = request;
-      if (namespace !== inventoryPlace.namespace || name !== inventoryPlace.name) return;
-      if (operation === "DELETE" || object === undefined) return;
-      if (jsonEqual(object["data"] ?? {}, oldObject?.["data"] ?? {})) return;
-      await requireRights(may, request, approvalRights(servingSigner));
+    kind: { group: "", plural: "configmaps" },
+    rightsOf: (object, { namespace, name, oldObject }) => {
+      if (namespace !== inventoryPlace.namespace || name !== inventoryPlace.name) return [];
+      return jsonEqual(object["data"] ?? {}, oldObject?.["data"] ?? {}) ? [] : approvalRights(servingSigner);
     },
-  };
+  });
 }
 
 /**
- * Requires who registers an add-on for the API to be one who may approve its certificates, as these are approved by themselves from
+ * Requires who registers an add-on for the API to be one who may approve its certificates, as these are approved automatically from
  * then on. The agent of the cluster, which writes the rest of that status, may not.
  */
 export function clusterAddOnAdmission(may: AccessCheck): AdmissionPlugin {
-  return {
+  return handedOutAdmission(may, {
     name: "ManagedClusterAddOn",
-    concerns: ({ group, plural }) => group === managedClusterAddOns.group && plural === managedClusterAddOns.plural,
-    validate: async (request) => {
-      const { operation, object, oldObject } = request;
-      if (operation === "DELETE" || object === undefined || !wantsApiAccess(object)) return;
-      if (oldObject !== undefined && wantsApiAccess(oldObject)) return;
-      await requireRights(may, request, approvalRights(clientSigner));
+    kind: managedClusterAddOns,
+    rightsOf: (object, { oldObject }) => {
+      const isNew = wantsApiAccess(object) && (oldObject === undefined || !wantsApiAccess(oldObject));
+      return isNew ? approvalRights(clientSigner) : [];
     },
-  };
+  });
 }
