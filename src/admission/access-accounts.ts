@@ -1,5 +1,5 @@
+import type { OwnerReference, ApiObject } from "../apimachinery/object.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
-import type { ApiObject } from "../apimachinery/object.ts";
 import { forbidden, type StatusError } from "../apimachinery/status.ts";
 import { requestLabel, accessGroup, type AccessRequest } from "../apis/access-request.ts";
 import { stringAt, fieldsAt, numberAt, stringsAt, type Fields } from "../apis/json-fields.ts";
@@ -51,17 +51,14 @@ async function checkAccount(
 
 /** What of a write touches the tie of an account to its request, or undefined. */
 function changedTie(next: ApiObject, stored: ApiObject | undefined, isHeld: boolean): string | undefined {
-  const [now, before] = [next, stored].map((one) => one?.metadata);
-  const owners = (list: ApiObject["metadata"]["ownerReferences"] = []): object =>
-    list.filter(({ kind }) => isHeld || kind === "AccessRequest");
-  if (!jsonEqual(owners(now?.ownerReferences), owners(before?.ownerReferences))) {
-    return "metadata.ownerReferences ties the account of a machine to its AccessRequest";
-  }
-  if (now?.labels?.[requestLabel] !== before?.labels?.[requestLabel]) {
-    return `label ${requestLabel} ties the account of a machine to its AccessRequest`;
-  }
+  const tie = "ties the account of a machine to its AccessRequest";
+  const differs = (tied: (metadata: ApiObject["metadata"]) => unknown): boolean =>
+    !jsonEqual(tied(next.metadata), tied(stored?.metadata ?? {}));
+  const isTied = ({ kind }: OwnerReference): boolean => isHeld || kind === "AccessRequest";
+  if (differs(({ ownerReferences = [] }) => ownerReferences.filter(isTied))) return `metadata.ownerReferences ${tie}`;
+  if (differs(({ labels = {} }) => labels[requestLabel] ?? null)) return `label ${requestLabel} ${tie}`;
   // A finalizer would keep the account after its request has ended.
-  if (!isHeld || jsonEqual(now?.finalizers ?? [], before?.finalizers ?? [])) return undefined;
+  if (!isHeld || !differs(({ finalizers = [] }) => finalizers)) return undefined;
   return "the account of a machine has no finalizers of others";
 }
 
@@ -104,12 +101,17 @@ export async function requestOfAccount(
   name: string,
 ): Promise<AccessRequest | undefined> {
   const named = requestOf(name);
-  const { grant } = named?.status ?? {};
-  if (grant?.namespace === namespace && grant.serviceAccount === name) return named;
+  if (isGranted(named, namespace, name)) return named;
   const account = await accountOf(namespace, name);
-  const owner = account === undefined ? undefined : accessOwner(account);
-  const owning = owner === undefined ? undefined : requestOf(owner.name);
-  return owner !== undefined && owning?.metadata.uid === owner.uid ? owning : undefined;
+  const owner = account && accessOwner(account);
+  const owning = owner && requestOf(owner.name);
+  return owning?.metadata.uid === owner?.uid ? owning : undefined;
+}
+
+/** Whether the status of a request names this account. */
+export function isGranted(request: AccessRequest | undefined, namespace: string, account: string): boolean {
+  const grant = request?.status?.grant;
+  return grant?.namespace === namespace && grant.serviceAccount === account;
 }
 
 /** The AccessRequest among the owners of an object, whether or not it exists. */
@@ -197,21 +199,23 @@ async function checkForeign(may: AccessCheck, request: AdmissionRequest, asked: 
   throw refused(request, `the account of AccessRequest ${named} gives its token to its own machine alone`);
 }
 
-/** The profile that the machine was let in by. @throws StatusError Forbidden for a request that is over. */
+/** The profile by which the machine was approved. @throws StatusError Forbidden for a request that is over. */
 function profileOf(
   request: AdmissionRequest,
   asked: AccessRequest | undefined,
   lookups: AccessTokenLookups,
 ): AccessProfile {
-  const { accepted, revoked, decisions = [] } = asked?.status ?? {};
-  if (asked === undefined || accepted !== true || revoked === true || asked.metadata.deletionTimestamp !== undefined) {
+  if (asked === undefined || isOver(asked)) {
     throw refused(request, "its access request is over; the machine must create a new request");
   }
-  const decided = decisions.findLast(({ verdict }) => verdict === "Approved")?.profile?.name;
+  const decided = asked.status?.decisions?.findLast(({ verdict }) => verdict === "Approved")?.profile?.name;
   const profile = lookups.profileOf(decided ?? asked.spec.profile);
-  if (profile === undefined)
-    throw refused(request, "the profile of its access request is gone; the machine must create a new request");
-  return profile;
+  if (profile !== undefined) return profile;
+  throw refused(request, "the profile of its access request is gone; the machine must create a new request");
+}
+
+function isOver({ metadata, status: { accepted, revoked } = {} }: AccessRequest): boolean {
+  return accepted !== true || revoked === true || metadata.deletionTimestamp !== undefined;
 }
 
 /** @throws StatusError Forbidden for an audience or a bound object that the profile does not give. */

@@ -1,3 +1,5 @@
+import { type StatusWrite, oversteps, stampedStatus, verdictsIn } from "./access-decision.ts";
+import { isGranted, mayIssue, mayOf } from "./access-accounts.ts";
 import { isInNetworks } from "../policy/kubernetes/cidr.ts";
 import { rfc3339 } from "../apimachinery/clock.ts";
 import { forbiddenField, invalid, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
@@ -6,17 +8,9 @@ import { StatusError, forbidden } from "../apimachinery/status.ts";
 import { anonymousUser, type UserInfo } from "../apimachinery/user.ts";
 import type { SshPublicKey } from "../pki/ssh-public-key.ts";
 import { decidedProfile, profileDefaults, type AccessProfile } from "../apis/access-profile.ts";
-import {
-  accessGroup,
-  plainAddress,
-  readKey,
-  type AccessRequest,
-  type AccessRequestStatus,
-} from "../apis/access-request.ts";
+import { accessGroup, plainAddress, readKey, type AccessRequest } from "../apis/access-request.ts";
 import { provesPossession } from "../trust/possession.ts";
 import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { mayIssue, mayOf } from "./access-accounts.ts";
-import { oversteps, stampedStatus, verdictsIn } from "./access-decision.ts";
 
 /** What there is already, asked about anew for each request. */
 export interface AccessRequestLookups {
@@ -78,8 +72,8 @@ async function checkAsked(
   request: AdmissionRequest,
   object: AccessRequest,
 ): Promise<void> {
-  const { user, source, name } = request;
-  const address = plainAddress(source?.address ?? "");
+  const { user, name } = request;
+  const address = addressOf(request);
   if (user.username === anonymousUser && options.take?.(address) === false) throw tooManyAccessRequests();
   if (!(await mayIssue(options.may, user, name))) checkModest(request, object);
   const key = readKey(object);
@@ -148,18 +142,22 @@ function tooMany(which: string): StatusError {
 }
 
 /** @throws StatusError Forbidden where the profile does not take this request. */
-function checkProfile(profile: AccessProfile, { resource, name, source }: AdmissionRequest, isProven: boolean): void {
-  const { sourceNetworks = [], requirePossession = false } = profile.spec;
-  const named = JSON.stringify(profile.metadata.name ?? "");
-  const address = plainAddress(source?.address ?? "");
+function checkProfile({ spec, metadata }: AccessProfile, request: AdmissionRequest, isProven: boolean): void {
+  const { sourceNetworks = [], requirePossession } = spec;
+  const named = JSON.stringify(metadata.name ?? "");
+  const address = addressOf(request);
   if (sourceNetworks.length > 0 && !isInNetworks(address, sourceNetworks)) {
     const why = `requests for profile ${named} are taken from its networks only, and this one came from ${address === "" ? "an unknown address" : address}`;
-    throw forbidden(resource, name, why);
+    throw forbidden(request.resource, request.name, why);
   }
-  if (requirePossession && !isProven) {
+  if (requirePossession === true && !isProven) {
     const why = `profile ${named} asks for a proof that the machine holds its key; use pratique request`;
-    throw forbidden(resource, name, why);
+    throw forbidden(request.resource, request.name, why);
   }
+}
+
+function addressOf({ source }: AdmissionRequest): string {
+  return plainAddress(source?.address ?? "");
 }
 
 /** Whether the machine has proven that it holds its key. @throws StatusError Forbidden for a proof that proves nothing here */
@@ -183,33 +181,37 @@ async function decided(
   object: AccessRequest,
 ): Promise<ApiObject> {
   const { user, resource, name } = request;
-  const before = request.oldObject as AccessRequest | undefined;
-  const stored: AccessRequestStatus = before?.status ?? {};
-  const incoming: AccessRequestStatus = object.status ?? {};
   const profile = options.lookups.profileOf(object.spec.profile);
-  const approvers = profile === undefined ? undefined : (profile.spec.approvers ?? profileDefaults.approvers);
-  const write = {
-    mayIssue: await mayIssue(options.may, user, name),
-    stored,
-    incoming,
-    user: user.username,
-    impersonator: request.impersonator?.username,
-    now: rfc3339(options.now()),
-    approvers,
-    profile: profile === undefined ? undefined : decidedProfile(profile),
-  };
+  const write = await statusWrite(options, request, { object, profile });
   const [taken] = oversteps(write);
   if (taken !== undefined) {
     throw forbidden(resource, name, `user ${JSON.stringify(user.username)} may decide, and not write status.${taken}`);
   }
-  const [verdict] = verdictsIn(stored, incoming);
-  if (verdict !== undefined) await checkApprover(options, request, profile);
+  if (verdictsIn(write.stored, write.incoming).length > 0) await checkApprover(options, request, profile);
   const stamped = stampedStatus(write);
   if (stamped.kind === "refused") throw invalidObject(resource, name, [forbiddenField("status", stamped.why)]);
   if (stamped.verdict === "Approved") {
-    request.annotate("access.pratique.dev/words", incoming.wordsCompared === true ? "compared" : "not compared");
+    const words = write.incoming.wordsCompared === true ? "compared" : "not compared";
+    request.annotate("access.pratique.dev/words", words);
   }
   return { ...object, status: stamped.status };
+}
+
+async function statusWrite(
+  options: AccessRequestsOptions,
+  { user, name, oldObject, impersonator }: AdmissionRequest,
+  { object, profile }: { readonly object: AccessRequest; readonly profile: AccessProfile | undefined },
+): Promise<StatusWrite> {
+  return {
+    mayIssue: await mayIssue(options.may, user, name),
+    stored: (oldObject as AccessRequest | undefined)?.status ?? {},
+    incoming: object.status ?? {},
+    user: user.username,
+    impersonator: impersonator?.username,
+    now: rfc3339(options.now()),
+    approvers: profile && (profile.spec.approvers ?? profileDefaults.approvers),
+    profile: profile && decidedProfile(profile),
+  };
 }
 
 /** Deciding takes the verb `approve` on the profile that is asked for, besides writing the status. */
@@ -238,9 +240,8 @@ function isMachine(
   { username }: UserInfo,
   { name, profile }: { readonly name: string; readonly profile: AccessProfile | undefined },
 ): boolean {
-  const [, namespace = "", account = ""] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(username) ?? [];
-  if (account === "") return false;
-  const { grant } = lookups.requestOf(account)?.status ?? {};
-  const isGranted = grant?.namespace === namespace && grant.serviceAccount === account;
-  return isGranted || (account === name && namespace === profile?.spec.namespace);
+  const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(username) ?? [];
+  if (namespace === undefined || account === undefined) return false;
+  if (account === name && namespace === profile?.spec.namespace) return true;
+  return isGranted(lookups.requestOf(account), namespace, account);
 }

@@ -115,14 +115,16 @@ async function invoke(passage: Passage, invocation: Invocation): Promise<boolean
   const conditions = await judged(subjectOf(passage, invocation), (inputs) =>
     judgeConditions(policy.conditions, inputs),
   );
-  if ("failed" in conditions) fail(failures, invocation, conditions.failed);
-  if ("failed" in conditions || !conditions.matches) return false;
+  if ("failed" in conditions) {
+    fail(failures, invocation, conditions.failed);
+    return false;
+  }
   const id = idOf(invocation);
-  if (round.number === 1 && !memory.repeated.has(id)) return false;
+  if (!conditions.matches || (round.number === 1 && !memory.repeated.has(id))) return false;
   const before = passage.request.object;
   let isPatched = false;
   for (const mutation of policy.mutations) isPatched = (await mutate(passage, invocation, mutation)) || isPatched;
-  if (passage.request.object !== before && !jsonEqual(passage.request.object, before)) requireReinvocation(memory);
+  if (!jsonEqual(passage.request.object, before)) requireReinvocation(memory);
   if (policy.reinvoked) memory.candidates.add(id);
   return isPatched;
 }

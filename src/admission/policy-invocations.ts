@@ -86,15 +86,8 @@ async function bindingParams(
   if (resource === undefined) {
     return { problem: `paramKind kind \`${paramKind.apiVersion}, Kind=${paramKind.kind}\` not known` };
   }
-  const isNamespaced = resource.scope === "Namespaced";
-  const own = paramRef.namespace ?? "";
-  if (!isNamespaced && own !== "") {
-    return { problem: "paramRef.namespace must not be provided for a cluster-scoped `paramKind`" };
-  }
-  const place = isNamespaced && own === "" ? namespace : own;
-  if (isNamespaced && place === "") {
-    return { problem: "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources" };
-  }
+  const place = paramNamespace(resource, paramRef, namespace);
+  if (typeof place === "object") return place;
   const found = await lookedUp(resource, place, { paramRef, lookup });
   if ("params" in found && found.params.length === 0 && paramRef.parameterNotFoundAction !== "Allow") {
     return { problem: "no params found for policy binding with `Deny` parameterNotFoundAction" };
@@ -102,10 +95,25 @@ async function bindingParams(
   return found;
 }
 
+type ParamRef = NonNullable<BindingTarget["paramRef"]>;
+
+/** The namespace in which parameters are looked up, empty for cluster-scoped ones; or why there is none. */
+function paramNamespace(
+  { scope }: Resource,
+  { namespace: own = "" }: ParamRef,
+  requested: string,
+): string | { readonly problem: string } {
+  if (scope === "Cluster") {
+    return own === "" ? "" : { problem: "paramRef.namespace must not be provided for a cluster-scoped `paramKind`" };
+  }
+  const problem = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
+  return own || requested || { problem };
+}
+
 async function lookedUp(
   resource: Resource,
   namespace: string,
-  { paramRef, lookup }: { readonly paramRef: NonNullable<BindingTarget["paramRef"]>; readonly lookup: ParamLookup },
+  { paramRef, lookup }: { readonly paramRef: ParamRef; readonly lookup: ParamLookup },
 ): Promise<Params> {
   const { name = "", selector } = paramRef;
   if (name !== "") {

@@ -79,22 +79,23 @@ export function matchedResource(
   const { selectors } = match;
   const isSelected = selectors === undefined || objectSelected(selectors.object, request);
   if (!isSelected) return undefined;
-  if (matchedByRules(match.excluded, match, request, lookups) !== undefined) return undefined;
-  const found = match.rules === undefined ? request.resource : matchedByRules(match.rules, match, request, lookups);
+  const versions = match.equivalent ? lookups.versionsOf : undefined;
+  if (matchedByRules(match.excluded, request, versions) !== undefined) return undefined;
+  const found = match.rules === undefined ? request.resource : matchedByRules(match.rules, request, versions);
   if (found === undefined) return undefined;
   if (selectors === undefined) throw internalError("a label selector of the configuration cannot be read");
   return namespaceSelected(selectors.namespace, request, lookups) ? found : undefined;
 }
 
+/** Without `versionsOf`, other versions than that of the request do not count. */
 function matchedByRules(
   rules: readonly AdmissionRule[],
-  { equivalent }: RequestMatch,
   request: AdmissionRequest,
-  { versionsOf }: MatchLookups,
+  versionsOf: MatchLookups["versionsOf"] | undefined,
 ): Resource | undefined {
   if (rules.length === 0) return undefined;
   if (matchesAnyRule(rules, request)) return request.resource;
-  if (!equivalent) return undefined;
+  if (versionsOf === undefined) return undefined;
   const others = versionsOf(request.resource).filter((one) => one.version !== request.resource.version);
   if (others.length === 0) return undefined;
   // Earlier rules come first, whichever version they name.
@@ -135,15 +136,19 @@ export function matchesAnyRule(rules: readonly AdmissionRule[], subject: RuleSub
 }
 
 function matchesRule(rule: AdmissionRule, { operation, resource, subresource, name }: RuleSubject): boolean {
-  const { scope = "*", resourceNames = [] } = rule;
+  const { scope = "*", resources = [], resourceNames = [] } = rule;
   return (
     (scope === "*" || scope === resource.scope) &&
     listed(rule.operations, operation) &&
     listed(rule.apiGroups, resource.group) &&
     listed(rule.apiVersions, resource.version) &&
-    (rule.resources ?? []).some((one) => isNamed(one, resource.plural, subresource)) &&
-    (resourceNames.length === 0 || resourceNames.includes(name))
+    resources.some((one) => isNamed(one, resource.plural, subresource)) &&
+    isListedOrAny(resourceNames, name)
   );
+}
+
+function isListedOrAny(names: readonly string[], name: string): boolean {
+  return names.length === 0 || names.includes(name);
 }
 
 function listed(items: readonly string[] = [], wanted: string): boolean {

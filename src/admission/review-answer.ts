@@ -123,22 +123,25 @@ export function reviewedRequest(
       ? undefined
       : decode(isFields(value) ? value : {}, resource, subresource);
   };
-  const [object, oldObject] = [read("object"), read("oldObject")];
-  if (operation !== "DELETE" && object === undefined) throw badRequest("the review holds no object");
-  if (operation === "UPDATE" && oldObject === undefined) throw badRequest("the review holds no old object");
-  const name = stringAt(request, "name");
+  const objects = { object: read("object"), oldObject: read("oldObject") };
+  checkPresent(operation, objects);
   return {
     operation,
     resource,
     subresource,
     namespace: stringAt(request, "namespace"),
-    name: name === "" ? (object?.metadata.name ?? "") : name,
-    object,
-    oldObject,
+    name: stringAt(request, "name") || (objects.object?.metadata.name ?? ""),
+    ...objects,
     user: reviewedUser(ownValue(request, "userInfo")),
     dryRun: ownValue(request, "dryRun") === true,
     ...notes,
   };
+}
+
+/** @throws StatusError BadRequest for an object that is missing */
+function checkPresent(operation: string, { object, oldObject }: Pick<AdmissionRequest, "object" | "oldObject">): void {
+  if (operation !== "DELETE" && object === undefined) throw badRequest("the review holds no object");
+  if (operation === "UPDATE" && oldObject === undefined) throw badRequest("the review holds no old object");
 }
 
 function isGuarded(operation: unknown): operation is AdmissionRequest["operation"] {
