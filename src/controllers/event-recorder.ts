@@ -56,43 +56,48 @@ export function eventRecorder(clock: Clock): EventRecorder {
     return next;
   }
 
+  /** An Event that was not created counts as none. */
+  async function created(client: Client, event: Event, name: string): Promise<Recorded> {
+    const recorded = await createEvent(client, event);
+    if (recorded.kind !== "written") counts.delete(name);
+    return recorded;
+  }
+
   return async ({ client, controller, goesWithObject = false }, report) => {
     const name = eventName(report, controller);
     if (report.once === true && counts.has(name)) return { kind: "known" };
     if (!isWithinBudget(report, controller)) return { kind: "limited" };
-    const { first, count } = counted(name, rfc3339(clock.now()));
-    const event = eventOf(report, { name, controller, goesWithObject, first, last: rfc3339(clock.now()), count });
-    const namespace = event.metadata.namespace ?? "";
-    try {
-      if (count === 1) {
-        await client.create(events, event);
-        return { kind: "written" };
-      }
-    } catch (error) {
-      if (!hasReason(error, "AlreadyExists")) {
-        counts.delete(name);
-        return unwritten(error);
-      }
+    const now = rfc3339(clock.now());
+    const { first, count } = counted(name, now);
+    const event = eventOf(report, { name, controller, goesWithObject, first, last: now, count });
+    if (count === 1) {
+      const recorded = await created(client, event, name);
+      if (recorded.kind !== "failed" || !hasReason(recorded.error, "AlreadyExists")) return recorded;
+      counts.set(name, { first, count });
       if (report.once === true) return { kind: "known" };
     }
+    const { message, lastTimestamp } = event;
     try {
-      const { message, lastTimestamp } = event;
-      await client.patch(events, { namespace, name }, { message, lastTimestamp, ...(count === 1 ? {} : { count }) });
+      const key = { namespace: event.metadata.namespace ?? "", name };
+      await client.patch(events, key, { message, lastTimestamp, ...(count === 1 ? {} : { count }) });
       return { kind: "written" };
     } catch (error) {
       if (!hasReason(error, "NotFound")) return { kind: "failed", error };
     }
     // Its hour is over: another one begins.
     counts.delete(name);
-    counted(name, event.lastTimestamp ?? "");
-    try {
-      await client.create(events, { ...event, firstTimestamp: event.lastTimestamp, count: 1 });
-      return { kind: "written" };
-    } catch (error) {
-      counts.delete(name);
-      return unwritten(error);
-    }
+    counted(name, now);
+    return created(client, { ...event, firstTimestamp: now, count: 1 }, name);
   };
+}
+
+async function createEvent(client: Client, event: Event): Promise<Recorded> {
+  try {
+    await client.create(events, event);
+    return { kind: "written" };
+  } catch (error) {
+    return unwritten(error);
+  }
 }
 
 /** A namespace that goes takes its Events along, and holds none of what happens to its objects meanwhile; no fault. */

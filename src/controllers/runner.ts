@@ -94,27 +94,30 @@ function worker(controller: Controller, options: RunOptions, record: EventRecord
   const obstacles = obstacleMemory();
 
   async function process(key: ObjectKey, attempt: number): Promise<Verdict> {
-    const id = keyText(key);
-    const about = { controller: controller.name, key: id, attempt };
     try {
-      const outcome = await controller.reconcile(key, signal);
-      for (const one of outcome.reports ?? []) await reports(one);
-      if (outcome.kind === "blocked" && obstacles.isNew(id, outcome.because)) await reports(outcome.because, true);
-      if (outcome.kind === "done" || outcome.kind === "requeue") obstacles.forget(id);
-      if (outcome.kind === "retry") {
-        log(logEntry("ReconcileRequeued", outcome.why, about));
-        if (attempt === reportAtAttempt) await reportRetries(key, "ReconcileRetried", outcome.why);
-      }
-      return verdictOf(outcome);
+      return await settle(key, attempt, await controller.reconcile(key, signal));
     } catch (error) {
       if (signal.aborted) return { kind: "forget" };
       // A conflict only says that the copy at hand was old.
       const expected = error instanceof StatusError && error.reason === "Conflict";
       const message = error instanceof Error ? error.message : "reconcile failed";
+      const about = { controller: controller.name, key: keyText(key), attempt };
       log(logEntry(expected ? "ReconcileRequeued" : "ReconcileError", message, about), error);
       if (attempt === reportAtAttempt) await reportRetries(key, "ReconcileFailed", message);
       return { kind: "retry" };
     }
+  }
+
+  async function settle(key: ObjectKey, attempt: number, outcome: Outcome): Promise<Verdict> {
+    const id = keyText(key);
+    for (const one of outcome.reports ?? []) await reports(one);
+    if (outcome.kind === "blocked" && obstacles.isNew(id, outcome.because)) await reports(outcome.because, true);
+    if (outcome.kind === "done" || outcome.kind === "requeue") obstacles.forget(id);
+    if (outcome.kind === "retry") {
+      log(logEntry("ReconcileRequeued", outcome.why, { controller: controller.name, key: id, attempt }));
+      if (attempt === reportAtAttempt) await reportRetries(key, "ReconcileRetried", outcome.why);
+    }
+    return verdictOf(outcome);
   }
 
   /** What goes on being tried is told of its object where the key is that of an object, else in log and metric alone. */

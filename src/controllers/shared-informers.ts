@@ -64,17 +64,8 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
   });
 
   function get(serviceAccount: string, selection: Selection): Informer {
-    const { resource, namespace, fieldSelector, metadataOnly = false } = selection;
-    const { group, version, plural } = resource;
-    const id = JSON.stringify([
-      serviceAccount,
-      group,
-      version,
-      plural,
-      namespace ?? "",
-      fieldSelector ?? "",
-      metadataOnly,
-    ]);
+    const { resource, namespace, fieldSelector, metadataOnly } = selection;
+    const id = selectionId(serviceAccount, selection);
     const found = known.get(id);
     if (found !== undefined) return found.informer;
     const made = newInformer({
@@ -82,7 +73,7 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
       resource,
       ...(namespace === undefined ? {} : { namespace }),
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
-      ...(metadataOnly ? { transform: metadataOf } : {}),
+      ...(metadataOnly === true ? { transform: metadataOf } : {}),
       clock: options.clock,
       random: options.random,
       backoff: watchBackoff,
@@ -125,4 +116,10 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
   }
 
   return { as, get, release, stopped };
+}
+
+function selectionId(serviceAccount: string, selection: Selection): string {
+  const { resource, namespace = "", fieldSelector = "", metadataOnly = false } = selection;
+  const { group, version, plural } = resource;
+  return JSON.stringify([serviceAccount, group, version, plural, namespace, fieldSelector, metadataOnly]);
 }

@@ -58,12 +58,16 @@ export function profileFor(profiles: readonly AccessProfile[], name: string | un
 
 /** Decides the next step; every step changes what is stored, so that the next look finds another one or waits. */
 export function accessStep(view: AccessView): AccessStep {
-  const { request, profile } = view;
+  const { request } = view;
   const status = request.status ?? {};
   if (request.metadata.deletionTimestamp !== undefined) return deleted(view, status);
   if (status.revoked === true) return closed(view, condition("Revoked", "Revoked", lastReason(status)));
   if (status.denied === true) return denied(view, status);
-  if (status.accepted === true) return accepted(view, status);
+  return status.accepted === true ? accepted(view, status) : undecided(view, status);
+}
+
+function undecided(view: AccessView, status: AccessRequestStatus): AccessStep {
+  const { request, profile } = view;
   if (holds(status, "Expired")) return outlived(view);
   const seen = observed(view, status);
   if (seen !== undefined) return { kind: "write", status: seen };
@@ -226,8 +230,8 @@ function closed(view: AccessView, ...conditions: readonly Condition[]): AccessSt
   const status = view.request.status ?? {};
   const { expiresAt: _end, grant, ...rest } = withoutAnswer(status);
   const next = withConditions(view, conditions);
-  const { key, token, ready } = status;
-  const isClean = key === undefined && token === undefined && ready !== true && grant === undefined;
+  const { key, token, ready = false } = status;
+  const isClean = !ready && [key, token, grant].every((one) => one === undefined);
   if (isClean && next === (status.conditions ?? none)) return wait("it is over");
   const { namespace } = view.profile?.spec ?? {};
   const mayHaveAccount = status.accepted === true && grant === undefined && namespace !== undefined;

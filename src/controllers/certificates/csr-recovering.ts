@@ -1,3 +1,5 @@
+import { type Clock, rfc3339 } from "../../apimachinery/clock.ts";
+import type { Reader } from "../../client/object-store.ts";
 import {
   readRequest,
   isUndecided,
@@ -9,7 +11,6 @@ import {
 } from "./csr-view.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
 import type { Client } from "../../client/client.ts";
-import { rfc3339 } from "../../apimachinery/clock.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
@@ -89,8 +90,7 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
   const csrs = reader({ resource: certificateSigningRequests });
   const policies = reader({ resource: recoveryPolicies });
   const revocations = reader({ resource: credentialRevocations });
-  // What was approved here, as the record of it comes later.
-  const approved = new Map<string, { readonly node: string; readonly at: number }>();
+  const approvals = approvalMemory(clock, csrs);
   const isLocked = ({ asking }: Found): boolean =>
     asking !== undefined && revocations.get({ name: cloneRevocationName(asking) }) !== undefined;
   const mark = async (asked: Asked, step: ReturningStep | undefined): Promise<void> => {
@@ -124,7 +124,7 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
       node,
       policies: policies.list() as readonly RecoveryPolicy[],
       address: sourceAddressOf(object),
-      recoveries: recoveriesOf(found.record, unrecorded(csr.requester.username)),
+      recoveries: recoveriesOf(found.record, approvals.of(csr.requester.username)),
       now: clock.now(),
     });
     if (step.kind === "wait") {
@@ -134,29 +134,15 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
     const wanted = { username: node, key: keyFingerprint(request.spki), request: key.name };
     // From here to the write nothing is awaited: another request for the name sees this one, or this one sees it.
     if (options.names?.reserveReturning(wanted) !== undefined) return together;
-    remember(`csr/${key.name}`, csr.requester.username);
-    await orRelease(approve(client, withCondition(object, approvedAs(step.message))), () =>
-      options.names?.release(key.name),
-    );
-    return done;
-  }
-
-  /** Requests of this user that were approved and may not be in its record yet. */
-  function unrecorded(username: string): ReadonlyMap<string, number> {
-    const found = new Map<string, number>();
-    for (const object of csrs.list()) {
-      const csr = csrView(object);
-      if (csr.requester.username !== username || !hasCondition(csr, "Approved")) continue;
-      found.set(`csr/${object.metadata.name}`, Date.parse(object.metadata.creationTimestamp ?? ""));
+    approvals.add(`csr/${key.name}`, csr.requester.username);
+    const approval: Condition = { type: "Approved", status: "True", reason: "AutoApproved", message: step.message };
+    try {
+      await approve(client, withCondition(object, approval));
+    } catch (error) {
+      if (isRefusal(error)) options.names?.release(key.name);
+      throw error;
     }
-    for (const [request, { node, at }] of approved) if (node === username) found.set(request, at);
-    return found;
-  }
-
-  function remember(request: string, node: string): void {
-    approved.set(request, { node, at: clock.now() });
-    const [oldest] = approved.keys();
-    if (approved.size > maxRemembered && oldest !== undefined) approved.delete(oldest);
+    return done;
   }
 
   const all = (): readonly ObjectKey[] => csrs.list().map(({ metadata }) => ({ name: metadata.name ?? "" }));
@@ -173,6 +159,34 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
     // One after another, as each counts those before it.
     concurrency: 1,
     reconcile,
+  };
+}
+
+interface ApprovalMemory {
+  readonly add: (request: string, node: string) => void;
+  /** When requests of this user were approved that may not be in its record yet, by request. */
+  readonly of: (username: string) => ReadonlyMap<string, number>;
+}
+
+/** What was approved here, as the record of it comes later. */
+function approvalMemory(clock: Clock, csrs: Reader): ApprovalMemory {
+  const approved = new Map<string, { readonly node: string; readonly at: number }>();
+  return {
+    add: (request, node) => {
+      approved.set(request, { node, at: clock.now() });
+      const [oldest] = approved.keys();
+      if (approved.size > maxRemembered && oldest !== undefined) approved.delete(oldest);
+    },
+    of: (username) => {
+      const found = new Map<string, number>();
+      for (const object of csrs.list()) {
+        const csr = csrView(object);
+        if (csr.requester.username !== username || !hasCondition(csr, "Approved")) continue;
+        found.set(`csr/${object.metadata.name}`, Date.parse(object.metadata.creationTimestamp ?? ""));
+      }
+      for (const [request, { node, at }] of approved) if (node === username) found.set(request, at);
+      return found;
+    },
   };
 }
 
@@ -209,19 +223,6 @@ function leftReport({ object, csr }: Asked, { reason, message }: Extract<Returni
     message: `not approved automatically: ${message}`,
     details: { requester: csr.requester.username, why: reason },
   };
-}
-
-function approvedAs(message: string): Condition {
-  return { type: "Approved", status: "True", reason: "AutoApproved", message };
-}
-
-async function orRelease(write: Promise<void>, release: () => void): Promise<void> {
-  try {
-    await write;
-  } catch (error) {
-    if (isRefusal(error)) release();
-    throw error;
-  }
 }
 
 /** The request of a node, or of whoever comes back as one, for its own client certificate; undefined for any other. */

@@ -1,3 +1,5 @@
+import type { Client } from "../../client/client.ts";
+import type { Reader } from "../../client/object-store.ts";
 import { approveRequest, manualApproval, revokedRequester } from "./manual-approval.ts";
 import { readRequest, isUndecided, csrView, hasCondition, type CsrView } from "./csr-view.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
@@ -73,33 +75,24 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
   const everyNode = reader({ resource: nodes });
   const providers = new Set(options.providers);
   const usesMap = providers.has("inventory") && options.inventory === undefined;
-  const maps = reader(inventorySelection);
+  const inventory = usesMap ? inventoryIn(reader(inventorySelection)) : () => options.inventory ?? emptyInventory;
   const reserved = new Set(options.reserved.map(canonical));
-  const read = new WeakMap<ApiObject, NodeInventory>();
-
-  function inventory(): NodeInventory {
-    if (!usesMap) return options.inventory ?? emptyInventory;
-    const map = maps.get(inventoryMap);
-    if (map === undefined) return emptyInventory;
-    const known = read.get(map) ?? inventoryOfConfigMap((map as ConfigMap).data);
-    read.set(map, known);
-    return known;
-  }
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const object = csrs.get(key);
-    if (object === undefined) return done;
-    const csr = csrView(object);
-    if (!isOpen(csr)) return done;
-    if (options.isRevoked?.(csr.requester) === true) {
-      return manualApproval(marking, object, revokedRequester);
-    }
+    const csr = object && csrView(object);
+    if (object === undefined || csr === undefined || !isOpen(csr)) return done;
+    if (options.isRevoked?.(csr.requester) === true) return manualApproval(marking, object, revokedRequester);
     const request = readRequest(options.parse, csr);
     const claim = typeof request === "string" ? request : servingClaim(csr, request);
     if (typeof claim === "string") return abstain(object, [claim]);
     if (options.requireNode && everyNode.get({ name: claim.node }) === undefined) {
       return abstain(object, [`there is no Node ${JSON.stringify(claim.node)}`]);
     }
+    return judge(object, claim);
+  }
+
+  async function judge(object: ApiObject, claim: ServingClaim): Promise<Outcome> {
     const address = sourceAddressOf(object);
     const known: ServingEvidence = {
       providers,
@@ -112,15 +105,9 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     };
     const asked = namesForDns(claim, known);
     const verdict = judgeServing(claim, { ...known, dns: await lookUp(options.resolver, asked) });
-    if ("proofs" in verdict) return approve(object, claim, verdict.proofs);
+    if ("proofs" in verdict) return approve(client, { object, claim }, verdict.proofs);
     // DNS may say more later, and nothing tells when.
     return abstain(object, verdict.refusals, asked.length === 0 ? "woken" : "paused");
-  }
-
-  async function approve(object: ApiObject, claim: ServingClaim, proofs: readonly Proof[]): Promise<Outcome> {
-    const by = proofs.map((proof) => `${proof.name} by ${proof.by}`).join(", ");
-    const message = `Auto approving serving certificate of node ${claim.node}: ${by}.`;
-    return approveRequest(client, object, { reason: "AutoApproved", message });
   }
 
   function abstain(
@@ -143,6 +130,28 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     ...(usesMap ? [{ ...inventorySelection, keys: () => open() }] : []),
   ];
   return { name: "serving-approving", serviceAccount, watches, concurrency: 16, backoff, reconcile };
+}
+
+async function approve(
+  client: Client,
+  { object, claim }: { readonly object: ApiObject; readonly claim: ServingClaim },
+  proofs: readonly Proof[],
+): Promise<Outcome> {
+  const by = proofs.map((proof) => `${proof.name} by ${proof.by}`).join(", ");
+  const message = `Auto approving serving certificate of node ${claim.node}: ${by}.`;
+  return approveRequest(client, object, { reason: "AutoApproved", message });
+}
+
+/** The inventory in its ConfigMap, read once for each version of it. */
+function inventoryIn(maps: Reader): () => NodeInventory {
+  const read = new WeakMap<ApiObject, NodeInventory>();
+  return () => {
+    const map = maps.get(inventoryMap);
+    if (map === undefined) return emptyInventory;
+    const known = read.get(map) ?? inventoryOfConfigMap((map as ConfigMap).data);
+    read.set(map, known);
+    return known;
+  };
 }
 
 const inventorySelection = {

@@ -48,26 +48,33 @@ export interface FirstRequest {
 }
 
 /** Why the first certificate of an agent is left to a person, or undefined where it is given without one. */
-export function firstObjection({ username, identity, cluster, rules, rival, now }: FirstRequest): string | undefined {
+export function firstObjection(request: FirstRequest): string | undefined {
+  const { username, identity, cluster, rules, rival } = request;
   const matching = rules.filter(
     ({ user, clusters }) => user === username && clusters.some((one) => matchesNodePattern(one, identity.cluster)),
   );
   if (matching.length === 0) return "no rule of the hub accepts this cluster automatically for its requester";
   if (cluster === undefined) return "there is no such cluster yet";
+  const why = clusterObjection(cluster, username);
+  if (why !== undefined || matching.some(({ rejoin }) => rejoin)) return why;
+  // Whoever holds an old bootstrap identity would otherwise come into a cluster that is somebody's already.
+  if (hasAgent(cluster, request)) return "the cluster has an agent already";
+  return rival === undefined ? undefined : `csr/${rival} was approved for the cluster with another key`;
+}
+
+function clusterObjection(cluster: ManagedCluster, username: string): string | undefined {
   const { deletionTimestamp, annotations = {} } = cluster.metadata;
   if (deletionTimestamp !== undefined) return "the cluster is being deleted";
-  const creator = annotations[requesterAnnotation];
-  if (creator !== undefined && creator !== username) return "the cluster was created by another user";
+  const creator = annotations[requesterAnnotation] ?? username;
+  if (creator !== username) return "the cluster was created by another user";
   const wasLetIn = annotations[autoAcceptedAnnotation] !== undefined;
-  if (!isAccepted(cluster) && (wasLetIn || conditionOf(cluster, clusterCondition.accepted) !== undefined)) {
-    return "the cluster was denied";
-  }
-  if (matching.some(({ rejoin }) => rejoin)) return undefined;
-  const others = [...agentsOn(cluster)].filter(([agent, end]) => agent !== identity.agent && end > now);
-  const hasJoined = conditionOf(cluster, clusterCondition.joined)?.status === "True";
-  // Whoever holds an old bootstrap identity would otherwise come into a cluster that is somebody's already.
-  if (others.length > 0 || hasJoined) return "the cluster has an agent already";
-  return rival === undefined ? undefined : `csr/${rival} was approved for the cluster with another key`;
+  const isDecided = wasLetIn || conditionOf(cluster, clusterCondition.accepted) !== undefined;
+  return isDecided && !isAccepted(cluster) ? "the cluster was denied" : undefined;
+}
+
+function hasAgent(cluster: ManagedCluster, { identity, now }: FirstRequest): boolean {
+  const isOther = ([agent, end]: readonly [string, number]): boolean => agent !== identity.agent && end > now;
+  return [...agentsOn(cluster)].some(isOther) || conditionOf(cluster, clusterCondition.joined)?.status === "True";
 }
 
 /** Whether a cluster is let in together with its first certificate; who denied it since is not overruled. */

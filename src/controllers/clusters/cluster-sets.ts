@@ -118,13 +118,14 @@ function keptSet(name: string, there: ManagedClusterSet | undefined): ManagedClu
   if (spec === undefined) return undefined;
   const apiVersion = `${clusterGroup}/${managedClusterSets.version}`;
   if (there === undefined) return { apiVersion, kind: managedClusterSets.kind, metadata: { name }, spec };
-  if (there.metadata.annotations?.[autoupdate] === "false" || there.metadata.deletionTimestamp !== undefined)
-    return undefined;
-  const { clusterSelector } = there.spec ?? {};
-  const isSame =
-    clusterSelector?.selectorType === spec.clusterSelector?.selectorType &&
-    jsonEqual(clusterSelector?.labelSelector ?? null, spec.clusterSelector?.labelSelector ?? null);
+  const { annotations = {}, deletionTimestamp } = there.metadata;
+  if (annotations[autoupdate] === "false" || deletionTimestamp !== undefined) return undefined;
+  const isSame = jsonEqual(selectorOf(there.spec), selectorOf(spec));
   return isSame ? undefined : { ...there, spec: { ...there.spec, ...spec } };
+}
+
+function selectorOf({ clusterSelector = {} }: NonNullable<ManagedClusterSet["spec"]> = {}): readonly unknown[] {
+  return [clusterSelector.selectorType, clusterSelector.labelSelector ?? null];
 }
 
 /** How many clusters belong to a set. A selector that cannot be read selects none. */

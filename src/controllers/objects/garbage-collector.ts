@@ -48,65 +48,56 @@ export function garbageCollector(options: GarbageCollectorOptions): Controller {
     const node = graph.node(key.name);
     if (node === undefined) return done;
     // An object that went meanwhile has an event of its own, which settles the rest.
-    return (await ignoreReasons(step(node), "NotFound")) ?? done;
-  }
-
-  async function step(node: OwnerNode): Promise<Outcome> {
-    if (!node.deleting) return collect(node);
-    const pending = pendingFinalizer(node.finalizers);
-    if (pending === "orphan") return orphan(node);
-    return pending === "foreground" ? finishForeground(node) : done;
-  }
-
-  async function collect(node: OwnerNode): Promise<Outcome> {
-    const cached = node.owners.map((reference) => ownerInGraph(graph, node, reference));
-    if (cached.every((state) => state === "alive")) return done;
-    const live = await current(client, node);
-    if (live === undefined || live.metadata.deletionTimestamp !== undefined) return done;
-    const owners = [];
-    for (const reference of live.metadata.ownerReferences ?? []) {
-      owners.push({ reference, state: await ownerState(states, node, reference) });
-    }
-    const finalizers = live.metadata.finalizers ?? [];
-    const decision = collectionOf(owners, { finalizers, hasDependents: graph.dependents(node.uid).length > 0 });
-    if (decision.kind === "release") await replaceOwners(client, node, live, decision.owners);
-    if (decision.kind === "delete") {
-      const options = { preconditions: versionOf(live), propagationPolicy: decision.propagation };
-      await client.delete(node.resource, node.key, options);
-    }
+    await ignoreReasons(step(states, node), "NotFound");
     return done;
   }
 
-  async function orphan(node: OwnerNode): Promise<Outcome> {
-    for (const dependent of graph.dependents(node.uid)) await release(dependent, node.uid);
-    await dropFinalizer(client, node, orphanFinalizer);
-    return done;
-  }
+  return { name: "garbage-collector", serviceAccount, watches, concurrency: 20, reconcile };
+}
 
-  async function release(dependent: OwnerNode, owner: string): Promise<void> {
+async function step(states: States, node: OwnerNode): Promise<void> {
+  const pending = pendingFinalizer(node.finalizers);
+  if (!node.deleting) await collect(states, node);
+  else if (pending === "orphan") await orphan(states, node);
+  else if (pending === "foreground") await finishForeground(states, node);
+}
+
+async function collect(states: States, node: OwnerNode): Promise<void> {
+  const { client, graph } = states;
+  const cached = node.owners.map((reference) => ownerInGraph(graph, node, reference));
+  if (cached.every((state) => state === "alive")) return;
+  const live = await current(client, node);
+  if (live === undefined || live.metadata.deletionTimestamp !== undefined) return;
+  const owners = [];
+  for (const reference of live.metadata.ownerReferences ?? []) {
+    owners.push({ reference, state: await ownerState(states, node, reference) });
+  }
+  const finalizers = live.metadata.finalizers ?? [];
+  const decision = collectionOf(owners, { finalizers, hasDependents: graph.dependents(node.uid).length > 0 });
+  if (decision.kind === "release") await patchMetadata(client, node, withOwners(live, decision.owners));
+  if (decision.kind === "delete") {
+    const options = { preconditions: versionOf(live), propagationPolicy: decision.propagation };
+    await client.delete(node.resource, node.key, options);
+  }
+}
+
+async function orphan({ client, graph }: States, node: OwnerNode): Promise<void> {
+  for (const dependent of graph.dependents(node.uid)) {
     const live = await current(client, dependent);
-    if (live === undefined) return;
-    const owners = live.metadata.ownerReferences ?? [];
-    const kept = owners.filter((reference) => reference.uid !== owner);
-    if (kept.length !== owners.length) await replaceOwners(client, dependent, live, kept);
+    const owners = live?.metadata.ownerReferences ?? [];
+    const kept = owners.filter((reference) => reference.uid !== node.uid);
+    if (live === undefined || kept.length === owners.length) continue;
+    await patchMetadata(client, dependent, withOwners(live, kept));
   }
+  await dropFinalizer(client, node, orphanFinalizer);
+}
 
-  async function finishForeground(node: OwnerNode): Promise<Outcome> {
-    // The deletion of each blocking dependent wakes this key again; their own keys were woken when the owner began to go.
-    const blocked = graph
-      .dependents(node.uid)
-      .some((one) => one.owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true));
-    if (!blocked) await dropFinalizer(client, node, foregroundFinalizer);
-    return done;
-  }
-
-  return {
-    name: "garbage-collector",
-    serviceAccount,
-    watches,
-    concurrency: 20,
-    reconcile,
-  };
+async function finishForeground({ client, graph }: States, node: OwnerNode): Promise<void> {
+  // The deletion of each blocking dependent wakes this key again; their own keys were woken when the owner began to go.
+  const blocked = graph
+    .dependents(node.uid)
+    .some((one) => one.owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true));
+  if (!blocked) await dropFinalizer(client, node, foregroundFinalizer);
 }
 
 interface States {
@@ -119,22 +110,25 @@ interface States {
 function ownerInGraph(graph: OwnerGraph, node: OwnerNode, reference: OwnerReference): OwnerState {
   const owner = graph.node(reference.uid);
   if (owner === undefined || !isMeant(owner, node, reference)) return "unknown";
-  return owner.deleting && owner.finalizers.includes(foregroundFinalizer) ? "waiting" : "alive";
+  return stateOf(owner.deleting, owner.finalizers);
 }
 
 async function ownerState(states: States, node: OwnerNode, reference: OwnerReference): Promise<OwnerState> {
   const cached = ownerInGraph(states.graph, node, reference);
   if (cached !== "unknown") return cached;
   const resource = states.resources().find((one) => isOfKind(one, reference));
-  if (resource === undefined || !resource.verbs.includes("get")) return "unknown";
-  const { namespace } = node.key;
+  if (resource?.verbs.includes("get") !== true) return "unknown";
+  const within = resource.scope === "Cluster" ? {} : node.key;
   // A cluster-scoped object cannot have an owner inside a namespace; there is none to look at, and it is never collected.
-  if (resource.scope === "Namespaced" && namespace === undefined) return "unknown";
-  const key = resource.scope === "Cluster" || namespace === undefined ? {} : { namespace };
-  const owner = await getOrUndefined(states.client, resource, { ...key, name: reference.name });
+  if (resource.scope === "Namespaced" && node.key.namespace === undefined) return "unknown";
+  const owner = await getOrUndefined(states.client, resource, { ...within, name: reference.name });
   if (owner?.metadata.uid !== reference.uid) return "gone";
   const { deletionTimestamp, finalizers = [] } = owner.metadata;
-  return deletionTimestamp !== undefined && finalizers.includes(foregroundFinalizer) ? "waiting" : "alive";
+  return stateOf(deletionTimestamp !== undefined, finalizers);
+}
+
+function stateOf(isDeleting: boolean, finalizers: readonly string[]): OwnerState {
+  return isDeleting && finalizers.includes(foregroundFinalizer) ? "waiting" : "alive";
 }
 
 /** Whether a known object is the one a reference speaks of: a uid of another kind, name or namespace is no owner. */
@@ -156,14 +150,12 @@ async function current(client: Client, node: OwnerNode): Promise<ApiObject | und
   return live?.metadata.uid === node.uid ? live : undefined;
 }
 
-async function replaceOwners(
-  client: Client,
-  node: OwnerNode,
-  live: ApiObject,
-  owners: readonly OwnerReference[],
-): Promise<void> {
-  const ownerReferences = owners.length === 0 ? null : owners;
-  await client.patch(node.resource, node.key, { metadata: { ...versionOf(live), ownerReferences } });
+function withOwners(live: ApiObject, owners: readonly OwnerReference[]): object {
+  return { ...versionOf(live), ownerReferences: owners.length === 0 ? null : owners };
+}
+
+async function patchMetadata(client: Client, { resource, key }: OwnerNode, metadata: object): Promise<void> {
+  await client.patch(resource, key, { metadata });
 }
 
 async function dropFinalizer(client: Client, node: OwnerNode, finalizer: string): Promise<void> {
@@ -171,7 +163,7 @@ async function dropFinalizer(client: Client, node: OwnerNode, finalizer: string)
   const finalizers = live?.metadata.finalizers ?? [];
   if (live === undefined || !finalizers.includes(finalizer)) return;
   const kept = finalizers.filter((one) => one !== finalizer);
-  await client.patch(node.resource, node.key, { metadata: { ...versionOf(live), finalizers: kept } });
+  await patchMetadata(client, node, { ...versionOf(live), finalizers: kept });
 }
 
 /** Finalizer of an owner that goes only after the dependents that block it. */
