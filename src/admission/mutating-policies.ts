@@ -21,8 +21,14 @@ import {
   type ExpressionInputs,
   judgeConditions,
 } from "./expression-run.ts";
-import type { BindingTarget, CompiledMutatingPolicy, CompiledMutation } from "./policy.ts";
-import { policyInvocations, type PolicyInvocation, type PolicyPluginOptions } from "./policy-invocations.ts";
+import {
+  type BindingTarget,
+  type CompiledMutatingPolicy,
+  type CompiledMutation,
+  policyInvocations,
+  type PolicyInvocation,
+  type PolicyPluginOptions,
+} from "./policy.ts";
 import { mutationPatch, patchProblem, patchedObject, type MutationPatch } from "./policy-patch.ts";
 import { changedObject, isExempt, isNamespaceKind } from "./request-match.ts";
 

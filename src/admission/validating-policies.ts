@@ -2,8 +2,15 @@ import { StatusError, forbidden, reasonCodes, type StatusReason } from "../apima
 import type { Pace } from "../apimachinery/step-budget.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { judged } from "./expression-inputs.ts";
-import type { BoundPolicy, CompiledBinding, CompiledPolicy, CompiledValidation } from "./policy.ts";
-import { policyInvocations, type PolicyInvocation, type PolicyPluginOptions } from "./policy-invocations.ts";
+import {
+  type BoundPolicy,
+  type CompiledBinding,
+  type CompiledPolicy,
+  type CompiledValidation,
+  policyInvocations,
+  type PolicyInvocation,
+  type PolicyPluginOptions,
+} from "./policy.ts";
 import { isExempt, isNamespaceKind } from "./request-match.ts";
 import { utf8Length } from "../apimachinery/utf8.ts";
 import type { Steps } from "../apimachinery/steps.ts";

@@ -1,13 +1,12 @@
 import { legacyClaims } from "../authentication/service-account-claims.ts";
 import { accessProfile } from "../controllers/access/access-profile.ts";
 import { accessRequest, type AccessRequestOptions } from "../controllers/access/access-request.ts";
-import { bootstrapSigner, clusterInfoPublisher } from "../controllers/joining/cluster-info-publisher.ts";
+import { bootstrapSigner, clusterInfoPublisher, tokenCleaner } from "../controllers/joining/bootstrap.ts";
 import { clusterRoleAggregation } from "../controllers/objects/cluster-role-aggregation.ts";
 import type { Controller } from "../controllers/controller.ts";
 import { apiServiceRegistration } from "../controllers/custom-resources/api-service-registration.ts";
-import { crdApproval } from "../controllers/custom-resources/crd-approval.ts";
+import { crdApproval, crdNaming } from "../controllers/custom-resources/crd-conditions.ts";
 import { crdFinalizer } from "../controllers/custom-resources/crd-finalizer.ts";
-import { crdNaming } from "../controllers/custom-resources/crd-naming.ts";
 import { csrApproving } from "../controllers/certificates/csr-approving.ts";
 import { csrRecovering, type CsrRecoveringOptions } from "../controllers/certificates/csr-recovering.ts";
 import type { NodeNameClaims } from "../controllers/certificates/node-name-claims.ts";
@@ -26,9 +25,12 @@ import { cloneLock } from "../controllers/credentials/clone-lock.ts";
 import { revocationCleaner } from "../controllers/credentials/revocation-cleaner.ts";
 import { rootCaPublisher, serviceAccountDefault } from "../controllers/objects/namespace-objects.ts";
 import { serviceAccountToken } from "../controllers/objects/service-account-token.ts";
-import { servingApproving, type ServingApproval } from "../controllers/certificates/serving-approving.ts";
+import {
+  servingApproving,
+  type ServingApproval,
+  systemResolver,
+} from "../controllers/certificates/serving-approving.ts";
 import type { SharedInformers } from "../controllers/shared-informers.ts";
-import { tokenCleaner } from "../controllers/joining/token-cleaner.ts";
 import { validatingAdmissionPolicyStatus } from "../controllers/objects/validating-admission-policy-status.ts";
 import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
@@ -42,7 +44,6 @@ import { pinsOf, type Authorities } from "../ca/ca-folder.ts";
 import type { ManagedClusters } from "./admission/managed-clusters.ts";
 import type { Revocations } from "../revocation/revocations.ts";
 import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
-import { systemResolver } from "../controllers/certificates/system-resolver.ts";
 
 export interface HubControllersOptions {
   readonly informers: SharedInformers;

@@ -9,7 +9,7 @@ import {
 } from "../../authorization/bootstrap-policy/registration-roles.ts";
 import type { Client } from "../../client/client.ts";
 import type { Controller } from "../../controllers/controller.ts";
-import { namedStatus } from "../../controllers/custom-resources/crd-naming.ts";
+import { namedStatus } from "../../controllers/custom-resources/crd-conditions.ts";
 import { registrationControllers } from "../../controllers/clusters/registration.ts";
 import type { SharedInformers } from "../../controllers/shared-informers.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";

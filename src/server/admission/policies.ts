@@ -9,8 +9,8 @@ import {
   type CompiledMutatingPolicy,
   type CompiledPolicy,
   type CompiledTerms,
+  type ParamLookup,
 } from "../../admission/policy.ts";
-import type { ParamLookup } from "../../admission/policy-invocations.ts";
 import { objectOf } from "../../registry/entry.ts";
 import type { EntryVersions } from "../../registry/conversion.ts";
 import { mutatingAdmissionPolicies } from "../../apis/mutating-admission-policy.ts";

@@ -7,11 +7,13 @@ import {
   signClusterInfo,
 } from "../../trust/cluster-info.ts";
 import { hasReason, isTerminating, ignoreReasons } from "../../client/api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
-import { configMaps, namespaces } from "../kinds.ts";
+import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
+import { configMaps, namespaces, secrets } from "../kinds.ts";
 import { certificatesOfBundle } from "../../trust/pins.ts";
-import { validForSigning } from "../../trust/token-rules.ts";
-import { tokenSecretSelection } from "./token-cleaner.ts";
+import { validForSigning, tokenLifetime } from "../../trust/token-rules.ts";
+import { sameUid } from "../object-status.ts";
+import type { ObjectKey } from "../../apimachinery/object.ts";
+import { tokenSecretNamespace, tokenSecretType } from "../../trust/token-secret.ts";
 
 const serviceAccount = "root-ca-cert-publisher";
 
@@ -127,3 +129,41 @@ export function bootstrapSigner(options: ControllerOptions): Controller {
     reconcile,
   };
 }
+
+/** Deletes bootstrap tokens when they expire; one whose expiration cannot be read counts as expired. Source: Kubernetes pkg/controller/bootstrap. */
+export function tokenCleaner(options: ControllerOptions): Controller {
+  const { clock } = options;
+  const { client, reader } = options.informers.as("token-cleaner");
+  const tokens = reader(tokenSecretSelection);
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const secret = tokens.get(key);
+    if (secret === undefined) return done;
+    const life = tokenLifetime(secret, clock.now());
+    if (life.kind === "forever") return done;
+    if (life.kind === "expires") return { kind: "requeue", afterMs: life.afterMs, why: "not expired yet" };
+    try {
+      await client.delete(secrets, key, sameUid(secret));
+    } catch (error) {
+      if (!hasReason(error, "NotFound", "Conflict")) throw error;
+      return done;
+    }
+    const about = referenceTo(secrets, secret);
+    return { kind: "done", reports: [{ reason: "BootstrapTokenExpired", about, message: "bootstrap token expired" }] };
+  }
+
+  return {
+    name: "tokencleaner",
+    serviceAccount: "token-cleaner",
+    watches: [tokenSecretSelection],
+    concurrency: 4,
+    reconcile,
+  };
+}
+
+/** The Secrets that hold bootstrap tokens. */
+export const tokenSecretSelection: Selection = {
+  resource: secrets,
+  namespace: tokenSecretNamespace,
+  fieldSelector: `type=${tokenSecretType}`,
+};
