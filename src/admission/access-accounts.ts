@@ -95,7 +95,7 @@ export interface AccountLookups {
  * The access request that an account was made for, or undefined. The status of the request says so, which the account's holder cannot
  * write; the account's owner counts as long as the status does not name an account yet.
  */
-export async function requestOfAccount(
+async function requestOfAccount(
   { accountOf, requestOf }: AccountLookups,
   namespace: string,
   name: string,
@@ -115,7 +115,7 @@ export function isGranted(request: AccessRequest | undefined, namespace: string,
 }
 
 /** The AccessRequest among the owners of an object, whether or not it exists. */
-export function accessOwner({ metadata }: ApiObject): { readonly name: string; readonly uid: string } | undefined {
+function accessOwner({ metadata }: ApiObject): { readonly name: string; readonly uid: string } | undefined {
   return metadata.ownerReferences?.find(
     ({ kind, apiVersion }) => kind === "AccessRequest" && apiVersion.split("/", 1)[0] === accessGroup,
   );
@@ -137,7 +137,7 @@ export async function mayOf(
 }
 
 /** Whether a user holds a right in all namespaces, and so for every account that there is. */
-export async function holdsEverywhere(
+async function holdsEverywhere(
   may: AccessCheck,
   user: UserInfo,
   right: Pick<Access, "verb" | "resource" | "subresource">,

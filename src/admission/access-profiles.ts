@@ -104,13 +104,13 @@ function hasMoreTokens(next: Spec["bootstrapToken"], stored: Spec["bootstrapToke
 }
 
 /** Whether a list of networks, of which none means all, has become larger. */
-export function hasMoreNetworks(next: readonly string[] = [], stored: readonly string[] = []): boolean {
+function hasMoreNetworks(next: readonly string[] = [], stored: readonly string[] = []): boolean {
   if (stored.length === 0) return false;
   return next.length === 0 || isMore(next, stored);
 }
 
 /** Whether the first list has a text that the second has not. */
-export function isMore(next: readonly string[], stored: readonly string[]): boolean {
+function isMore(next: readonly string[], stored: readonly string[]): boolean {
   return next.some((one) => !stored.includes(one));
 }
 

@@ -56,7 +56,7 @@ const costOfPlace = 64;
 /** What the expressions of one policy may cost together, for each binding and parameter. Source: apiserver pkg/apis/cel. */
 export const validationBudget = 10_000_000;
 /** What match conditions may cost together. Source: the same. */
-export const matchConditionBudget = 2_500_000;
+const matchConditionBudget = 2_500_000;
 
 const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
 

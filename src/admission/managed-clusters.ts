@@ -276,7 +276,7 @@ export function stampedTaints(
 }
 
 /** Whether two taints are the same but for the time. */
-export function isSameTaint(one: ClusterTaint, other: ClusterTaint): boolean {
+function isSameTaint(one: ClusterTaint, other: ClusterTaint): boolean {
   return one.key === other.key && one.effect === other.effect && (one.value ?? "") === (other.value ?? "");
 }
 

@@ -196,7 +196,7 @@ export interface PolicyInvocation<Binding> {
 }
 
 /** Why a policy cannot be evaluated; `binding` where that is because of one. */
-export interface PolicyProblem<Binding> {
+interface PolicyProblem<Binding> {
   readonly binding: Binding | undefined;
   readonly message: string;
 }

@@ -42,7 +42,7 @@ export function sameRight(one: RequiredRight, other: RequiredRight): boolean {
  * Requires the writer of an object to hold every right that the object hands out through a controller, as RBAC does for roles.
  * @throws StatusError Forbidden that lists what is missing
  */
-export async function requireRights(
+async function requireRights(
   may: AccessCheck,
   { user, resource, name }: Pick<AdmissionRequest, "user" | "resource" | "name">,
   rights: readonly RequiredRight[],

@@ -106,7 +106,7 @@ function nameFor(spec: ListedRevocation["spec"]): string {
 }
 
 /** Which certificates are revoked before an import, whether a revocation names them by fingerprint or by serial number. */
-export interface KnownCertificates {
+interface KnownCertificates {
   /** Whether the certificate that a listed revocation names is revoked already, for as long at the least. */
   readonly isRevoked: (spec: ListedRevocation["spec"]) => boolean;
 }

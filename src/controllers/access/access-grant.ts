@@ -77,7 +77,7 @@ export function grantsOf(request: AccessRequest, { spec }: AccessProfile): reado
 }
 
 /** What the names of all bindings and roles of a request begin with; names cannot be changed, as labels and owners can. */
-export function grantPrefix({ metadata }: AccessRequest): string {
+function grantPrefix({ metadata }: AccessRequest): string {
   return `access-${metadata.uid ?? ""}-`;
 }
 

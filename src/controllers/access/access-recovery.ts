@@ -36,7 +36,7 @@ export function lastProfile({ status }: AccessRequest): string | undefined {
 }
 
 /** The requests that were granted, the first one first. */
-export function grantedAmong(requests: readonly AccessRequest[]): readonly AccessRequest[] {
+function grantedAmong(requests: readonly AccessRequest[]): readonly AccessRequest[] {
   return requests
     .filter(({ status }) => status?.accepted === true && isConditionTrue(status.conditions, "Issued"))
     .toSorted((one, other) => issuedAt(one) - issuedAt(other));

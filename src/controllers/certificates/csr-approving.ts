@@ -1,3 +1,11 @@
+import {
+  type CsrControllerOptions,
+  readRequest,
+  isUndecided,
+  csrView,
+  withConditions,
+  type CsrView,
+} from "./csr-view.ts";
 import { isConditionTrue, findCondition, setCondition } from "../../apimachinery/conditions.ts";
 import {
   approveRequest,
@@ -9,10 +17,9 @@ import {
   revokedUser,
   type Abstention,
 } from "./manual-approval.ts";
-import { readRequest, isUndecided, csrView, withConditions, type CsrView } from "./csr-view.ts";
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
 import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
@@ -29,16 +36,11 @@ import {
   type NodeNameHolder,
   type WantedNodeName,
 } from "./node-name-claims.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 import { nameInUseCondition } from "../../apis/csr-waiting.ts";
 
 const serviceAccount = "certificate-controller";
 
-export interface CsrApprovingOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Pick<Clock, "now">;
-  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
-  readonly parse: (pem: string) => CsrContents;
+export interface CsrApprovingOptions extends CsrControllerOptions {
   /** Whether what the requester asked with has been revoked since, or the user that it asks for is; such a request is left to people. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
   /** Whether it asks with a credential after which a later one is in use elsewhere; such a request is left to people as well. */

@@ -1,19 +1,12 @@
-import { readRequest, csrView } from "./csr-view.ts";
-import type { ControllerOptions } from "../shared-informers.ts";
+import { type CsrControllerOptions, readRequest, csrView } from "./csr-view.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import type { Reason } from "../../apimachinery/reasons.ts";
-import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { csrDeciderOf } from "../../apis/certificate-signing-request.ts";
 import { done, type Controller, type Outcome, isRecent, referenceTo, type Report } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 
 const serviceAccount = "certificate-controller";
-
-export interface CsrDecisionsOptions extends ControllerOptions {
-  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
-  readonly parse: (pem: string) => CsrContents;
-}
 
 const reasonOf: Readonly<Record<string, Reason>> = {
   Approved: "CertificateApproved",
@@ -22,7 +15,7 @@ const reasonOf: Readonly<Record<string, Reason>> = {
 };
 
 /** Reports each decision on a certificate request once, whoever made it: a person, a controller or the signer. */
-export function csrDecisions({ informers, clock, parse }: CsrDecisionsOptions): Controller {
+export function csrDecisions({ informers, clock, parse }: CsrControllerOptions): Controller {
   const csrs = informers.as(serviceAccount).reader({ resource: certificateSigningRequests });
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
@@ -44,7 +37,7 @@ export function csrDecisions({ informers, clock, parse }: CsrDecisionsOptions): 
   };
 }
 
-function decisionReport(object: ApiObject, condition: Condition, parse: CsrDecisionsOptions["parse"]): Report {
+function decisionReport(object: ApiObject, condition: Condition, parse: CsrControllerOptions["parse"]): Report {
   const { type, message = "" } = condition;
   const csr = csrView(object);
   const request = readRequest(parse, csr);

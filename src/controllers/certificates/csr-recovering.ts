@@ -1,6 +1,5 @@
-import { type Clock, rfc3339 } from "../../apimachinery/clock.ts";
-import type { Reader } from "../../client/object-store.ts";
 import {
+  type CsrControllerOptions,
   readRequest,
   isUndecided,
   csrView,
@@ -9,7 +8,8 @@ import {
   withConditions,
   type CsrView,
 } from "./csr-view.ts";
-import type { ControllerOptions } from "../shared-informers.ts";
+import { type Clock, rfc3339 } from "../../apimachinery/clock.ts";
+import type { Reader } from "../../client/object-store.ts";
 import type { Client } from "../../client/client.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
@@ -33,9 +33,7 @@ import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 
 const serviceAccount = "credential-controller";
 
-export interface CsrRecoveringOptions extends ControllerOptions {
-  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
-  readonly parse: (pem: string) => CsrContents;
+export interface CsrRecoveringOptions extends CsrControllerOptions {
   readonly isRevoked: (requester: UserInfo) => boolean;
   /** How the credential stands with which was asked for this key, at that moment in milliseconds since the epoch; undefined for whoever is no node. Knows every acknowledged write. */
   readonly statusOf: (

@@ -1,6 +1,13 @@
+import type { ControllerOptions } from "../shared-informers.ts";
 import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
+
+/** What controllers of certificate requests are given. */
+export interface CsrControllerOptions extends ControllerOptions {
+  /** Reads the PEM of a request, and verifies that its own key signed it unless the API did. @throws CsrError */
+  readonly parse: (pem: string) => CsrContents;
+}
 
 /** What the controllers look at in a CertificateSigningRequest. Absent texts and lists are empty. */
 export interface CsrView {

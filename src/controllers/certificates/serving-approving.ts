@@ -1,12 +1,17 @@
+import {
+  type CsrControllerOptions,
+  readRequest,
+  isUndecided,
+  csrView,
+  hasCondition,
+  type CsrView,
+} from "./csr-view.ts";
 import type { Client } from "../../client/client.ts";
 import type { Reader } from "../../client/object-store.ts";
 import { approveRequest, manualApproval, revokedRequester } from "./manual-approval.ts";
-import { readRequest, isUndecided, csrView, hasCondition, type CsrView } from "./csr-view.ts";
-import type { ControllerOptions } from "../shared-informers.ts";
 import type { Backoff } from "../../client/backoff.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
-import type { CsrContents } from "../../pki/csr.ts";
 import { formatIp, parseIp } from "../../policy/kubernetes/ip-address.ts";
 import { sourceAddressOf } from "../../apis/certificate-signing-request.ts";
 import type { ConfigMap } from "../../apis/config-map.ts";
@@ -52,13 +57,11 @@ export interface ServingApproval {
   readonly reserved: readonly string[];
 }
 
-export interface ServingApprovingOptions extends ServingApproval, ControllerOptions {
+export interface ServingApprovingOptions extends ServingApproval, CsrControllerOptions {
   /** Whether what the requester asked with has been revoked since. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
   /** Whether a request that is left to an approver says so in a condition. Not on a real Kubernetes, whose cleaner keeps requests with any condition for good. */
   readonly marks?: boolean;
-  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
-  readonly parse: (pem: string) => CsrContents;
   readonly resolver: ServingResolver;
 }
 

@@ -58,7 +58,7 @@ function clientObjection(csr: CsrView, facts: RequestFacts, dnsNames: readonly s
 const allowedUsages: ReadonlySet<string> = new Set(["digital signature", "key encipherment", "client auth"]);
 
 /** Whether a certificate is for a client and nothing else. */
-export function isClientUse(usages: readonly string[]): boolean {
+function isClientUse(usages: readonly string[]): boolean {
   return usages.includes("client auth") && usages.every((usage) => allowedUsages.has(usage));
 }
 

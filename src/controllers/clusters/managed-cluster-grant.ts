@@ -21,7 +21,7 @@ export interface ClusterObject {
 }
 
 /** The name of the role and of the binding of one cluster; the two bindings in its namespace begin with it. */
-export function clusterRoleName(cluster: string): string {
+function clusterRoleName(cluster: string): string {
   return `open-cluster-management:managedcluster:${cluster}`;
 }
 

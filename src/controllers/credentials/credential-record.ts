@@ -1,3 +1,4 @@
+import { findCondition } from "../../apimachinery/conditions.ts";
 import { createHash } from "node:crypto";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
@@ -150,17 +151,18 @@ export function issueOfCsr(object: ApiObject): Issue | undefined {
 
 /** The first token that an access request was answered with. */
 export function issueOfAccess(request: AccessRequest): Issue | undefined {
-  const { status = {}, metadata } = request;
-  const { namespace, serviceAccount } = status.grant ?? {};
-  if (status.ready !== true || namespace === undefined || serviceAccount === undefined) return undefined;
-  const approvals = (status.decisions ?? []).filter(({ verdict }) => verdict === "Approved");
-  const issued = status.conditions?.find(({ type }) => type === "Issued")?.lastTransitionTime;
+  const { metadata, status: { ready, grant = {}, decisions = [], conditions, expiresAt, evidence = {} } = {} } =
+    request;
+  const { namespace, serviceAccount } = grant;
+  if (ready !== true || namespace === undefined || serviceAccount === undefined) return undefined;
+  const approvals = decisions.filter(({ verdict }) => verdict === "Approved");
+  const issued = findCondition(conditions, "Issued")?.lastTransitionTime;
   return {
     identity: { username: `system:serviceaccount:${namespace}:${serviceAccount}`, purpose: "Access" },
     issue: {
       ...(issued === undefined ? {} : { notBefore: issued }),
-      ...(status.expiresAt === undefined ? {} : { notAfter: status.expiresAt }),
-      requestedBy: status.evidence?.requester ?? "",
+      ...(expiresAt === undefined ? {} : { notAfter: expiresAt }),
+      requestedBy: evidence.requester ?? "",
       approvedBy: approvals.map(({ user }) => user).join(", "),
       request: `accessrequest/${metadata.name}`,
     },

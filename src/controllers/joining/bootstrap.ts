@@ -65,7 +65,7 @@ export function clusterInfoPublisher(options: ClusterInfoPublisherOptions): Cont
 }
 
 /** The one ConfigMap `kube-public/cluster-info`. */
-export const clusterInfoSelection: Selection = {
+const clusterInfoSelection: Selection = {
   resource: configMaps,
   namespace: clusterInfoKey.namespace,
   fieldSelector: `metadata.name=${clusterInfoKey.name}`,
@@ -162,7 +162,7 @@ export function tokenCleaner(options: ControllerOptions): Controller {
 }
 
 /** The Secrets that hold bootstrap tokens. */
-export const tokenSecretSelection: Selection = {
+const tokenSecretSelection: Selection = {
   resource: secrets,
   namespace: tokenSecretNamespace,
   fieldSelector: `type=${tokenSecretType}`,

@@ -8,15 +8,11 @@ import { events } from "../kinds.ts";
 
 const serviceAccount = "event-expiry-controller";
 
-export interface EventExpiryOptions extends ControllerOptions {
-  /** How long an Event is kept after it was last counted, in milliseconds; default an hour, as kube-apiserver's `--event-ttl`. */
-  readonly ttlMs?: number;
-}
-
-const hourMs = 3_600_000;
+/** How long an Event is kept after it was last counted, as kube-apiserver's `--event-ttl`. */
+const ttlMs = 3_600_000;
 
 /** Deletes Events that are an hour old; in Kubernetes the lease of etcd does it. Without it whoever may write Events fills the store. */
-export function eventExpiry({ informers, clock, ttlMs = hourMs }: EventExpiryOptions): Controller {
+export function eventExpiry({ informers, clock }: ControllerOptions): Controller {
   const { client, reader } = informers.as(serviceAccount);
   const all = reader({ resource: events });
 

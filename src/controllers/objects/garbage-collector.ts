@@ -208,7 +208,7 @@ export function pendingFinalizer(finalizers: readonly string[]): "orphan" | "for
 }
 
 /** One object as the garbage collector knows it. */
-export interface OwnerNode {
+interface OwnerNode {
   readonly uid: string;
   readonly resource: ResourceRef;
   readonly key: ObjectKey;
@@ -218,7 +218,7 @@ export interface OwnerNode {
 }
 
 /** Who owns whom, by uid, as far as changes have told. */
-export interface OwnerGraph {
+interface OwnerGraph {
   /** Takes up one change of an object of `resource`. */
   observe(resource: ResourceRef, change: Change): void;
   node(uid: string): OwnerNode | undefined;
@@ -229,7 +229,7 @@ export interface OwnerGraph {
 }
 
 /** An empty graph. */
-export function ownerGraph(): OwnerGraph {
+function ownerGraph(): OwnerGraph {
   const nodes = new Map<string, OwnerNode>();
   const dependentsOf = new Map<string, Set<string>>();
 
