@@ -225,17 +225,19 @@ export function withoutAnswer(status: AccessRequestStatus): AccessRequestStatus 
   return rest;
 }
 
+function isClean({ key, token, grant, ready }: AccessRequestStatus): boolean {
+  return ready !== true && [key, token, grant].every((one) => one === undefined);
+}
+
 /** Nothing sealed stays in a request that is over. */
 function closed(view: AccessView, ...conditions: readonly Condition[]): AccessStep {
   const status = view.request.status ?? {};
   const { expiresAt: _end, grant, ...rest } = withoutAnswer(status);
   const next = withConditions(view, conditions);
-  const { key, token, ready = false } = status;
-  const isClean = !ready && [key, token, grant].every((one) => one === undefined);
-  if (isClean && next === (status.conditions ?? none)) return wait("it is over");
-  const { namespace } = view.profile?.spec ?? {};
-  const mayHaveAccount = status.accepted === true && grant === undefined && namespace !== undefined;
-  return { kind: "close", status: { ...rest, conditions: next }, ...(mayHaveAccount ? { namespace } : {}) };
+  if (isClean(status) && next === (status.conditions ?? none)) return wait("it is over");
+  // An accepted request may have an account that its status does not name.
+  const namespace = status.accepted === true && grant === undefined ? view.profile?.spec.namespace : undefined;
+  return { kind: "close", status: { ...rest, conditions: next }, ...(namespace && { namespace }) };
 }
 
 const none: readonly Condition[] = [];

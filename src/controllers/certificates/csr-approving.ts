@@ -85,14 +85,21 @@ interface Approving extends CsrApprovingOptions {
 }
 
 async function judge(approving: Approving, object: ApiObject): Promise<Outcome> {
-  const { client, names } = approving;
   const csr = csrView(object);
   if (!isUndecided(csr)) return done;
   const read = readRequest(approving.parse, csr);
   const facts = typeof read === "string" ? undefined : read;
   const lockedOut = lockOutOf({ object, csr }, facts, approving);
   if (lockedOut !== undefined) return leave(approving, { object, csr }, lockedOut);
-  if (facts === undefined) return done;
+  return facts === undefined ? done : decide(approving, { object, csr }, facts);
+}
+
+async function decide(
+  approving: Approving,
+  { object, csr }: Pick<Asked, "object" | "csr">,
+  facts: CsrContents,
+): Promise<Outcome> {
+  const { client, names } = approving;
   const wanted = names && wantedNodeName(csr, facts, object.metadata.name ?? "");
   const recognisers = recognisersOf(csr, facts);
   const recogniser = await firstAllowed(client, csr, recognisers);

@@ -84,19 +84,19 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const object = csrs.get(key);
-    const csr = object && csrView(object);
-    if (object === undefined || csr === undefined || !isOpen(csr)) return done;
+    if (object === undefined) return done;
+    const csr = csrView(object);
+    if (!isOpen(csr)) return done;
     if (options.isRevoked?.(csr.requester) === true) return manualApproval(marking, object, revokedRequester);
     const request = readRequest(options.parse, csr);
     const claim = typeof request === "string" ? request : servingClaim(csr, request);
-    if (typeof claim === "string") return abstain(object, [claim]);
-    if (options.requireNode && everyNode.get({ name: claim.node }) === undefined) {
-      return abstain(object, [`there is no Node ${JSON.stringify(claim.node)}`]);
-    }
-    return judge(object, claim);
+    return typeof claim === "string" ? abstain(object, [claim]) : judge(object, claim);
   }
 
   async function judge(object: ApiObject, claim: ServingClaim): Promise<Outcome> {
+    if (options.requireNode && everyNode.get({ name: claim.node }) === undefined) {
+      return abstain(object, [`there is no Node ${JSON.stringify(claim.node)}`]);
+    }
     const address = sourceAddressOf(object);
     const known: ServingEvidence = {
       providers,

@@ -1,4 +1,5 @@
-import { readRequest, csrView, hasCondition } from "../certificates/csr-view.ts";
+import { readAgentRequest, labelledCluster } from "./cluster-request.ts";
+import { csrView, hasCondition } from "../certificates/csr-view.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import {
   autoAcceptedAnnotation,
@@ -16,7 +17,6 @@ import { matchesNodePattern } from "../certificates/node-name-claims.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { issueOfCsr } from "../credentials/credential-record.ts";
-import { agentRequest, labelledCluster } from "./cluster-request.ts";
 
 /** Which identity joins which clusters without a person. */
 export interface AutoApproval {
@@ -99,11 +99,10 @@ export function approvedRival(requests: readonly ApiObject[], judged: JudgedRequ
     const csr = csrView(object);
     if (labelledCluster(object) !== cluster || !hasCondition(csr, "Approved") || hasCondition(csr, "Failed"))
       return false;
-    const contents = readRequest(parse, csr);
-    const identity = typeof contents === "string" ? contents : agentRequest(csr, cluster, contents);
-    if (typeof contents === "string" || typeof identity === "string") return false;
+    const read = readAgentRequest(parse, csr, cluster);
     // A renewal follows a first certificate, which is judged by itself.
-    if (csr.requester.username === agentUser(identity) || keyFingerprint(contents.spki) === key) return false;
+    if (typeof read === "string" || csr.requester.username === agentUser(read.identity)) return false;
+    if (keyFingerprint(read.contents.spki) === key) return false;
     return !(Date.parse(issueOfCsr(object)?.issue.notAfter ?? "") <= now);
   })?.metadata.name;
 }

@@ -1,3 +1,12 @@
+import {
+  readAgentRequest,
+  addOnObjection,
+  agentSigner,
+  clusterRequestIndex,
+  labelledAddOn,
+  labelledCluster,
+  type AddOnName,
+} from "./cluster-request.ts";
 import { versionOf } from "../object-status.ts";
 import { retryOn, done, type Controller, type Outcome, type Watch } from "../controller.ts";
 import {
@@ -37,15 +46,6 @@ import {
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
 import { wantsApiAccess } from "../../apis/add-on-versions.ts";
-import {
-  addOnObjection,
-  agentRequest,
-  agentSigner,
-  clusterRequestIndex,
-  labelledAddOn,
-  labelledCluster,
-  type AddOnName,
-} from "./cluster-request.ts";
 import {
   firstObjection,
   needsAcceptance,
@@ -95,10 +95,9 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     if (addOn !== undefined) return forAddOn(object, csr, addOn);
     const name = labelledCluster(object);
     if (name === undefined) return done;
-    const contents = readRequest(options.parse, csr);
-    const identity = typeof contents === "string" ? contents : agentRequest(csr, name, contents);
-    if (typeof contents === "string") return manualApproval(marking, object, notRecognized(name, contents));
-    if (typeof identity === "string") return manualApproval(marking, object, notRecognized(name, identity));
+    const read = readAgentRequest(options.parse, csr, name);
+    if (typeof read === "string") return manualApproval(marking, object, notRecognized(name, read));
+    const { contents, identity } = read;
     if (csr.requester.username === agentUser(identity)) return renew(client, marking, { object, csr });
     const asked = { object, csr, identity, key: keyFingerprint(contents.spki) };
     return inTurn(identity.cluster, () => first(asked));

@@ -178,11 +178,16 @@ const unsyncedCondition: Condition = {
 const unreachable = "cluster.open-cluster-management.io/unreachable";
 const unavailable = "cluster.open-cluster-management.io/unavailable";
 
+function wantedTaint(cluster: ManagedCluster): string | undefined {
+  const { status } = conditionOf(cluster, clusterCondition.available) ?? {};
+  if (status === "True") return undefined;
+  return status === "False" ? unavailable : unreachable;
+}
+
 /** The taints of a cluster with exactly the one that its availability calls for, or undefined where they are right. */
 function healthTaints(cluster: ManagedCluster): readonly ClusterTaint[] | undefined {
   const { taints = [] } = cluster.spec ?? {};
-  const { status } = conditionOf(cluster, clusterCondition.available) ?? {};
-  const wanted = status === "True" ? undefined : status === "False" ? unavailable : unreachable;
+  const wanted = wantedTaint(cluster);
   const isOurs = ({ key, value = "", effect }: ClusterTaint): boolean =>
     (key === unreachable || key === unavailable) && value === "" && effect === "NoSelect";
   const own = taints.filter(isOurs);

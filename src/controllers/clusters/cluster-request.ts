@@ -1,3 +1,4 @@
+import { readRequest, type CsrView } from "../certificates/csr-view.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { dnsLabelProblems } from "../../apimachinery/names.ts";
 import type { CsrContents } from "../../pki/csr.ts";
@@ -10,7 +11,6 @@ import {
   managedClustersGroup,
   type AgentIdentity,
 } from "../../apis/managed-cluster.ts";
-import type { CsrView } from "../certificates/csr-view.ts";
 import type { Change } from "../../client/object-store.ts";
 
 /** By which certificates of agents are signed. */
@@ -41,6 +41,18 @@ export function agentRequest(csr: CsrView, cluster: string, facts: RequestFacts)
   if (own.length !== 1 || own[0] !== clusterGroupOf(cluster)) return "its organizations are not those of the cluster";
   if (subject.organizations.length > 2) return "an organization stands in it twice";
   return clientObjection(csr, facts, []) ?? identity;
+}
+
+/** What a request of an agent of the cluster contains, or why it is none. */
+export function readAgentRequest(
+  parse: (pem: string) => CsrContents,
+  csr: CsrView,
+  cluster: string,
+): { readonly contents: CsrContents; readonly identity: AgentIdentity } | string {
+  const contents = readRequest(parse, csr);
+  if (typeof contents === "string") return contents;
+  const identity = agentRequest(csr, cluster, contents);
+  return typeof identity === "string" ? identity : { contents, identity };
 }
 
 /** Why a request is not for a client certificate of plain subject with no other alternative names than these DNS names. */

@@ -76,10 +76,7 @@ export function clusterRequests(options: ControllerOptions): Controller {
       {
         resource: certificateSigningRequests,
         observe: requests.observe,
-        keys: (request) => {
-          const name = labelledCluster(request);
-          return name === undefined ? [] : [{ name }];
-        },
+        keys: (request) => [labelledCluster(request)].flatMap((name) => (name === undefined ? [] : [{ name }])),
       },
       // What was issued before the cluster was there.
       {
