@@ -85,7 +85,7 @@ function tokenAccount(secret: ApiObject): string | undefined {
   return secret.metadata.annotations?.[accountAnnotation];
 }
 
-/** What there is already, asked about anew each time. */
+/** What is stored, read again each time. */
 export interface AccountLookups {
   readonly accountOf: (namespace: string, name: string) => Promise<ApiObject | undefined>;
   readonly requestOf: (name: string) => AccessRequest | undefined;
@@ -145,7 +145,7 @@ async function holdsEverywhere(
   return (await may({ user, ...right, group: "", version: "v1", namespace: "", name: "" })).allowed;
 }
 
-/** What there is already, asked about anew for each token. */
+/** What is stored, read again for each token. */
 export interface AccessTokenLookups extends AccountLookups {
   /** The profile of that name, or the default one for undefined; undefined where there is none. */
   readonly profileOf: (name: string | undefined) => AccessProfile | undefined;

@@ -160,7 +160,7 @@ function decided(
   return approvals({ decisions }, profile).length >= approvers ? { accepted: true } : {};
 }
 
-/** Whether a write tried to set what its writer may not: such a write is told so, and not only overruled. */
+/** The fields that a write tries to set and its writer may not: such a write is refused, and not only overruled. */
 export function oversteps({ stored, incoming, mayIssue }: StatusWrite): readonly string[] {
   if (mayIssue) return [];
   return [...issuedFields, ...observedFields, "decisions" as const].filter(

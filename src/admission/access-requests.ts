@@ -12,7 +12,7 @@ import { accessGroup, plainAddress, readKey, type AccessRequest } from "../apis/
 import { provesPossession } from "../trust/possession.ts";
 import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
-/** What there is already, asked about anew for each request. */
+/** What is stored, read again for each request. */
 export interface AccessRequestLookups {
   /** The profile of that name, or the default one for undefined; undefined where there is none. */
   readonly profileOf: (name: string | undefined) => AccessProfile | undefined;
@@ -39,8 +39,8 @@ export interface AccessRequestsOptions {
 const maxCharacters = 32_768;
 
 /**
- * Guards the anonymous door and the decisions: evidence and decisions are stamped by the API, each field of the status is written by
- * whoever may write it, requests come from the networks of their profile, in bounded numbers.
+ * Limits what anonymous users may create, and who may decide: the API stamps evidence and decisions, only a user with the right for it
+ * writes a field of the status, and requests come from the networks of their profile, in bounded numbers.
  */
 export function accessRequestAdmission(options: AccessRequestsOptions): AdmissionPlugin {
   return {
@@ -85,7 +85,7 @@ async function checkAsked(
   if (profile !== undefined) checkProfile(profile, request, isProven);
 }
 
-/** @throws StatusError TooManyRequests; whoever fills a share of the places keeps the rest free for others. */
+/** @throws StatusError TooManyRequests; one address can take a share of the places only. */
 function checkPending({ lookups, maxPending }: AccessRequestsOptions, address: string): void {
   if (lookups.pending() >= maxPending) throw tooMany("that no approver has decided on yet");
   const share = Math.ceil(maxPending / shares);
@@ -95,7 +95,7 @@ function checkPending({ lookups, maxPending }: AccessRequestsOptions, address: s
 
 const shares = 4;
 
-/** What somebody without any right may put into the store is small, and keeps nobody from removing it. */
+/** An object of a user without rights is small, and has no finalizer that delays its deletion. */
 function checkModest(request: AdmissionRequest, object: ApiObject): void {
   const errors = [
     // Approvers select by labels: who is selected must not be who says so.

@@ -22,8 +22,8 @@ export interface CredentialRevocationOptions {
 const maxRevocations = 20_000;
 
 /**
- * Keeps whoever revokes from locking out itself without meaning to, or the hub's operator for ever, and the list from growing
- * without bounds. Whether somebody may revoke at all is left to authorization.
+ * Prevents that a user revokes the credential of its own request by mistake or locks out the hub's operator for ever, and limits the
+ * number of revocations. Authorization decides who may revoke at all.
  */
 export function credentialRevocationAdmission(options: CredentialRevocationOptions): AdmissionPlugin {
   return {

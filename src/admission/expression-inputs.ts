@@ -73,7 +73,7 @@ export interface CachingAuthorizer {
 /** Each round answers at least one more question; the budget of an expression allows for fewer than this. */
 const maxRounds = 32;
 
-/** A book without answers, for expressions about a request of `user`. */
+/** An empty cache of answers, for expressions about a request of `user`. */
 export function cachingAuthorizer(authorize: Authorize, user: UserInfo): CachingAuthorizer {
   const answers = new Map<string, AuthorizationAnswer>();
   const open = new Map<string, AuthorizationQuestion>();

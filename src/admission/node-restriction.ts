@@ -91,7 +91,7 @@ function podStatus(node: string, { operation, object, oldObject }: AdmissionRequ
   return undefined;
 }
 
-/** A node shows its own pods here, and no others; they may need nothing of the API. */
+/** A node may create mirror pods of its own only, which may reference no other objects of the API. */
 function newPod(node: string, pod: ApiObject | undefined, options: NodeRestrictionOptions): string | undefined {
   const who = `node ${quoted(node)}`;
   if (!Object.hasOwn(pod?.metadata.annotations ?? {}, mirrorPodAnnotation)) {

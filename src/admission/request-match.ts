@@ -6,11 +6,11 @@ import type { MatchResources, AdmissionRule } from "../apis/admission-match.ts";
 import { type Resource, kindOf } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 
-/** What decides whether a webhook, policy or binding speaks of a request. */
+/** What decides whether a webhook, policy or binding matches a request. */
 export interface RequestMatch {
   /** Undefined where a selector cannot be read: every request that the rules name then fails. */
   readonly selectors: { readonly namespace: LabelSelector; readonly object: LabelSelector } | undefined;
-  /** Undefined speaks of everything. */
+  /** Undefined matches every request. */
   readonly rules: readonly AdmissionRule[] | undefined;
   readonly excluded: readonly AdmissionRule[];
   readonly equivalent: boolean;
@@ -23,7 +23,7 @@ export interface MatchLookups {
   readonly versionsOf: (resource: Resource) => readonly Resource[];
 }
 
-/** The match of stored selectors and rules. Without rules, `MatchResources` speaks of everything. */
+/** The match of stored selectors and rules. Without rules, `MatchResources` matches every request. */
 export function requestMatch(stored: MatchResources, rules: readonly AdmissionRule[] | undefined): RequestMatch {
   return {
     selectors: selectorsOf(stored),
@@ -42,7 +42,7 @@ function selectorsOf({ namespaceSelector = {}, objectSelector = {} }: MatchResou
   }
 }
 
-/** Configurations of admission itself, which no webhook or policy may stand in the way of. */
+/** Configurations of admission itself, which no webhook or policy may block. */
 const exemptKinds: ReadonlySet<string> = new Set([
   "ValidatingWebhookConfiguration",
   "MutatingWebhookConfiguration",
@@ -130,7 +130,7 @@ export type RuleSubject = Pick<AdmissionRequest, "operation" | "subresource" | "
   readonly resource: Pick<Resource, "group" | "version" | "plural" | "scope">;
 };
 
-/** Whether any of the rules speaks of the write. Source: apiserver pkg/admission/plugin/webhook/predicates/rules. */
+/** Whether any of the rules matches the write. Source: apiserver pkg/admission/plugin/webhook/predicates/rules. */
 export function matchesAnyRule(rules: readonly AdmissionRule[], subject: RuleSubject): boolean {
   return rules.some((rule) => matchesRule(rule, subject));
 }

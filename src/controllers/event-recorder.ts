@@ -84,7 +84,7 @@ export function eventRecorder(clock: Clock): EventRecorder {
     } catch (error) {
       if (!hasReason(error, "NotFound")) return { kind: "failed", error };
     }
-    // Its hour is over: another one begins.
+    // The Event has expired: another one begins.
     counts.delete(name);
     counted(name, now);
     return created(client, { ...event, firstTimestamp: now, count: 1 }, name);

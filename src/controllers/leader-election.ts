@@ -6,7 +6,7 @@ import type { Clock } from "../apimachinery/clock.ts";
 import { logEntry, type Log, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 
-/** How long one who is gone keeps the others waiting, in milliseconds. */
+/** The times of leader election, in milliseconds. */
 export interface LeaderTimings {
   /** How long a lease counts that is not renewed. */
   readonly leaseMs: number;
@@ -19,7 +19,7 @@ export interface LeaderTimings {
 /** Source: client-go's defaults. */
 export const leaderTimings: LeaderTimings = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
 
-/** What one who wants to lead sees. */
+/** The lease as a candidate sees it. */
 export interface LeaseView {
   readonly lease: Pick<Lease, "spec"> | undefined;
   /** When the lease was first seen as it is now, by the clock of whoever looks: clocks of others are not believed. */
@@ -96,7 +96,7 @@ async function term(options: ElectionOptions, attempt: Attempts): Promise<void> 
   if (signal.aborted) end();
   log(logEntry("LeaderElected", "became leader"));
   const work = options.lead(over.signal).finally(end);
-  // It is looked at below; until then its failure is nobody's.
+  // Its failure is rethrown below; until then it is no unhandled rejection.
   work.catch(() => undefined);
   let renewed = clock.now();
   while (!over.signal.aborted) {
@@ -162,7 +162,7 @@ function attempts(options: ElectionOptions): Attempts {
     try {
       return await tried();
     } catch (error) {
-      // Another was faster; the next look says who.
+      // Another process was faster; the next attempt reads its name.
       if (!hasReason(error, "Conflict", "AlreadyExists")) log(leaseFailure(error));
       return "failed";
     }

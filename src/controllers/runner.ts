@@ -192,7 +192,7 @@ function connect(each: Worker, informers: SharedInformers): void {
     if (wanted.has(source)) continue;
     sources.delete(source);
     leave();
-    // Whatever objects of the kind were left, nobody can reach them any more.
+    // The kind is no longer served: its remaining objects count as deleted.
     for (const object of source.list()) {
       watch.observe?.({ type: "DELETED", object, previous: object });
       wake(queue, watch, object);

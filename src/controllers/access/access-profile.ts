@@ -26,7 +26,7 @@ const serviceAccount = "access-request-controller";
 export function accessProfile(options: ControllerOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
   const profiles = reader({ resource: accessProfiles });
-  const homes = reader({ resource: namespaces, metadataOnly: true });
+  const allNamespaces = reader({ resource: namespaces, metadataOnly: true });
   const localRoles = reader({ resource: roles, metadataOnly: true });
   const clusterWide = reader({ resource: clusterRoles, metadataOnly: true });
   const defaults = markedProfiles();
@@ -35,7 +35,7 @@ export function accessProfile(options: ControllerOptions): Controller {
     const profile = profiles.get(key) as AccessProfile | undefined;
     if (profile === undefined || profile.metadata.deletionTimestamp !== undefined) return done;
     const state = profileState(profile, {
-      namespace: (name) => homes.get({ name }),
+      namespace: (name) => allNamespaces.get({ name }),
       role: localRoles.get,
       clusterRole: (name) => clusterWide.get({ name }),
     });
@@ -122,13 +122,13 @@ interface ProfileState {
 /** Looks for the namespace first: without it there is no role either. */
 function profileState({ spec }: AccessProfile, around: ProfileSurroundings): ProfileState {
   const { namespace, roles = [] } = spec;
-  const home = around.namespace(namespace);
+  const found = around.namespace(namespace);
   const shown = JSON.stringify(namespace);
-  if (home === undefined) {
+  if (found === undefined) {
     const message = `namespace ${shown} does not exist; create it (kubectl create namespace ${namespace}), or change the profile`;
     return { reason: "ProfileNamespaceMissing", message };
   }
-  if (home.metadata.deletionTimestamp !== undefined) {
+  if (found.metadata.deletionTimestamp !== undefined) {
     const message = `namespace ${shown} is being deleted; create it again, or change the profile`;
     return { reason: "ProfileNamespaceTerminating", message };
   }

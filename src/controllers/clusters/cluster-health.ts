@@ -20,15 +20,15 @@ import { setCondition } from "../../apimachinery/conditions.ts";
 const serviceAccount = "managed-cluster-controller";
 
 /**
- * Says of clusters that are silent that nothing is known of them, compares clocks, and keeps the taint that says so to schedulers.
+ * Sets the condition of clusters whose agent stopped updating its lease to Unknown, compares clocks, and maintains the taint for schedulers.
  * Source: ocm pkg/registration/hub/{lease,taint}.
  */
 export function clusterHealth(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const clusters = reader({ resource: managedClusters });
-  const beats = reader(heartbeats);
-  const memory = heartbeatMemory(clock, (name) => beats.get(leaseKey(name)));
+  const leaseReader = reader(heartbeats);
+  const memory = heartbeatMemory(clock, (name) => leaseReader.get(leaseKey(name)));
 
   async function reconcile({ name }: ObjectKey): Promise<Outcome> {
     const cluster = clusters.get({ name });
@@ -39,13 +39,15 @@ export function clusterHealth(options: ControllerOptions): Controller {
     return retryOn(look(cluster, memory.of(name)), "Conflict", "NotFound");
   }
 
-  async function look(cluster: ManagedCluster, beat: Heartbeat): Promise<Outcome> {
+  async function look(cluster: ManagedCluster, heartbeat: Heartbeat): Promise<Outcome> {
     const now = clock.now();
     const conditions =
-      conditionOf(cluster, clusterCondition.accepted) === undefined ? undefined : healthConditions(cluster, beat, now);
+      conditionOf(cluster, clusterCondition.accepted) === undefined
+        ? undefined
+        : healthConditions(cluster, heartbeat, now);
     if (conditions !== undefined) {
       const silent =
-        isStale(cluster, beat, now) && conditionOf(cluster, clusterCondition.available)?.status !== "Unknown";
+        isStale(cluster, heartbeat, now) && conditionOf(cluster, clusterCondition.available)?.status !== "Unknown";
       // What is written wakes the cluster again; its taints follow what is stored.
       await patchConditions({ client, resource: managedClusters }, cluster, conditions);
       return silent ? { kind: "done", reports: [silence(cluster)] } : done;
@@ -56,8 +58,8 @@ export function clusterHealth(options: ControllerOptions): Controller {
       await client.patch(managedClusters, keyOf(cluster), patch);
       return done;
     }
-    if (beat.renewed === undefined || isStale(cluster, beat, now)) return done;
-    return { kind: "requeue", afterMs: staleInMs(cluster, beat, now), why: "its next heartbeat is due" };
+    if (heartbeat.renewed === undefined || isStale(cluster, heartbeat, now)) return done;
+    return { kind: "requeue", afterMs: staleInMs(cluster, heartbeat, now), why: "its next heartbeat is due" };
   }
 
   const ofLease = ({ metadata }: ApiObject): readonly ObjectKey[] => [{ name: metadata.namespace ?? "" }];
@@ -75,25 +77,25 @@ interface HeartbeatMemory {
   readonly forget: (cluster: string) => void;
 }
 
-/** When heartbeats were first seen. At a start all count as seen then, so that a hub that was down blames nobody. */
+/** When heartbeats were first seen. At a start all count as seen then, so that a hub that was down reports no cluster as silent. */
 function heartbeatMemory(clock: Clock, leaseOf: (cluster: string) => Lease | undefined): HeartbeatMemory {
-  const lastBeats = new Map<string, Heartbeat & { readonly uid: string }>();
+  const knownHeartbeats = new Map<string, Heartbeat & { readonly uid: string }>();
   function of(name: string): Heartbeat {
     const lease = leaseOf(name);
     const renewed = renewTime(lease);
     const uid = lease?.metadata.uid ?? "";
     const seen = clock.now();
     if (renewed === undefined) {
-      lastBeats.delete(name);
+      knownHeartbeats.delete(name);
       return { renewed, seen, isFresh: false };
     }
-    const known = lastBeats.get(name);
+    const known = knownHeartbeats.get(name);
     if (known?.uid === uid && known.renewed === renewed) return known;
-    const beat = { uid, renewed, seen, isFresh: known?.uid === uid };
-    lastBeats.set(name, beat);
-    return beat;
+    const heartbeat = { uid, renewed, seen, isFresh: known?.uid === uid };
+    knownHeartbeats.set(name, heartbeat);
+    return heartbeat;
   }
-  return { of, forget: (name) => void lastBeats.delete(name) };
+  return { of, forget: (name) => void knownHeartbeats.delete(name) };
 }
 
 /** In the namespace of the cluster, where those look who work with it. */
@@ -136,11 +138,18 @@ function staleInMs(cluster: ManagedCluster, { seen }: Heartbeat, now: number): n
 }
 
 /** What the hub says of a cluster by its heartbeat: the conditions, or undefined where they say so already. */
-function healthConditions(cluster: ManagedCluster, beat: Heartbeat, now: number): readonly Condition[] | undefined {
+function healthConditions(
+  cluster: ManagedCluster,
+  heartbeat: Heartbeat,
+  now: number,
+): readonly Condition[] | undefined {
   const before = cluster.status?.conditions ?? [];
-  const clock = clockCondition(cluster, beat);
+  const clock = clockCondition(cluster, heartbeat);
   // Only its agent says that it is available again.
-  const found = [...(clock === undefined ? [] : [clock]), ...(isStale(cluster, beat, now) ? [stoppedCondition] : [])];
+  const found = [
+    ...(clock === undefined ? [] : [clock]),
+    ...(isStale(cluster, heartbeat, now) ? [stoppedCondition] : []),
+  ];
   const after = found.reduce((conditions, one) => setCondition(conditions, one, rfc3339(now)), before);
   return after === before ? undefined : after;
 }

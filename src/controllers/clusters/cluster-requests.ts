@@ -20,8 +20,8 @@ interface Issued {
 }
 
 /**
- * Keeps on record which agents hold certificates of a cluster, as they must be known to be taken back, and clears away requests that
- * would keep its agent from asking again.
+ * Records which agents hold certificates of a cluster, so that these can be revoked, and deletes requests that would prevent its agent
+ * from creating another one.
  */
 export function clusterRequests(options: ControllerOptions): Controller {
   const { clock } = options;

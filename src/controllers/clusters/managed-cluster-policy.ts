@@ -13,10 +13,10 @@ import { isFields } from "../../apis/json-fields.ts";
 
 /** What is to be done about a cluster. */
 export type ClusterStep =
-  /** It waits for a person, and nothing of it is on the hub. */
+  /** No approver has accepted it, and the hub has created nothing for it. */
   | { readonly kind: "wait" }
   | { readonly kind: "admit" }
-  /** It was let in once and is shut out. */
+  /** It was accepted before, and is denied now. */
   | { readonly kind: "deny" }
   /** Its agent wants to leave: the object is deleted, and what belongs to it goes with it. */
   | { readonly kind: "leave" }
@@ -52,21 +52,21 @@ export const deniedCondition: Condition = {
   message: "Denied by hub cluster admin",
 };
 
-/** Said where what the agent needs could not be made. */
+/** Written where the hub could not create what the agent needs. */
 export function failedCondition(why: string): Condition {
   return { type: clusterCondition.accepted, status: "False", reason: "Error", message: why.slice(0, 1024) };
 }
 
-/** How long the deletion of a cluster waits for its spoke to take leave, in milliseconds. */
+/** How long the deletion of a cluster waits for its agent to remove its objects, in milliseconds. */
 export const detachGraceMs = 300_000;
 
-/** Whether nothing waits for the spoke any more: time is up, or an administrator says so. */
+/** Whether the deletion no longer waits for the agent: its time is over, or an administrator says so. */
 export function isForcedOff({ metadata }: ManagedCluster, now: number): boolean {
   const since = Date.parse(metadata.deletionTimestamp ?? "");
   return metadata.annotations?.[forceDetachAnnotation] === "true" || now - since >= detachGraceMs;
 }
 
-/** Something in the namespace of a cluster that its spoke has to let go of. */
+/** An object in the namespace of a cluster that its agent has to release. */
 export interface Remainder {
   readonly namespace: string;
   readonly name: string;

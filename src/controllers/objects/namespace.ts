@@ -24,10 +24,10 @@ const backoff: Backoff = { initialMs: 100, maxMs: 60_000 };
 export function namespaceController(options: NamespaceOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
-  const homes = reader({ resource: namespaces });
+  const all = reader({ resource: namespaces });
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
-    const namespace = homes.get(key);
+    const namespace = all.get(key);
     if (namespace === undefined || !awaitsFinalization(namespace)) return done;
     const emptying = await empty(client, key.name, options.resources());
     try {
