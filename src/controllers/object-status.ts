@@ -32,9 +32,9 @@ export async function patchConditions(
 }
 
 /** What makes a patch or a delete count for the object as it was read, and for no later state of it. */
-export function versionOf({ metadata: { uid, resourceVersion } }: ApiObject): NonNullable<
-  DeleteOptions["preconditions"]
-> {
+export function versionOf({
+  metadata: { uid, resourceVersion },
+}: ApiObject): NonNullable<DeleteOptions["preconditions"]> {
   return { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
 }
 
