@@ -1,4 +1,3 @@
-// RBAC decisions a second of processor time, on one core, with more and more bindings.
 import {
   clusterRole,
   clusterRoleBinding,
@@ -14,9 +13,11 @@ import { masters } from "../../src/authorization/always.ts";
 import { rbac } from "../../src/authorization/rbac.ts";
 import { type RbacIndex, rbacIndex } from "../../src/authorization/rbac-index.ts";
 import type { RbacKind, RbacObject } from "../../src/authorization/rbac-types.ts";
-import { isAggregated, neededRules } from "../../src/controllers/objects/cluster-role-aggregation-policy.ts";
+import { isAggregated, neededRules } from "../../src/controllers/objects/cluster-role-aggregation.ts";
 import type { ClusterRole } from "../../src/apis/rbac.ts";
 import { isQuick, print } from "./measure.mts";
+
+// RBAC decisions a second of processor time, on one core, with more and more bindings.
 
 /** Half ClusterRoleBindings, half RoleBindings of `edit`, each for a user of its own; on top the default policy. */
 function policy(bindings: number): RbacIndex {

@@ -62,7 +62,7 @@ export function verdictsIn(stored: AccessRequestStatus, incoming: AccessRequestS
  */
 export function stampedStatus(write: StatusWrite): StampedStatus {
   const { stored, incoming } = write;
-  const kept = { ...personal(stored), ...issued(write), ...observed(write) };
+  const kept = { ...decidedBefore(stored), ...issued(write), ...observed(write) };
   const [verdict, another] = verdictsIn(stored, incoming);
   if (verdict === undefined) return { kind: "status", status: kept, verdict };
   const why = another === undefined ? objection(verdict, write) : `it cannot be ${verdict} and ${another} at once`;
@@ -71,14 +71,10 @@ export function stampedStatus(write: StatusWrite): StampedStatus {
   return { kind: "status", status: { ...kept, ...decided(verdict, decisions, write), decisions }, verdict };
 }
 
-/** Nothing of these can be taken back: who was let in is shut out by revoking, and asks anew. */
-function personal({ accepted, denied, revoked, decisions }: AccessRequestStatus): AccessRequestStatus {
-  return {
-    ...(accepted === true ? { accepted } : {}),
-    ...(denied === true ? { denied } : {}),
-    ...(revoked === true ? { revoked } : {}),
-    ...(decisions === undefined ? {} : { decisions }),
-  };
+/** No decision can be taken back: a machine that was let in is revoked, and creates a new request. */
+function decidedBefore(stored: AccessRequestStatus): AccessRequestStatus {
+  const fields = verdictFields.flatMap(([field]) => (stored[field] === true ? [field] : []));
+  return picked(stored, [...fields, "decisions"]);
 }
 
 function issued({ stored, incoming, mayIssue }: StatusWrite): AccessRequestStatus {
@@ -97,22 +93,27 @@ function picked(status: AccessRequestStatus, fields: readonly (keyof AccessReque
 
 /** Why this verdict cannot be given now; undefined where it can. */
 function objection(verdict: Verdict, write: StatusWrite): string | undefined {
-  const { stored, user, approvers } = write;
+  const { stored, user } = write;
   if (user === anonymousUser) return "a decision needs an authenticated user";
-  const requester = stored.evidence?.requester;
-  if (requester === user || (write.impersonator !== undefined && requester === write.impersonator)) {
-    return "a requester cannot decide on its own request; another approver must";
-  }
+  if (isRequester(write)) return "a requester cannot decide on its own request; another approver must";
   if (stored.revoked === true) return "it was revoked; the machine must create a new request";
   if (verdict === "Revoked") return stored.accepted === true ? undefined : "it was not approved; deny it instead";
   if (stored.denied === true) return "it was denied; the machine must create a new request";
   if (verdict === "Denied") return stored.accepted === true ? "it was approved; revoke it instead" : undefined;
+  return approvalObjection(write);
+}
+
+function isRequester({ stored, user, impersonator }: StatusWrite): boolean {
+  const requester = stored.evidence?.requester;
+  return requester === user || (impersonator !== undefined && requester === impersonator);
+}
+
+function approvalObjection({ stored, user, impersonator, approvers, profile }: StatusWrite): string | undefined {
   if (approvers === undefined) {
     return 'it is for no profile: it names none that exists, and none is marked as default by annotation access.pratique.dev/is-default-profile: "true"';
   }
-  const again = approvedBy(approvals(stored, write.profile), [user, write.impersonator]);
-  if (again !== undefined) return `${again} approved it already; ${approvers} different people must`;
-  return undefined;
+  const again = approvedBy(approvals(stored, profile), [user, impersonator]);
+  return again === undefined ? undefined : `${again} approved it already; ${approvers} different people must`;
 }
 
 /** Of those who approve now, the one who has approved before: in an own name, under another that was impersonated, or by being impersonated. */
@@ -159,7 +160,7 @@ function decided(
   return approvals({ decisions }, profile).length >= approvers ? { accepted: true } : {};
 }
 
-/** Whether a write tried to set what its writer may not: such a write is told so, and not only overruled. */
+/** The fields that a write tries to set and its writer may not: such a write is refused, and not only overruled. */
 export function oversteps({ stored, incoming, mayIssue }: StatusWrite): readonly string[] {
   if (mayIssue) return [];
   return [...issuedFields, ...observedFields, "decisions" as const].filter(

@@ -1,33 +1,26 @@
+import { handedOutAdmission, sameRight, type RequiredRight, approvalRights } from "./required-rights.ts";
 import { defaultProfileAnnotation, profileDefaults, type AccessProfile } from "../apis/access-profile.ts";
 import { accessGroup } from "../apis/access-request.ts";
-import type { AccessCheck } from "./access-check.ts";
-import type { AdmissionPlugin } from "./admission.ts";
-import { requireRights, sameRight, type RequiredRight } from "./required-rights.ts";
+import type { AccessCheck, AdmissionPlugin } from "./admission.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
+import type { RecoveryPolicy } from "../apis/recovery-policy.ts";
+import { recoveryDefaults, type RecoveryTerms } from "../apis/recovery-terms.ts";
 
 /**
  * Requires the writer of an AccessProfile to hold everything that approving requests for it hands out: the controller, which does it,
  * may do more than whoever writes profiles. A change needs what it adds; one that reaches more machines or gives more to each needs all.
  */
 export function accessProfileAdmission(may: AccessCheck): AdmissionPlugin {
-  return {
+  return handedOutAdmission(may, {
     name: "PratiqueAccessProfile",
-    concerns: ({ group }) => group === accessGroup,
-    validate: async (request) => {
-      const { resource, operation, object, oldObject } = request;
-      if (resource.group !== accessGroup || resource.plural !== "accessprofiles") return;
-      if (operation === "DELETE" || object === undefined) return;
+    kind: { group: accessGroup, plural: "accessprofiles" },
+    rightsOf: (object, { oldObject }) => {
       const next = object as AccessProfile;
       const stored = oldObject as AccessProfile | undefined;
-      const rights = rightsOfProfile(next);
       const held = stored === undefined || isWiderProfile(next, stored) ? [] : rightsOfProfile(stored);
-      await requireRights(
-        may,
-        request,
-        rights.filter((right) => !held.some((one) => sameRight(one, right))),
-      );
+      return rightsOfProfile(next).filter((right) => !held.some((one) => sameRight(one, right)));
     },
-  };
+  });
 }
 
 const rbacGroup = "rbac.authorization.k8s.io";
@@ -111,16 +104,45 @@ function hasMoreTokens(next: Spec["bootstrapToken"], stored: Spec["bootstrapToke
 }
 
 /** Whether a list of networks, of which none means all, has become larger. */
-export function hasMoreNetworks(next: readonly string[] = [], stored: readonly string[] = []): boolean {
+function hasMoreNetworks(next: readonly string[] = [], stored: readonly string[] = []): boolean {
   if (stored.length === 0) return false;
   return next.length === 0 || isMore(next, stored);
 }
 
 /** Whether the first list has a text that the second has not. */
-export function isMore(next: readonly string[], stored: readonly string[]): boolean {
+function isMore(next: readonly string[], stored: readonly string[]): boolean {
   return next.some((one) => !stored.includes(one));
 }
 
 function orEmpty(list: readonly string[] = []): readonly string[] {
   return list.length === 0 ? everyName : list;
+}
+
+const nodeSigner = "kubernetes.io/kube-apiserver-client-kubelet";
+
+/**
+ * Requires the writer of a RecoveryPolicy to be one who may approve what it approves: client certificates of nodes. A change that lets
+ * in no more nodes, no later and no more often needs nothing.
+ */
+export function recoveryPolicyAdmission(may: AccessCheck): AdmissionPlugin {
+  return handedOutAdmission(may, {
+    name: "PratiqueRecoveryPolicy",
+    kind: { group: accessGroup, plural: "recoverypolicies" },
+    rightsOf: (object, { oldObject }) => {
+      const [next, stored] = [object as RecoveryPolicy, oldObject as RecoveryPolicy | undefined];
+      return stored !== undefined && !isWider(next.spec, stored.spec) ? [] : approvalRights(nodeSigner);
+    },
+  });
+}
+
+function isWider(next: RecoveryPolicy["spec"], stored: RecoveryPolicy["spec"]): boolean {
+  const value = (terms: RecoveryTerms, field: keyof typeof recoveryDefaults): number =>
+    terms[field] ?? recoveryDefaults[field];
+  return (
+    isMore(next.nodeNames, stored.nodeNames) ||
+    value(next, "windowSeconds") > value(stored, "windowSeconds") ||
+    value(next, "times") > value(stored, "times") ||
+    value(next, "perSeconds") < value(stored, "perSeconds") ||
+    hasMoreNetworks(next.networks, stored.networks)
+  );
 }

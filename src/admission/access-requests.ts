@@ -1,27 +1,18 @@
+import { type StatusWrite, oversteps, stampedStatus, verdictsIn } from "./access-decision.ts";
+import { isGranted, mayIssue, mayOf } from "./access-accounts.ts";
+import { isInNetworks } from "../policy/kubernetes/cidr.ts";
 import { rfc3339 } from "../apimachinery/clock.ts";
 import { forbiddenField, invalid, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { StatusError, forbidden } from "../apimachinery/status.ts";
 import { anonymousUser, type UserInfo } from "../apimachinery/user.ts";
-import { cidrContainsIp, parseCidr } from "../policy/kubernetes/cidr.ts";
-import { parseIp } from "../policy/kubernetes/ip-address.ts";
 import type { SshPublicKey } from "../pki/ssh-public-key.ts";
 import { decidedProfile, profileDefaults, type AccessProfile } from "../apis/access-profile.ts";
-import {
-  accessGroup,
-  plainAddress,
-  readKey,
-  type AccessEvidence,
-  type AccessRequest,
-  type AccessRequestStatus,
-} from "../apis/access-request.ts";
+import { accessGroup, plainAddress, readKey, type AccessRequest } from "../apis/access-request.ts";
 import { provesPossession } from "../trust/possession.ts";
-import type { AccessCheck } from "./access-check.ts";
-import { mayIssue, mayOf } from "./account-owner.ts";
-import { oversteps, stampedStatus, verdictsIn } from "./access-decision.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
-/** What there is already, asked about anew for each request. */
+/** What is stored, read again for each request. */
 export interface AccessRequestLookups {
   /** The profile of that name, or the default one for undefined; undefined where there is none. */
   readonly profileOf: (name: string | undefined) => AccessProfile | undefined;
@@ -48,8 +39,8 @@ export interface AccessRequestsOptions {
 const maxCharacters = 32_768;
 
 /**
- * Guards the anonymous door and the decisions: evidence and decisions are stamped by the API, each field of the status is written by
- * whoever may write it, requests come from the networks of their profile, in bounded numbers.
+ * Limits what anonymous users may create, and who may decide: the API stamps evidence and decisions, only a user with the right for it
+ * writes a field of the status, and requests come from the networks of their profile, in bounded numbers.
  */
 export function accessRequestAdmission(options: AccessRequestsOptions): AdmissionPlugin {
   return {
@@ -81,19 +72,20 @@ async function checkAsked(
   request: AdmissionRequest,
   object: AccessRequest,
 ): Promise<void> {
-  const { user, source, name } = request;
-  const address = plainAddress(source?.address ?? "");
+  const { user, name } = request;
+  const address = addressOf(request);
   if (user.username === anonymousUser && options.take?.(address) === false) throw tooManyAccessRequests();
   if (!(await mayIssue(options.may, user, name))) checkModest(request, object);
   const key = readKey(object);
   // Validation has said what is wrong with the key.
   if (key === undefined) return;
   checkPending(options, address);
-  const possession = provenOr(options, request, { object, key });
-  checkProfile(options.lookups.profileOf(object.spec.profile), { request, address, possession });
+  const isProven = isPossessionProven(options, request, { key, proof: object.spec.proof });
+  const profile = options.lookups.profileOf(object.spec.profile);
+  if (profile !== undefined) checkProfile(profile, request, isProven);
 }
 
-/** @throws StatusError TooManyRequests; whoever fills a share of the places keeps the rest free for others. */
+/** @throws StatusError TooManyRequests; one address can take a share of the places only. */
 function checkPending({ lookups, maxPending }: AccessRequestsOptions, address: string): void {
   if (lookups.pending() >= maxPending) throw tooMany("that no approver has decided on yet");
   const share = Math.ceil(maxPending / shares);
@@ -103,7 +95,7 @@ function checkPending({ lookups, maxPending }: AccessRequestsOptions, address: s
 
 const shares = 4;
 
-/** What somebody without any right may put into the store is small, and keeps nobody from removing it. */
+/** An object of a user without rights is small, and has no finalizer that delays its deletion. */
 function checkModest(request: AdmissionRequest, object: ApiObject): void {
   const errors = [
     // Approvers select by labels: who is selected must not be who says so.
@@ -150,50 +142,34 @@ function tooMany(which: string): StatusError {
 }
 
 /** @throws StatusError Forbidden where the profile does not take this request. */
-function checkProfile(
-  profile: AccessProfile | undefined,
-  {
-    request,
-    address,
-    possession,
-  }: { readonly request: AdmissionRequest; readonly address: string; readonly possession: Possession },
-): void {
-  if (profile === undefined) return;
-  const { sourceNetworks = [], requirePossession = false } = profile.spec;
-  const named = JSON.stringify(profile.metadata.name ?? "");
-  if (sourceNetworks.length > 0 && !isWithin(address, sourceNetworks)) {
+function checkProfile({ spec, metadata }: AccessProfile, request: AdmissionRequest, isProven: boolean): void {
+  const { sourceNetworks = [], requirePossession } = spec;
+  const named = JSON.stringify(metadata.name ?? "");
+  const address = addressOf(request);
+  if (sourceNetworks.length > 0 && !isInNetworks(address, sourceNetworks)) {
     const why = `requests for profile ${named} are taken from its networks only, and this one came from ${address === "" ? "an unknown address" : address}`;
     throw forbidden(request.resource, request.name, why);
   }
-  if (requirePossession && possession !== "Proven") {
+  if (requirePossession === true && !isProven) {
     const why = `profile ${named} asks for a proof that the machine holds its key; use pratique request`;
     throw forbidden(request.resource, request.name, why);
   }
 }
 
-function isWithin(address: string, networks: readonly string[]): boolean {
-  const parsed = parseIp(address);
-  if (!("ip" in parsed)) return false;
-  return networks.some((network) => {
-    const one = parseCidr(network);
-    return "cidr" in one && cidrContainsIp(one.cidr, parsed.ip);
-  });
+function addressOf({ source }: AdmissionRequest): string {
+  return plainAddress(source?.address ?? "");
 }
 
-type Possession = NonNullable<AccessEvidence["possession"]>;
-
-/** @throws StatusError Forbidden for a proof that proves nothing here */
-function provenOr(
+/** Whether the machine has proven that it holds its key. @throws StatusError Forbidden for a proof that proves nothing here */
+function isPossessionProven(
   { lookups }: AccessRequestsOptions,
   { name, resource }: AdmissionRequest,
-  { object, key }: { readonly object: AccessRequest; readonly key: SshPublicKey },
-): Possession {
-  const { proof = "" } = object.spec;
-  if (proof === "") return "Unproven";
+  { key, proof = "" }: { readonly key: SshPublicKey; readonly proof: string | undefined },
+): boolean {
+  if (proof === "") return false;
   const pins = lookups.caPins();
-  const proves = (caPin: string): boolean =>
-    provesPossession(key, { name, fingerprint: key.fingerprint, caPin }, proof);
-  if (pins.some(proves)) return "Proven";
+  const { fingerprint } = key;
+  if (pins.some((caPin) => provesPossession(key, { name, fingerprint, caPin }, proof))) return true;
   const why = `its proof is not of this key, name and CA (${pins.join(" or ")}): if the machine saw another CA, its connection to this API was intercepted`;
   throw forbidden(resource, name, why);
 }
@@ -205,33 +181,37 @@ async function decided(
   object: AccessRequest,
 ): Promise<ApiObject> {
   const { user, resource, name } = request;
-  const before = request.oldObject as AccessRequest | undefined;
-  const stored: AccessRequestStatus = before?.status ?? {};
-  const incoming: AccessRequestStatus = object.status ?? {};
   const profile = options.lookups.profileOf(object.spec.profile);
-  const approvers = profile === undefined ? undefined : (profile.spec.approvers ?? profileDefaults.approvers);
-  const write = {
-    mayIssue: await mayIssue(options.may, user, name),
-    stored,
-    incoming,
-    user: user.username,
-    impersonator: request.impersonator?.username,
-    now: rfc3339(options.now()),
-    approvers,
-    profile: profile === undefined ? undefined : decidedProfile(profile),
-  };
+  const write = await statusWrite(options, request, { object, profile });
   const [taken] = oversteps(write);
   if (taken !== undefined) {
     throw forbidden(resource, name, `user ${JSON.stringify(user.username)} may decide, and not write status.${taken}`);
   }
-  const [verdict] = verdictsIn(stored, incoming);
-  if (verdict !== undefined) await checkApprover(options, request, profile);
+  if (verdictsIn(write.stored, write.incoming).length > 0) await checkApprover(options, request, profile);
   const stamped = stampedStatus(write);
   if (stamped.kind === "refused") throw invalidObject(resource, name, [forbiddenField("status", stamped.why)]);
   if (stamped.verdict === "Approved") {
-    request.annotate("access.pratique.dev/words", incoming.wordsCompared === true ? "compared" : "not compared");
+    const words = write.incoming.wordsCompared === true ? "compared" : "not compared";
+    request.annotate("access.pratique.dev/words", words);
   }
   return { ...object, status: stamped.status };
+}
+
+async function statusWrite(
+  options: AccessRequestsOptions,
+  { user, name, oldObject, impersonator }: AdmissionRequest,
+  { object, profile }: { readonly object: AccessRequest; readonly profile: AccessProfile | undefined },
+): Promise<StatusWrite> {
+  return {
+    mayIssue: await mayIssue(options.may, user, name),
+    stored: (oldObject as AccessRequest | undefined)?.status ?? {},
+    incoming: object.status ?? {},
+    user: user.username,
+    impersonator: impersonator?.username,
+    now: rfc3339(options.now()),
+    approvers: profile && (profile.spec.approvers ?? profileDefaults.approvers),
+    profile: profile && decidedProfile(profile),
+  };
 }
 
 /** Deciding takes the verb `approve` on the profile that is asked for, besides writing the status. */
@@ -260,9 +240,8 @@ function isMachine(
   { username }: UserInfo,
   { name, profile }: { readonly name: string; readonly profile: AccessProfile | undefined },
 ): boolean {
-  const [, namespace = "", account = ""] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(username) ?? [];
-  if (account === "") return false;
-  const { grant } = lookups.requestOf(account)?.status ?? {};
-  const isGranted = grant?.namespace === namespace && grant.serviceAccount === account;
-  return isGranted || (account === name && namespace === profile?.spec.namespace);
+  const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(username) ?? [];
+  if (namespace === undefined || account === undefined) return false;
+  if (account === name && namespace === profile?.spec.namespace) return true;
+  return isGranted(lookups.requestOf(account), namespace, account);
 }

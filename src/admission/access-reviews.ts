@@ -1,3 +1,4 @@
+import { admissionChain, type AdmissionPlugin, type AdmissionRequest } from "./admission.ts";
 import { decodeObject } from "../apimachinery/decode.ts";
 import { forbiddenField, invalidObject, type FieldError } from "../apimachinery/field-error.ts";
 import type { JsonObject } from "../apimachinery/json-value.ts";
@@ -10,9 +11,14 @@ import { configMaps } from "../apis/config-map.ts";
 import { kindOf } from "../apis/resource.ts";
 import { secrets } from "../apis/secret.ts";
 import { serviceAccounts } from "../apis/service-account.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { answeredReview, type ReviewNotes, type ReviewPatch, type ReviewStage } from "./review-answer.ts";
-import { reviewedRequest, type ReviewedKinds } from "./review-request.ts";
+import {
+  answeredReview,
+  type ReviewNotes,
+  type ReviewPatch,
+  type ReviewStage,
+  reviewedRequest,
+  type ReviewedKinds,
+} from "./review-answer.ts";
 
 /** On a request of a cluster, where the API cannot write it into the status: who asked, as authenticated. */
 const requesterAnnotation = "access.pratique.dev/requester";
@@ -96,10 +102,8 @@ async function changes(plugins: readonly AdmissionPlugin[], asked: AdmissionRequ
   if (resource === accessRequests && operation === "CREATE") return requesterPatch(object, user.username);
   const part = resource === accessRequests && subresource === "status" ? "status" : "spec";
   if (part === "spec" && resource !== serviceAccounts) return [];
-  let next = object;
-  for (const { mutate } of plugins) {
-    next = (await mutate?.({ ...asked, object: next }, { number: 0, request: asked, again: () => undefined })) ?? next;
-  }
+  const { mutate } = admissionChain(plugins);
+  const next = (await mutate(asked)) ?? object;
   return next === object ? [] : [{ op: "add", path: `/${part}`, value: next[part] }];
 }
 
@@ -113,15 +117,10 @@ function requesterPatch({ metadata }: ApiObject, username: string): ReviewPatch 
 
 /** @throws StatusError for what a hub would refuse */
 async function check(plugins: readonly AdmissionPlugin[], asked: AdmissionRequest): Promise<undefined> {
-  const { resource, name, subresource, object, oldObject, user, operation } = asked;
+  const { resource, name, subresource, object, oldObject } = asked;
   if (object === undefined) return undefined;
   if (subresource === "" && resource.group === accessGroup) {
-    const stored = operation === "CREATE" ? undefined : oldObject;
-    const errors = [
-      ...(resource.validate?.(object, stored) ?? []),
-      ...(stored === undefined ? [] : (resource.validateUpdate?.(object, stored) ?? [])),
-      ...(resource === accessRequests ? requesterErrors(object, stored, user) : []),
-    ];
+    const errors = validationErrors(asked, object);
     if (errors.length > 0) throw invalidObject(resource, name, errors);
   } else if (resource === accessRequests) {
     checkStamped(asked, object as AccessRequest, (oldObject ?? object) as AccessRequest);
@@ -130,6 +129,18 @@ async function check(plugins: readonly AdmissionPlugin[], asked: AdmissionReques
   const unstamped = { ...asked, object: withoutRequester(object) };
   for (const { validate } of plugins) await validate?.(unstamped);
   return undefined;
+}
+
+function validationErrors(
+  { resource, operation, oldObject, user }: AdmissionRequest,
+  object: ApiObject,
+): readonly FieldError[] {
+  const stored = operation === "CREATE" ? undefined : oldObject;
+  return [
+    ...(resource.validate?.(object, stored) ?? []),
+    ...((stored && resource.validateUpdate?.(object, stored)) ?? []),
+    ...(resource === accessRequests ? requesterErrors(object, stored, user) : []),
+  ];
 }
 
 function withoutRequester(object: ApiObject): ApiObject {

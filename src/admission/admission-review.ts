@@ -148,25 +148,26 @@ function patchOf(
   stage: "mutating" | "validating",
 ): ReviewPatch | undefined {
   const [patch, patchType] = [stringAt(response, "patch"), ownValue(response, "patchType") ?? undefined];
-  if (stage === "validating") {
-    if (version === "v1beta1") return undefined;
-    if (patch !== "") throw new ReviewError("validating webhook may not return response.patch");
-    if (patchType !== undefined) throw new ReviewError("validating webhook may not return response.patchType");
-    return undefined;
-  }
-  if (version === "v1") {
-    if (patch !== "" && patchType === undefined) {
-      throw new ReviewError("webhook returned response.patch but not response.patchType");
-    }
-    if (patch === "" && patchType !== undefined) {
-      throw new ReviewError("webhook returned response.patchType but not response.patch");
-    }
-    if (patchType === "") throw new ReviewError('webhook returned invalid response.patchType of ""');
-  }
-  if (patch === "") return undefined;
+  const [, problem] = version === "v1" ? (patchProblems[stage].find(([breaks]) => breaks(patch, patchType)) ?? []) : [];
+  if (problem !== undefined) throw new ReviewError(problem);
+  if (stage === "validating" || patch === "") return undefined;
   // The older version had no need to name a type.
   return { type: version === "v1" ? stringAt(response, "patchType") : "JSONPatch", base64: patch };
 }
+
+type PatchProblem = readonly [breaks: (patch: string, type: unknown) => boolean, message: string];
+
+const patchProblems: Readonly<Record<"mutating" | "validating", readonly PatchProblem[]>> = {
+  validating: [
+    [(patch) => patch !== "", "validating webhook may not return response.patch"],
+    [(_patch, type) => type !== undefined, "validating webhook may not return response.patchType"],
+  ],
+  mutating: [
+    [(patch, type) => patch !== "" && type === undefined, "webhook returned response.patch but not response.patchType"],
+    [(patch, type) => patch === "" && type !== undefined, "webhook returned response.patchType but not response.patch"],
+    [(_patch, type) => type === "", 'webhook returned invalid response.patchType of ""'],
+  ],
+};
 
 function quoted(value: string): string {
   return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);

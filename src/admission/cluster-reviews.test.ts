@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../apimachinery/json-value.ts";
-import type { AccessCheck } from "./access-check.ts";
-import { clusterAddOnAdmission } from "./cluster-add-ons.ts";
+import type { AccessCheck } from "./admission.ts";
+import { clusterAddOnAdmission } from "./required-rights.ts";
 import { clusterReviews } from "./cluster-reviews.ts";
 
 const group = "addon.open-cluster-management.io";

@@ -6,8 +6,13 @@ import { customKinds } from "../apis/custom/custom-kind.ts";
 import { valueAt } from "../apis/json-fields.ts";
 import { addOnGroup, clusterGroup } from "../apis/managed-cluster.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
-import { answeredReview, type ReviewPatch, type ReviewStage } from "./review-answer.ts";
-import { reviewedRequest, type ReviewedKinds } from "./review-request.ts";
+import {
+  answeredReview,
+  type ReviewPatch,
+  type ReviewStage,
+  reviewedRequest,
+  type ReviewedKinds,
+} from "./review-answer.ts";
 
 /** Answers the AdmissionReviews that a Kubernetes API server sends about managed clusters, bindings of their sets and add-ons, by the plugins of a hub. */
 export interface ClusterReviews {

@@ -1,3 +1,4 @@
+import type { UserInfo } from "../apimachinery/user.ts";
 import { forbidden } from "../apimachinery/status.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { revokedText } from "../apis/credential-revocation.ts";
@@ -21,39 +22,36 @@ export interface CredentialRevocationOptions {
 const maxRevocations = 20_000;
 
 /**
- * Keeps whoever revokes from locking out itself without meaning to, or the hub's operator for ever, and the list from growing
- * without bounds. Whether somebody may revoke at all is left to authorization.
+ * Prevents that a user revokes the credential of its own request by mistake or locks out the hub's operator for ever, and limits the
+ * number of revocations. Authorization decides who may revoke at all.
  */
 export function credentialRevocationAdmission(options: CredentialRevocationOptions): AdmissionPlugin {
   return {
     name: "PratiqueCredentialRevocation",
     concerns: ({ group, plural }) => group === accessGroup && plural === "credentialrevocations",
     validate: async ({ resource, operation, object, oldObject, user, name }) => {
-      const { uid } = oldObject?.metadata ?? {};
+      const uid = oldObject?.metadata.uid;
       if (operation === "DELETE" && uid !== undefined) options.removing(uid, user.username);
-      if (operation !== "CREATE" || object === undefined) return;
-      const refused = (why: string): never => {
-        throw forbidden(resource, name, why);
-      };
-      if (options.size() >= maxRevocations) {
-        refused(`there are ${maxRevocations} revocations already; delete those that are no longer needed`);
-      }
-      if (stringAt(object, "spec", "user") === options.operator) {
-        const named = JSON.stringify(options.operator);
-        refused(
-          `the hub makes a certificate for ${named} at each start, and no such certificate could be used again: revoke its certificate by the fingerprint, and restart the hub for another`,
-        );
-      }
-      const isMeant = object.metadata.annotations?.[lockOutAnnotation] === "accepted";
-      if (isMeant || !covers(object, user, options.now())) return;
-      refused(
-        `${revokedText(object)} is what you came in with, and you would be locked out: use another credential, or set annotation ${lockOutAnnotation} to "accepted"`,
-      );
+      const why = operation === "CREATE" && object !== undefined ? objection(object, user, options) : undefined;
+      if (why !== undefined) throw forbidden(resource, name, why);
     },
   };
 }
 
-function covers(object: ApiObject, user: Parameters<typeof credentialOf>[0], now: number): boolean {
+/** Why this revocation may not be created, or undefined where it may. */
+function objection(object: ApiObject, user: UserInfo, options: CredentialRevocationOptions): string | undefined {
+  if (options.size() >= maxRevocations) {
+    return `there are ${maxRevocations} revocations already; delete those that are no longer needed`;
+  }
+  if (stringAt(object, "spec", "user") === options.operator) {
+    return `the hub makes a certificate for ${JSON.stringify(options.operator)} at each start, and no such certificate could be used again: revoke its certificate by the fingerprint, and restart the hub for another`;
+  }
+  const isMeant = object.metadata.annotations?.[lockOutAnnotation] === "accepted";
+  if (isMeant || !covers(object, user, options.now())) return undefined;
+  return `${revokedText(object)} is what you came in with, and you would be locked out: use another credential, or set annotation ${lockOutAnnotation} to "accepted"`;
+}
+
+function covers(object: ApiObject, user: UserInfo, now: number): boolean {
   const alone = revocationIndex();
   alone.put(object);
   return alone.find(credentialOf(user), now) !== undefined;

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { finish } from "../apimachinery/steps.ts";
 import type { PolicySpec } from "../apis/validating-admission-policy.ts";
-import type { ExpressionInputs } from "./expression-run.ts";
-import { judgeConditions, matchConditions } from "./match-conditions.ts";
+import { type ExpressionInputs, judgeConditions, matchConditions } from "./expression-run.ts";
 import { compiledPolicy } from "./policy.ts";
-import { judgePolicy } from "./policy-verdict.ts";
+import { judgePolicy } from "./validating-policies.ts";
 
 const count = 400;
 const object = { list: Array.from({ length: count }, (_, index) => index) };

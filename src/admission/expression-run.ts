@@ -1,11 +1,12 @@
 import { CelError } from "../policy/cel/cel-error.ts";
 import type { CelProgram } from "../policy/cel/compile.ts";
-import type { CelType } from "../policy/cel/types.ts";
+import { type CelType, boolType } from "../policy/cel/types.ts";
 import type { CelValue } from "../policy/cel/values.ts";
 import type { JsonObject } from "../apimachinery/json-value.ts";
 import { endsStep, type Pace } from "../apimachinery/step-budget.ts";
 import type { Steps } from "../apimachinery/steps.ts";
 import { compileExpression, type ExpressionScope } from "../apis/admission-expression.ts";
+import type { MatchCondition } from "../apis/admission-match.ts";
 
 /** An expression of a stored webhook or policy. */
 export interface Expression {
@@ -55,7 +56,7 @@ const costOfPlace = 64;
 /** What the expressions of one policy may cost together, for each binding and parameter. Source: apiserver pkg/apis/cel. */
 export const validationBudget = 10_000_000;
 /** What match conditions may cost together. Source: the same. */
-export const matchConditionBudget = 2_500_000;
+const matchConditionBudget = 2_500_000;
 
 const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
 
@@ -136,4 +137,40 @@ export function withVariables(
     });
   }
   return all;
+}
+
+/** The match conditions of a webhook or policy. */
+export type MatchConditions = readonly Expression[];
+
+/** Whether all conditions hold; `failed` where that cannot be said, with the reasons. */
+export type ConditionsVerdict = { readonly matches: boolean } | { readonly failed: string };
+
+/** The conditions compiled. */
+export function matchConditions(
+  conditions: readonly MatchCondition[] | undefined,
+  scope: { readonly params: boolean },
+): MatchConditions {
+  return (conditions ?? []).map(({ expression }) =>
+    storedExpression(expression.trim(), { ...scope, authorizer: true }, [boolType]),
+  );
+}
+
+/**
+ * One condition that is false decides, whatever the others say; errors count only where none is false.
+ * Source: apiserver pkg/admission/plugin/webhook/matchconditions.
+ */
+export function* judgeConditions(conditions: MatchConditions, inputs: ExpressionInputs): Steps<ConditionsVerdict> {
+  const meter = newMeter(matchConditionBudget, inputs);
+  const errors: string[] = [];
+  for (const condition of conditions) {
+    const result = yield* evaluateInSteps(condition, inputs, meter);
+    if ("error" in result) {
+      if (result.spent) return { failed: result.error };
+      errors.push(result.error);
+    } else if (result.value === false) {
+      return { matches: false };
+    }
+  }
+  if (errors.length === 0) return { matches: true };
+  return { failed: errors.length === 1 ? (errors[0] ?? "") : `[${errors.join(", ")}]` };
 }

@@ -1,6 +1,5 @@
-import { jsonEqual } from "../apimachinery/equal.ts";
-import type { UserInfo } from "../apimachinery/user.ts";
 import {
+  isAccepted,
   agentGroups,
   agentOf,
   clusterCondition,
@@ -10,6 +9,8 @@ import {
   clusterNameLabel,
   type ManagedCluster,
 } from "../apis/managed-cluster.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
 import { forbidden } from "../apimachinery/status.ts";
 import { stringAt } from "../apis/json-fields.ts";
 import type { AdmissionPlugin } from "./admission.ts";
@@ -31,7 +32,7 @@ export function isAgentOf(user: UserInfo, cluster: string): boolean {
 
 /** What of a change of a cluster its agent may not make, in words; undefined where all of it is the agent's own. */
 export function foreignToAgent(next: ManagedCluster, stored: ManagedCluster): string | undefined {
-  if (next.spec?.hubAcceptsClient === true && stored.spec?.hubAcceptsClient !== true) return "spec.hubAcceptsClient";
+  if (isAccepted(next) && !isAccepted(stored)) return "spec.hubAcceptsClient";
   if (!jsonEqual(hubSpec(next), hubSpec(stored))) return "spec, but for managedClusterClientConfigs and leaving";
   for (const field of ["labels", "finalizers", "ownerReferences"] as const) {
     if (!jsonEqual(next.metadata[field] ?? null, stored.metadata[field] ?? null)) return `metadata.${field}`;

@@ -21,8 +21,7 @@ import {
   type ClusterTaint,
 } from "../apis/managed-cluster.ts";
 import type { Resource } from "../apis/resource.ts";
-import type { AccessCheck } from "./access-check.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import { foreignCondition, foreignToAgent, isAgentOf } from "./managed-cluster-agent.ts";
 
 export interface ManagedClusterAdmissionOptions {
@@ -90,40 +89,45 @@ interface Change {
   readonly stored: ManagedCluster | undefined;
 }
 
-/** @throws StatusError BadRequest for times of taints that nobody may choose */
-function prepared(
+/** @throws StatusError BadRequest for times of taints that no client may choose */
+function prepared(options: ManagedClusterAdmissionOptions, request: AdmissionRequest, change: Change): ApiObject {
+  const labels = change.next.metadata.labels ?? {};
+  const set = labels[clusterSetLabel] ?? "";
+  return withMetadata(withStampedTaints(options, request, change), {
+    labels: set === "" ? { ...labels, [clusterSetLabel]: defaultSet } : labels,
+    ...annotationsOf(request, change),
+  });
+}
+
+function withStampedTaints(
   { now }: ManagedClusterAdmissionOptions,
-  request: AdmissionRequest,
+  { resource, name }: AdmissionRequest,
   { next, stored }: Change,
 ): ApiObject {
   const { taints } = next.spec ?? {};
-  const stamped =
-    taints === undefined ? undefined : stampedTaints(taints, stored && (stored.spec?.taints ?? []), rfc3339(now()));
-  if (stamped !== undefined && "errors" in stamped) {
-    const { message } = invalidObject(request.resource, request.name, stamped.errors);
-    throw new StatusError("BadRequest", message);
-  }
-  const timed = stamped === undefined ? next : withField(next, "spec", { ...next.spec, taints: stamped.taints });
-  const set = next.metadata.labels?.[clusterSetLabel] ?? "";
-  const labels = { ...next.metadata.labels, ...(set === "" ? { [clusterSetLabel]: defaultSet } : {}) };
-  return withMetadata(timed, { labels, ...annotationsOf(request, { next, stored }) });
+  if (taints === undefined) return next;
+  const stamped = stampedTaints(taints, stored && (stored.spec?.taints ?? []), rfc3339(now()));
+  if ("errors" in stamped) throw new StatusError("BadRequest", invalidObject(resource, name, stamped.errors).message);
+  return withField(next, "spec", { ...next.spec, taints: stamped.taints });
 }
 
 /** Who asked stays on record, whoever writes afterwards; so does who accepted or denied last. */
 function annotationsOf(
-  { user }: AdmissionRequest,
+  { user: { username } }: AdmissionRequest,
   { next, stored }: Change,
 ): Pick<ApiObject["metadata"], "annotations"> {
   const { [requesterAnnotation]: _given, [deciderAnnotation]: _claimed, ...others } = next.metadata.annotations ?? {};
-  const requester = stored === undefined ? user.username : stored.metadata.annotations?.[requesterAnnotation];
-  const isDecision = isAccepted(next) !== (stored !== undefined && isAccepted(stored));
-  const decider = isDecision ? user.username : stored?.metadata.annotations?.[deciderAnnotation];
-  const annotations = {
-    ...others,
-    ...(requester === undefined ? {} : { [requesterAnnotation]: requester }),
-    ...(decider === undefined ? {} : { [deciderAnnotation]: decider }),
-  };
+  const recorded = stored?.metadata.annotations ?? {};
+  const requester = stored === undefined ? username : recorded[requesterAnnotation];
+  const decider = isDecision({ next, stored }) ? username : recorded[deciderAnnotation];
+  const stamps = { [requesterAnnotation]: requester, [deciderAnnotation]: decider };
+  const annotations = { ...others };
+  for (const [key, user] of Object.entries(stamps)) if (user !== undefined) annotations[key] = user;
   return Object.keys(annotations).length === 0 && next.metadata.annotations === undefined ? {} : { annotations };
+}
+
+function isDecision({ next, stored }: Change): boolean {
+  return isAccepted(next) !== (stored !== undefined && isAccepted(stored));
 }
 
 /** @throws StatusError Invalid, Forbidden */
@@ -175,15 +179,12 @@ async function checkAcceptance(
   { may, namespaceOf }: ManagedClusterAdmissionOptions,
   { resource, name, user, warn }: AdmissionRequest,
 ): Promise<void> {
-  const home = await namespaceOf(name);
-  if (
-    home !== undefined &&
-    (home.metadata.deletionTimestamp !== undefined || stringAt(home, "status", "phase") === "Terminating")
-  ) {
+  const namespace = await namespaceOf(name);
+  if (namespace?.metadata.deletionTimestamp !== undefined || stringAt(namespace, "status", "phase") === "Terminating") {
     throw forbidden(resource, name, "the namespace of the cluster is still being deleted; accept it afterwards");
   }
   if (await mayAccept(may, user, name)) {
-    if (home !== undefined && home.metadata.labels?.[clusterNameLabel] !== name) {
+    if (namespace !== undefined && namespace.metadata.labels?.[clusterNameLabel] !== name) {
       warn(`namespace ${name} was there before the cluster: its agent gets rights in it`);
     }
     return;
@@ -204,39 +205,39 @@ function setOf(cluster: ManagedCluster | undefined): string {
 /** Whoever moves a cluster may do so with both sets. @throws StatusError Forbidden */
 async function checkSets(
   { may }: ManagedClusterAdmissionOptions,
-  { resource, name, user }: AdmissionRequest,
+  request: AdmissionRequest,
   [before, after]: readonly [string, string],
 ): Promise<void> {
   if (before === after) return;
   for (const set of [before, after]) {
-    if (set === "" || (await mayUse({ may, user }, "join", set))) continue;
-    const why = `user ${JSON.stringify(user.username)} cannot add or remove clusters of set ${JSON.stringify(set)}: verb "create" on managedclustersets/join is needed`;
-    throw forbidden(resource, name, why);
+    if (set !== "") await checkUse(may, request, { set, verb: "join", what: "add or remove clusters of set" });
   }
 }
 
 /** @throws StatusError Invalid, Forbidden */
 async function checkBinding(
   { may }: ManagedClusterAdmissionOptions,
-  { resource, name, user, operation }: AdmissionRequest,
+  request: AdmissionRequest,
   object: ApiObject,
 ): Promise<void> {
+  const { resource, name, operation } = request;
   const set = stringAt(object, "spec", "clusterSet");
   if (set !== name) {
     throw invalidObject(resource, name, [invalid("spec.clusterSet", set, "must be the name of the binding")]);
   }
-  if (operation !== "CREATE" || (await mayUse({ may, user }, "bind", set))) return;
-  const why = `user ${JSON.stringify(user.username)} cannot bind set ${JSON.stringify(set)}: verb "create" on managedclustersets/bind is needed`;
-  throw forbidden(resource, name, why);
+  if (operation === "CREATE") await checkUse(may, request, { set, verb: "bind", what: "bind set" });
 }
 
-async function mayUse(
-  { may, user }: Pick<ManagedClusterAdmissionOptions, "may"> & Pick<AdmissionRequest, "user">,
-  subresource: "join" | "bind",
-  name: string,
-): Promise<boolean> {
+/** @throws StatusError Forbidden for a user who may not join clusters to this set, or bind it */
+async function checkUse(
+  may: AccessCheck,
+  { resource, name, user }: AdmissionRequest,
+  { set, verb: subresource, what }: { readonly set: string; readonly verb: "join" | "bind"; readonly what: string },
+): Promise<void> {
   const asked = { user, verb: "create", group: clusterGroup, version: "v1beta2", resource: "managedclustersets" };
-  return (await may({ ...asked, subresource, namespace: "", name })).allowed;
+  if ((await may({ ...asked, subresource, namespace: "", name: set })).allowed) return;
+  const why = `user ${JSON.stringify(user.username)} cannot ${what} ${JSON.stringify(set)}: verb "create" on managedclustersets/${subresource} is needed`;
+  throw forbidden(resource, name, why);
 }
 
 /** @throws StatusError Forbidden */
@@ -275,7 +276,7 @@ export function stampedTaints(
 }
 
 /** Whether two taints are the same but for the time. */
-export function isSameTaint(one: ClusterTaint, other: ClusterTaint): boolean {
+function isSameTaint(one: ClusterTaint, other: ClusterTaint): boolean {
   return one.key === other.key && one.effect === other.effect && (one.value ?? "") === (other.value ?? "");
 }
 

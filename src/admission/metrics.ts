@@ -62,13 +62,11 @@ export function admissionMetrics(now: () => number): AdmissionMetrics {
   return {
     timed: (plugin) => timedPlugin(plugin, { now, observe: plugins.observe }),
     timedSteps: ({ mutate, validate }) => {
-      const [admitted, validated] = [
-        observer(observeStep, { type: "admit" }),
-        observer(observeStep, { type: "validate" }),
-      ];
+      const admitted = timer(now, observer(observeStep, { type: "admit" }));
+      const validated = timer(now, observer(observeStep, { type: "validate" }));
       return {
-        mutate: (request) => timing(now, { seen: admitted, request, run: () => mutate(request) }),
-        validate: (request) => timing(now, { seen: validated, request, run: () => validate(request) }),
+        mutate: (request) => admitted(request, () => mutate(request)),
+        validate: (request) => validated(request, () => validate(request)),
       };
     },
     webhookAsked: ({ name, stage, operation, isRejected, ms }) =>
@@ -78,43 +76,32 @@ export function admissionMetrics(now: () => number): AdmissionMetrics {
 }
 
 function timedPlugin(
-  plugin: AdmissionPlugin,
+  { mutate, validate, ...plugin }: AdmissionPlugin,
   { now, observe }: { readonly now: () => number; readonly observe: (labels: string, seconds: number) => void },
 ): AdmissionPlugin {
-  const { name, concerns, mutate, validate } = plugin;
-  const admitted = observer(observe, { name, type: "admit" });
-  const validated = observer(observe, { name, type: "validate" });
+  const admitted = timer(now, observer(observe, { name: plugin.name, type: "admit" }));
+  const validated = timer(now, observer(observe, { name: plugin.name, type: "validate" }));
   return {
-    name,
-    ...(concerns === undefined ? {} : { concerns }),
-    ...(mutate === undefined
-      ? {}
-      : {
-          mutate: (request, round) => timing(now, { seen: admitted, request, run: () => mutate(request, round) }),
-        }),
-    ...(validate === undefined
-      ? {}
-      : { validate: (request) => timing(now, { seen: validated, request, run: () => validate(request) }) }),
+    ...plugin,
+    ...(mutate && { mutate: (request, round) => admitted(request, () => mutate(request, round)) }),
+    ...(validate && { validate: (request) => validated(request, () => validate(request)) }),
   };
 }
 
-async function timing<T>(
-  now: () => number,
-  {
-    seen,
-    request,
-    run,
-  }: { readonly seen: Observe; readonly request: AdmissionRequest; readonly run: () => Promise<T> },
-): Promise<T> {
-  const begun = now();
-  let isRejected = true;
-  try {
-    const result = await run();
-    isRejected = false;
-    return result;
-  } finally {
-    seen(request.operation, isRejected, now() - begun);
-  }
+type Timer = <T>(request: AdmissionRequest, run: () => Promise<T>) => Promise<T>;
+
+function timer(now: () => number, seen: Observe): Timer {
+  return async (request, run) => {
+    const begun = now();
+    let isRejected = true;
+    try {
+      const result = await run();
+      isRejected = false;
+      return result;
+    } finally {
+      seen(request.operation, isRejected, now() - begun);
+    }
+  };
 }
 
 /** Writes the labels of each outcome once. */

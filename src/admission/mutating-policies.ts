@@ -1,19 +1,36 @@
+import { finishInTurns, type Steps } from "../apimachinery/steps.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import type { Pace } from "../apimachinery/step-budget.ts";
 import { StatusError, forbidden, notFound, type StatusReason } from "../apimachinery/status.ts";
-import type { Steps } from "../apimachinery/steps.ts";
 import { kindOf } from "../apis/resource.ts";
-import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
+import {
+  type AdmissionPlugin,
+  type AdmissionRequest,
+  type MutationRound,
+  newReinvocation,
+  requireReinvocation,
+  type Reinvocation,
+} from "./admission.ts";
 import { judged, type Case } from "./expression-inputs.ts";
-import { evaluateInSteps, newMeter, validationBudget, withVariables, type ExpressionInputs } from "./expression-run.ts";
-import { judgeConditions } from "./match-conditions.ts";
-import type { BindingTarget, CompiledMutatingPolicy, CompiledMutation } from "./policy.ts";
-import { policyInvocations, type PolicyInvocation, type PolicyPluginOptions } from "./policy-invocations.ts";
+import {
+  evaluateInSteps,
+  newMeter,
+  validationBudget,
+  withVariables,
+  type ExpressionInputs,
+  judgeConditions,
+} from "./expression-run.ts";
+import {
+  type BindingTarget,
+  type CompiledMutatingPolicy,
+  type CompiledMutation,
+  policyInvocations,
+  type PolicyInvocation,
+  type PolicyPluginOptions,
+} from "./policy.ts";
 import { mutationPatch, patchProblem, patchedObject, type MutationPatch } from "./policy-patch.ts";
-import { changedObject } from "./versioned-attributes.ts";
-import { newReinvocation, requireReinvocation, type Reinvocation } from "./reinvocation.ts";
-import { isExempt, isNamespaceKind } from "./request-match.ts";
+import { changedObject, isExempt, isNamespaceKind } from "./request-match.ts";
 
 type Options = PolicyPluginOptions<CompiledMutatingPolicy, BindingTarget>;
 
@@ -104,14 +121,16 @@ async function invoke(passage: Passage, invocation: Invocation): Promise<boolean
   const conditions = await judged(subjectOf(passage, invocation), (inputs) =>
     judgeConditions(policy.conditions, inputs),
   );
-  if ("failed" in conditions) fail(failures, invocation, conditions.failed);
-  if ("failed" in conditions || !conditions.matches) return false;
+  if ("failed" in conditions) {
+    fail(failures, invocation, conditions.failed);
+    return false;
+  }
   const id = idOf(invocation);
-  if (round.number === 1 && !memory.repeated.has(id)) return false;
+  if (!conditions.matches || (round.number === 1 && !memory.repeated.has(id))) return false;
   const before = passage.request.object;
   let isPatched = false;
   for (const mutation of policy.mutations) isPatched = (await mutate(passage, invocation, mutation)) || isPatched;
-  if (passage.request.object !== before && !jsonEqual(passage.request.object, before)) requireReinvocation(memory);
+  if (!jsonEqual(passage.request.object, before)) requireReinvocation(memory);
   if (policy.reinvoked) memory.candidates.add(id);
   return isPatched;
 }
@@ -140,7 +159,7 @@ async function mutate(passage: Passage, invocation: Invocation, mutation: Compil
       return false;
     }
     const next = await changedObject(subject, object, (presented, kind) =>
-      inTurns(turn, patchedObject(patch, { object: presented, kind }, pace)),
+      finishInTurns(patchedObject(patch, { object: presented, kind }, pace), turn),
     );
     passage.request = { ...request, object: next };
     return true;
@@ -161,14 +180,6 @@ function* evaluated(
   const meter = newMeter(validationBudget, inputs);
   const result = yield* evaluateInSteps(expression, withVariables(variables, inputs, meter), meter);
   return "error" in result ? result : yield* mutationPatch(field, result.value, meter.pace);
-}
-
-async function inTurns<Result>(turn: () => Promise<void>, steps: Steps<Result>): Promise<Result> {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-    await turn();
-  }
 }
 
 function fail(failures: Failure[], { policy, binding }: Invocation, message: string): void {

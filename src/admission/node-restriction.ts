@@ -3,8 +3,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { nodeNameOf, nodeUserPrefix } from "../apimachinery/user.ts";
 import { arrayAt, fieldListAt, isSameJson, isTrueAt, stringAt, stringsAt, valueAt } from "../apis/json-fields.ts";
 import { apiReferenceOf, mirrorPodAnnotation, podAudiences } from "../apis/pod-references.ts";
-import type { Access } from "./access-check.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { Access, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 export interface NodeRestrictionOptions {
   /** Sees every acknowledged write. */
@@ -92,7 +91,7 @@ function podStatus(node: string, { operation, object, oldObject }: AdmissionRequ
   return undefined;
 }
 
-/** A node shows its own pods here, and no others; they may need nothing of the API. */
+/** A node may create mirror pods of its own only, which may reference no other objects of the API. */
 function newPod(node: string, pod: ApiObject | undefined, options: NodeRestrictionOptions): string | undefined {
   const who = `node ${quoted(node)}`;
   if (!Object.hasOwn(pod?.metadata.annotations ?? {}, mirrorPodAnnotation)) {
@@ -129,23 +128,29 @@ function ownerProblem(node: string, pod: unknown, { nodeOf }: NodeRestrictionOpt
 const nodes: Rule = (node, { name, operation, object, oldObject }) => {
   if (name !== node) return `node ${quoted(node)} is not allowed to modify node ${quoted(name)}`;
   if (operation === "DELETE") return undefined;
-  const source = valueAt(object, "spec", "configSource") ?? undefined;
   const labels = forbiddenNodeLabels(object?.metadata.labels, oldObject?.metadata.labels).join(", ");
-  if (operation === "CREATE") {
-    if (source !== undefined) return `node ${quoted(node)} is not allowed to create pods with a non-nil configSource`;
-    return labels === "" ? undefined : `node ${quoted(node)} is not allowed to set the following labels: ${labels}`;
-  }
-  if (source !== undefined && !isSameJson(source, valueAt(oldObject, "spec", "configSource"))) {
-    return `node ${quoted(node)} is not allowed to update configSource to a new non-nil configSource`;
-  }
-  if (!isSameJson(arrayAt(object, "spec", "taints"), arrayAt(oldObject, "spec", "taints"))) {
-    return `node ${quoted(node)} is not allowed to modify taints`;
-  }
-  if (!isSameJson(arrayAt(object, "metadata", "ownerReferences"), arrayAt(oldObject, "metadata", "ownerReferences"))) {
-    return `node ${quoted(node)} is not allowed to modify ownerReferences`;
-  }
-  return labels === "" ? undefined : `is not allowed to modify labels: ${labels}`;
+  const change = operation === "CREATE" ? "set the following labels" : "modify labels";
+  // As in Kubernetes, a change of labels is refused without the name of the node.
+  const subject = operation === "CREATE" ? `node ${quoted(node)} ` : "";
+  const why = operation === "CREATE" ? newNodeProblem(object) : changedNodeProblem(object, oldObject);
+  if (why !== undefined) return `node ${quoted(node)} is not allowed to ${why}`;
+  return labels === "" ? undefined : `${subject}is not allowed to ${change}: ${labels}`;
 };
+
+function newNodeProblem(object: unknown): string | undefined {
+  const source = valueAt(object, "spec", "configSource") ?? undefined;
+  return source === undefined ? undefined : "create pods with a non-nil configSource";
+}
+
+function changedNodeProblem(next: unknown, stored: unknown): string | undefined {
+  const source = valueAt(next, "spec", "configSource") ?? undefined;
+  if (source !== undefined && !isSameJson(source, valueAt(stored, "spec", "configSource"))) {
+    return "update configSource to a new non-nil configSource";
+  }
+  const isSame = (...path: readonly string[]): boolean => isSameJson(arrayAt(next, ...path), arrayAt(stored, ...path));
+  if (!isSame("spec", "taints")) return "modify taints";
+  return isSame("metadata", "ownerReferences") ? undefined : "modify ownerReferences";
+}
 
 /** A token is given for a pod that runs on the node, and for whom a volume of that pod asks. */
 const serviceAccounts: Rule = async (node, request, options) => {

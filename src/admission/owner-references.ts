@@ -2,8 +2,7 @@ import { jsonEqual } from "../apimachinery/equal.ts";
 import type { OwnerReference } from "../apimachinery/object.ts";
 import { forbidden } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
-import type { AccessCheck } from "./access-check.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
 export interface OwnerReferencesOptions {
   readonly may: AccessCheck;
@@ -40,16 +39,8 @@ function wasBlocking({ uid }: OwnerReference, before: readonly OwnerReference[])
 async function checkDeletion(request: AdmissionRequest, { may }: OwnerReferencesOptions): Promise<void> {
   const { resource, user, subresource, namespace, name } = request;
   const { group, version, plural } = resource;
-  const { allowed, reason } = await may({
-    user,
-    verb: "delete",
-    group,
-    version,
-    resource: plural,
-    subresource,
-    namespace,
-    name,
-  });
+  const deletion = { user, verb: "delete", group, version, resource: plural, subresource, namespace, name };
+  const { allowed, reason } = await may(deletion);
   if (allowed) return;
   throw forbidden(resource, name, `cannot set an ownerRef on a resource you can't delete: ${reason}, <nil>`);
 }

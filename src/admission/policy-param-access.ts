@@ -1,11 +1,11 @@
+import type { ApiObject } from "../apimachinery/object.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
 import { forbiddenField, invalidObject } from "../apimachinery/field-error.ts";
 import { mastersGroup } from "../apimachinery/user.ts";
 import type { PolicyTerms } from "../apis/admission-policy.ts";
 import type { BindingTerms } from "../apis/admission-policy-binding.ts";
 import type { Resource } from "../apis/resource.ts";
-import type { AccessCheck } from "./access-check.ts";
-import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import type { CompiledTerms } from "./policy.ts";
 
 export interface PolicyParamAccessOptions {
@@ -43,8 +43,8 @@ export function policyParamAccess(options: PolicyParamAccessOptions): AdmissionP
 }
 
 async function checkPolicy(request: AdmissionRequest, { may, resourceOf }: PolicyParamAccessOptions): Promise<void> {
-  const next = (request.object?.["spec"] as PolicyTerms | undefined)?.paramKind;
-  const before = (request.oldObject?.["spec"] as PolicyTerms | undefined)?.paramKind;
+  const next = specOf<PolicyTerms>(request.object).paramKind;
+  const before = specOf<PolicyTerms>(request.oldObject).paramKind;
   if (next === undefined || (before !== undefined && jsonEqual(next, before))) return;
   const { apiVersion = "", kind = "" } = next;
   const wanted = { ...readable({ apiVersion, kind }, resourceOf), subresource: "", namespace: "*", name: "*" };
@@ -61,13 +61,11 @@ async function checkBinding(
   options: Pick<PolicyParamAccessOptions, "may" | "resourceOf">,
   paramKindOf: PolicyParamAccessOptions["paramKindOf"][PolicyKind],
 ): Promise<void> {
-  const next = request.object?.["spec"] as BindingTerms | undefined;
-  const before = request.oldObject?.["spec"] as BindingTerms | undefined;
-  const reference = next?.paramRef;
-  if (reference === undefined) return;
-  if (jsonEqual([reference, next?.policyName], [before?.paramRef, before?.policyName])) return;
-  const { namespace = "", name = "" } = reference;
-  const kind = paramKindOf(next?.policyName ?? "");
+  const { paramRef, policyName = "" } = specOf<BindingTerms>(request.object);
+  const before = specOf<BindingTerms>(request.oldObject);
+  if (paramRef === undefined || jsonEqual([paramRef, policyName], [before.paramRef, before.policyName])) return;
+  const { namespace = "", name = "" } = paramRef;
+  const kind = paramKindOf(policyName);
   const verb = name === "" ? "list" : "get";
   const wanted = { ...readable(kind, options.resourceOf), subresource: "", namespace, name };
   if ((await options.may({ user: request.user, verb, ...wanted })).allowed) return;
@@ -76,6 +74,10 @@ async function checkBinding(
     "spec.paramRef",
     `user ${request.user.username} does not have ${JSON.stringify(verb)} permission on the object referenced by paramRef`,
   );
+}
+
+function specOf<Terms>(object: ApiObject | undefined): Partial<Terms> {
+  return object?.["spec"] ?? {};
 }
 
 function readable(

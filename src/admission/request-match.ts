@@ -3,15 +3,14 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { SelectorError } from "../apimachinery/selector-error.ts";
 import { internalError, notFound } from "../apimachinery/status.ts";
 import type { MatchResources, AdmissionRule } from "../apis/admission-match.ts";
-import type { Resource } from "../apis/resource.ts";
+import { type Resource, kindOf } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
-import { matchesAnyRule } from "./rule-match.ts";
 
-/** What decides whether a webhook, policy or binding speaks of a request. */
+/** What decides whether a webhook, policy or binding matches a request. */
 export interface RequestMatch {
   /** Undefined where a selector cannot be read: every request that the rules name then fails. */
   readonly selectors: { readonly namespace: LabelSelector; readonly object: LabelSelector } | undefined;
-  /** Undefined speaks of everything. */
+  /** Undefined matches every request. */
   readonly rules: readonly AdmissionRule[] | undefined;
   readonly excluded: readonly AdmissionRule[];
   readonly equivalent: boolean;
@@ -24,7 +23,7 @@ export interface MatchLookups {
   readonly versionsOf: (resource: Resource) => readonly Resource[];
 }
 
-/** The match of stored selectors and rules. Without rules, `MatchResources` speaks of everything. */
+/** The match of stored selectors and rules. Without rules, `MatchResources` matches every request. */
 export function requestMatch(stored: MatchResources, rules: readonly AdmissionRule[] | undefined): RequestMatch {
   return {
     selectors: selectorsOf(stored),
@@ -43,7 +42,7 @@ function selectorsOf({ namespaceSelector = {}, objectSelector = {} }: MatchResou
   }
 }
 
-/** Configurations of admission itself, which no webhook or policy may stand in the way of. */
+/** Configurations of admission itself, which no webhook or policy may block. */
 const exemptKinds: ReadonlySet<string> = new Set([
   "ValidatingWebhookConfiguration",
   "MutatingWebhookConfiguration",
@@ -80,22 +79,23 @@ export function matchedResource(
   const { selectors } = match;
   const isSelected = selectors === undefined || objectSelected(selectors.object, request);
   if (!isSelected) return undefined;
-  if (matchedByRules(match.excluded, match, request, lookups) !== undefined) return undefined;
-  const found = match.rules === undefined ? request.resource : matchedByRules(match.rules, match, request, lookups);
+  const versions = match.equivalent ? lookups.versionsOf : undefined;
+  if (matchedByRules(match.excluded, request, versions) !== undefined) return undefined;
+  const found = match.rules === undefined ? request.resource : matchedByRules(match.rules, request, versions);
   if (found === undefined) return undefined;
   if (selectors === undefined) throw internalError("a label selector of the configuration cannot be read");
   return namespaceSelected(selectors.namespace, request, lookups) ? found : undefined;
 }
 
+/** Without `versionsOf`, other versions than that of the request do not count. */
 function matchedByRules(
   rules: readonly AdmissionRule[],
-  { equivalent }: RequestMatch,
   request: AdmissionRequest,
-  { versionsOf }: MatchLookups,
+  versionsOf: MatchLookups["versionsOf"] | undefined,
 ): Resource | undefined {
   if (rules.length === 0) return undefined;
   if (matchesAnyRule(rules, request)) return request.resource;
-  if (!equivalent) return undefined;
+  if (versionsOf === undefined) return undefined;
   const others = versionsOf(request.resource).filter((one) => one.version !== request.resource.version);
   if (others.length === 0) return undefined;
   // Earlier rules come first, whichever version they name.
@@ -123,4 +123,84 @@ function namespaceSelected(selector: LabelSelector, request: AdmissionRequest, {
 
 function namespaceItself(request: AdmissionRequest): ApiObject | undefined {
   return isNamespaceKind(request) ? request.oldObject : undefined;
+}
+
+/** What rules look at of a write; `resource` may be another version than the one that was asked for. */
+export type RuleSubject = Pick<AdmissionRequest, "operation" | "subresource" | "namespace" | "name"> & {
+  readonly resource: Pick<Resource, "group" | "version" | "plural" | "scope">;
+};
+
+/** Whether any of the rules matches the write. Source: apiserver pkg/admission/plugin/webhook/predicates/rules. */
+export function matchesAnyRule(rules: readonly AdmissionRule[], subject: RuleSubject): boolean {
+  return rules.some((rule) => matchesRule(rule, subject));
+}
+
+function matchesRule(rule: AdmissionRule, { operation, resource, subresource, name }: RuleSubject): boolean {
+  const { scope = "*", resources = [], resourceNames = [] } = rule;
+  return (
+    (scope === "*" || scope === resource.scope) &&
+    listed(rule.operations, operation) &&
+    listed(rule.apiGroups, resource.group) &&
+    listed(rule.apiVersions, resource.version) &&
+    resources.some((one) => isNamed(one, resource.plural, subresource)) &&
+    isListedOrAny(resourceNames, name)
+  );
+}
+
+function isListedOrAny(names: readonly string[], name: string): boolean {
+  return names.length === 0 || names.includes(name);
+}
+
+function listed(items: readonly string[] = [], wanted: string): boolean {
+  return items.includes("*") || items.includes(wanted);
+}
+
+/** `pods`, `pods/log`, `pods/*`, `*`, `*` with a subresource, and `*` with all of them. Without a slash, subresources are not meant. */
+function isNamed(pattern: string, plural: string, subresource: string): boolean {
+  const slash = pattern.indexOf("/");
+  const [resource, part] = slash < 0 ? [pattern, ""] : [pattern.slice(0, slash), pattern.slice(slash + 1)];
+  return (resource === "*" || resource === plural) && (part === "*" || part === subresource);
+}
+
+/** An object of a resource in another version of it. @throws StatusError InternalError */
+export type ConvertObject = (object: ApiObject, to: Resource) => Promise<ApiObject>;
+
+/** A request, and the version by which it matched a webhook or a policy. */
+export interface Presentation {
+  readonly request: AdmissionRequest;
+  readonly resource: Resource;
+  readonly convert: ConvertObject;
+}
+
+/** The objects of a request as webhooks and policies see them: a part of another kind as that kind, all else in the version that matched. */
+export async function presentedObjects({
+  request,
+  resource,
+  convert,
+}: Presentation): Promise<Pick<AdmissionRequest, "object" | "oldObject">> {
+  const shownAs = request.subresource === "" ? undefined : request.resource.subresources[request.subresource]?.shownAs;
+  const presented = async (object: ApiObject | undefined): Promise<ApiObject | undefined> => {
+    if (object === undefined) return undefined;
+    if (shownAs !== undefined) return shownAs.show(object);
+    // Options of a connection have no versions.
+    if (request.operation === "CONNECT") return object;
+    return resource === request.resource ? object : convert(object, resource);
+  };
+  return { object: await presented(request.object), oldObject: await presented(request.oldObject) };
+}
+
+/** What `change` makes of the object as it is presented, whose kind it is told; in the version of the request. */
+export async function changedObject(
+  { request, resource, convert }: Presentation,
+  object: ApiObject,
+  change: (presented: ApiObject, kind: Resource) => ApiObject | Promise<ApiObject>,
+): Promise<ApiObject> {
+  const part = request.resource.subresources[request.subresource];
+  const shownAs = part?.shownAs;
+  if (shownAs !== undefined) {
+    const { kind, show, write } = shownAs;
+    return write(await change(show(object), kind), object);
+  }
+  if (resource === request.resource) return change(object, kindOf(resource, part));
+  return convert(await change(await convert(object, resource), resource), request.resource);
 }

@@ -1,6 +1,10 @@
+import type { ApiObject } from "../apimachinery/object.ts";
+import type { Resource } from "../apis/resource.ts";
 import { forbidden } from "../apimachinery/status.ts";
-import type { Access, AccessCheck } from "./access-check.ts";
-import type { AdmissionRequest } from "./admission.ts";
+import type { Access, AccessCheck, AdmissionRequest, AdmissionPlugin } from "./admission.ts";
+import { jsonEqual } from "../apimachinery/equal.ts";
+import { clientSigner, wantsApiAccess } from "../apis/add-on-versions.ts";
+import { managedClusterAddOns } from "../apis/managed-cluster.ts";
 
 /** A right that a writer must hold; `names` are those under which it can be granted, any of them suffices. */
 export type RequiredRight = Pick<Access, "verb" | "group" | "resource" | "subresource" | "namespace"> & {
@@ -38,7 +42,7 @@ export function sameRight(one: RequiredRight, other: RequiredRight): boolean {
  * Requires the writer of an object to hold every right that the object hands out through a controller, as RBAC does for roles.
  * @throws StatusError Forbidden that lists what is missing
  */
-export async function requireRights(
+async function requireRights(
   may: AccessCheck,
   { user, resource, name }: Pick<AdmissionRequest, "user" | "resource" | "name">,
   rights: readonly RequiredRight[],
@@ -73,4 +77,64 @@ function rightText({ verb, group, resource, subresource, namespace, names: [name
   const named = name === "" ? "" : ` ${JSON.stringify(name)}`;
   const where = namespace === "" ? "at the cluster scope" : `in namespace ${JSON.stringify(namespace)}`;
   return `verb ${JSON.stringify(verb)} on ${kind}${named} ${where}`;
+}
+
+/** What a plugin checks that requires rights of the writers of one kind. */
+export interface HandedOut {
+  readonly name: string;
+  readonly kind: Pick<Resource, "group" | "plural">;
+  /** The rights that a write hands out through a controller. */
+  readonly rightsOf: (object: ApiObject, request: AdmissionRequest) => readonly RequiredRight[];
+}
+
+/** A plugin that requires the writer of an object to hold what the object hands out; deleting it needs no more than the verb. */
+export function handedOutAdmission(may: AccessCheck, { name, kind, rightsOf }: HandedOut): AdmissionPlugin {
+  const concerns: AdmissionPlugin["concerns"] = ({ group, plural }) => group === kind.group && plural === kind.plural;
+  return {
+    name,
+    concerns,
+    validate: async (request) => {
+      const { operation, object, resource } = request;
+      if (!concerns(resource) || operation === "DELETE" || object === undefined) return;
+      await requireRights(may, request, rightsOf(object, request));
+    },
+  };
+}
+
+/** The ConfigMap that the controller of serving certificates reads. */
+export const inventoryPlace: { readonly namespace: string; readonly name: string } = {
+  namespace: "kube-system",
+  name: "pratique-node-inventory",
+};
+
+const servingSigner = "kubernetes.io/kubelet-serving";
+
+/**
+ * Requires the writer of the inventory of nodes to be one who may approve serving certificates: those whose names it lists are approved
+ * automatically. Its labels and annotations need no more than the verb.
+ */
+export function nodeInventoryAdmission(may: AccessCheck): AdmissionPlugin {
+  return handedOutAdmission(may, {
+    name: "PratiqueNodeInventory",
+    kind: { group: "", plural: "configmaps" },
+    rightsOf: (object, { namespace, name, oldObject }) => {
+      if (namespace !== inventoryPlace.namespace || name !== inventoryPlace.name) return [];
+      return jsonEqual(object["data"] ?? {}, oldObject?.["data"] ?? {}) ? [] : approvalRights(servingSigner);
+    },
+  });
+}
+
+/**
+ * Requires who registers an add-on for the API to be one who may approve its certificates, as these are approved automatically from
+ * then on. The agent of the cluster, which writes the rest of that status, may not.
+ */
+export function clusterAddOnAdmission(may: AccessCheck): AdmissionPlugin {
+  return handedOutAdmission(may, {
+    name: "ManagedClusterAddOn",
+    kind: managedClusterAddOns,
+    rightsOf: (object, { oldObject }) => {
+      const isNew = wantsApiAccess(object) && (oldObject === undefined || !wantsApiAccess(oldObject));
+      return isNew ? approvalRights(clientSigner) : [];
+    },
+  });
 }

@@ -18,11 +18,16 @@ import {
   type ReviewAnswer,
   type ReviewVersion,
 } from "./admission-review.ts";
-import { presentedObjects, type ConvertObject } from "./versioned-attributes.ts";
-import type { Authorize } from "./caching-authorizer.ts";
-import { judged, type NextTurn } from "./expression-inputs.ts";
-import { judgeConditions, matchConditions, type MatchConditions } from "./match-conditions.ts";
-import { matchedResource, requestMatch, type MatchLookups, type RequestMatch } from "./request-match.ts";
+import {
+  presentedObjects,
+  type ConvertObject,
+  matchedResource,
+  requestMatch,
+  type MatchLookups,
+  type RequestMatch,
+} from "./request-match.ts";
+import { type Authorize, judged, type NextTurn } from "./expression-inputs.ts";
+import { judgeConditions, matchConditions, type MatchConditions } from "./expression-run.ts";
 import type { AdmissionWebhook, WebhookConfiguration } from "../apis/admission-webhook.ts";
 import { isJsonObject, ownValue, type JsonObject } from "../apimachinery/json-value.ts";
 
@@ -91,8 +96,7 @@ export async function invocationOf(
 
 /** Tells `options.asked` how long `ask` took and whether it threw. */
 export async function timedAsk<T>(
-  { hook, request }: Invocation,
-  stage: WebhookAsked["stage"],
+  { hook, request, stage }: Invocation & Pick<WebhookAsked, "stage">,
   { now, asked }: Pick<WebhookPluginOptions, "now" | "asked">,
   ask: () => Promise<T>,
 ): Promise<T> {

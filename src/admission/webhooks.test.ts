@@ -4,8 +4,7 @@ import { WebhookCallError, type WebhookCall } from "../apimachinery/webhook-call
 import type { AdmissionWebhook } from "../apis/admission-webhook.ts";
 import { configMaps } from "../apis/config-map.ts";
 import { admissionChain, type AdmissionRequest } from "./admission.ts";
-import { mutatingWebhooks } from "./mutating-webhooks.ts";
-import { validatingWebhooks } from "./validating-webhooks.ts";
+import { mutatingWebhooks, validatingWebhooks } from "./webhooks.ts";
 import { compiledWebhooks, type WebhookAsked, type WebhookPluginOptions } from "./webhook-ask.ts";
 
 type Answer = (call: WebhookCall, object: ApiObject) => object;

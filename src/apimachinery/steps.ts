@@ -9,6 +9,15 @@ export function finish<Result>(steps: Steps<Result>): Result {
   }
 }
 
+/** Does all steps, and awaits a turn between two of them. */
+export async function finishInTurns<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    await turn();
+  }
+}
+
 /**
  * Work that is done once for all who ask: each step of any of them brings it on by one, and all get its result. Work that throws is
  * begun anew by the next who asks.

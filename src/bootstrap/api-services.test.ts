@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { fakeApi } from "../../test/kits/fake-api.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
-import { apiServiceName } from "../controllers/custom-resources/api-service-policy.ts";
+import { apiServiceName } from "../controllers/custom-resources/api-service-registration.ts";
 import { apiServices } from "../apis/api-service.ts";
 import { configMaps } from "../apis/config-map.ts";
 import { leases } from "../apis/lease.ts";

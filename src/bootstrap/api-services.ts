@@ -1,4 +1,4 @@
-import { apiServicesOf, automanagedOf } from "../controllers/custom-resources/api-service-policy.ts";
+import { apiServicesOf, automanagedOf } from "../controllers/custom-resources/api-service-registration.ts";
 import type { Client } from "../client/client.ts";
 import { rfc3339, type Clock } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";

@@ -1,7 +1,7 @@
 import { optionText } from "../host/read-text.ts";
 import { fieldsError, yamlOf } from "./option-file.ts";
 import type { AutoApproval } from "../controllers/clusters/cluster-approving-policy.ts";
-import { nodePatternProblem } from "../controllers/certificates/node-pattern.ts";
+import { nodePatternProblem } from "../controllers/certificates/node-name-claims.ts";
 import { fieldsSchema, listSchema, readConfigurationFile } from "../apimachinery/configuration-file.ts";
 import { invalid, required, type FieldError } from "../apimachinery/field-error.ts";
 

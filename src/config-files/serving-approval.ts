@@ -2,7 +2,7 @@ import { fieldsSchema, listSchema } from "../apimachinery/configuration-file.ts"
 import { decodedFile, firstProblem, quoted } from "./option-file.ts";
 import { optionText } from "../host/read-text.ts";
 import { inventoryOfCsv, type NodeInventory } from "../controllers/certificates/node-inventory.ts";
-import { nodePatternProblem } from "../controllers/certificates/node-pattern.ts";
+import { nodePatternProblem } from "../controllers/certificates/node-name-claims.ts";
 import type { ServingApproval } from "../controllers/certificates/serving-approving.ts";
 import type { NetworkRule, ServingProvider } from "../controllers/certificates/serving-approving-policy.ts";
 import { dnsSubdomainProblems } from "../apimachinery/names.ts";

@@ -5,7 +5,7 @@ import { StatusError } from "../apimachinery/status.ts";
 import type { Event } from "../apis/event.ts";
 import { eventRecorder, type Recorded, type Recording } from "./event-recorder.ts";
 import { events, namespaces } from "./kinds.ts";
-import type { Report } from "./report.ts";
+import type { Report } from "./controller.ts";
 
 function bench(): {
   readonly api: FakeApi;

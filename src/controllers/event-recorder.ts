@@ -2,11 +2,12 @@ import { createHash } from "node:crypto";
 import type { Client } from "../client/client.ts";
 import { rfc3339, type Clock } from "../apimachinery/clock.ts";
 import type { OwnerReference } from "../apimachinery/object.ts";
-import { isDecision, reasons } from "../apimachinery/reasons.ts";
+import { isDecision, reasons, type Reason } from "../apimachinery/reasons.ts";
 import type { Event } from "../apis/event.ts";
 import { hasReason, isTerminating } from "../client/api-errors.ts";
 import { events } from "./kinds.ts";
-import type { Report } from "./report.ts";
+import type { Report } from "./controller.ts";
+import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 
 /** What became of an Event: made or counted up; there already where it is told once; held back by a limit, or by its namespace, which goes or is gone; refused by the API. */
 export type Recorded =
@@ -55,43 +56,48 @@ export function eventRecorder(clock: Clock): EventRecorder {
     return next;
   }
 
+  /** An Event that was not created counts as none. */
+  async function created(client: Client, event: Event, name: string): Promise<Recorded> {
+    const recorded = await createEvent(client, event);
+    if (recorded.kind !== "written") counts.delete(name);
+    return recorded;
+  }
+
   return async ({ client, controller, goesWithObject = false }, report) => {
     const name = eventName(report, controller);
     if (report.once === true && counts.has(name)) return { kind: "known" };
     if (!isWithinBudget(report, controller)) return { kind: "limited" };
-    const { first, count } = counted(name, rfc3339(clock.now()));
-    const event = eventOf(report, { name, controller, goesWithObject, first, last: rfc3339(clock.now()), count });
-    const namespace = event.metadata.namespace ?? "";
-    try {
-      if (count === 1) {
-        await client.create(events, event);
-        return { kind: "written" };
-      }
-    } catch (error) {
-      if (!hasReason(error, "AlreadyExists")) {
-        counts.delete(name);
-        return unwritten(error);
-      }
+    const now = rfc3339(clock.now());
+    const { first, count } = counted(name, now);
+    const event = eventOf(report, { name, controller, goesWithObject, first, last: now, count });
+    if (count === 1) {
+      const recorded = await created(client, event, name);
+      if (recorded.kind !== "failed" || !hasReason(recorded.error, "AlreadyExists")) return recorded;
+      counts.set(name, { first, count });
       if (report.once === true) return { kind: "known" };
     }
+    const { message, lastTimestamp } = event;
     try {
-      const { message, lastTimestamp } = event;
-      await client.patch(events, { namespace, name }, { message, lastTimestamp, ...(count === 1 ? {} : { count }) });
+      const key = { namespace: event.metadata.namespace ?? "", name };
+      await client.patch(events, key, { message, lastTimestamp, ...(count === 1 ? {} : { count }) });
       return { kind: "written" };
     } catch (error) {
       if (!hasReason(error, "NotFound")) return { kind: "failed", error };
     }
-    // Its hour is over: another one begins.
+    // The Event has expired: another one begins.
     counts.delete(name);
-    counted(name, event.lastTimestamp ?? "");
-    try {
-      await client.create(events, { ...event, firstTimestamp: event.lastTimestamp, count: 1 });
-      return { kind: "written" };
-    } catch (error) {
-      counts.delete(name);
-      return unwritten(error);
-    }
+    counted(name, now);
+    return created(client, { ...event, firstTimestamp: now, count: 1 }, name);
   };
+}
+
+async function createEvent(client: Client, event: Event): Promise<Recorded> {
+  try {
+    await client.create(events, event);
+    return { kind: "written" };
+  } catch (error) {
+    return unwritten(error);
+  }
 }
 
 /** A namespace that goes takes its Events along, and holds none of what happens to its objects meanwhile; no fault. */
@@ -192,5 +198,71 @@ function tokenBuckets(clock: Clock, { burst, refillMs }: BucketSize, maxNames: n
     const [oldest] = buckets.keys();
     if (buckets.size > maxNames && oldest !== undefined) buckets.delete(oldest);
     return isAllowed;
+  };
+}
+
+/** Who reports, with a client that acts as the account of the controller. */
+export interface ReporterOptions extends Pick<Recording, "client" | "controller"> {
+  readonly record: EventRecorder;
+  readonly log: (entry: LogEntry, thrown?: unknown) => void;
+  readonly count?: ((controller: string, reason: Reason) => void) | undefined;
+}
+
+/** Reports; `goesWithObject` says that the Event ends with its object. */
+export type Reporter = (report: Report, goesWithObject?: boolean) => Promise<void>;
+
+/** One log line, one Event and one count for each report; nothing where it was reported before and is to be once. Never rejects. */
+export function reporter({ controller, client, record, log, count }: ReporterOptions): Reporter {
+  let hasFailed = false;
+  return async (report, goesWithObject = false) => {
+    const { reason, about, message, details = {} } = report;
+    const recorded = await record({ client, controller, goesWithObject }, report);
+    if (recorded.kind === "known") return;
+    count?.(controller, reason);
+    const fields = Object.entries(details).map(([name, value]) => [name, shortened(value)] as const);
+    const object = shortened(objectText(about));
+    log(logEntry(reason, shortened(message), { controller, object, ...Object.fromEntries(fields) }));
+    // Once, until one is written again: the line above has all that the Event would say.
+    if (recorded.kind === "failed" && !hasFailed) {
+      const { error } = recorded;
+      log(logEntry("EventWriteFailed", "the controller cannot write Events", { controller, error }), error);
+    }
+    hasFailed = recorded.kind === "failed";
+  };
+}
+
+function objectText({ kind = "", namespace, name = "" }: Report["about"]): string {
+  return namespace === undefined ? `${kind}/${name}` : `${kind}/${namespace}/${name}`;
+}
+
+const maxText = 512;
+
+/** Names and reasons of strangers may be long; the log escapes them. */
+function shortened<T>(value: T): T | string {
+  return typeof value === "string" && value.length > maxText ? `${value.slice(0, maxText)}…` : value;
+}
+
+const maxObstacles = 10_000;
+
+/** Why keys are blocked, so that each reason is reported when it begins and when it becomes another. */
+export interface ObstacleMemory {
+  readonly isNew: (key: string, because: Report) => boolean;
+  readonly forget: (key: string) => void;
+}
+
+/** Nothing is blocked yet; the key that was noted least lately is forgotten first. */
+export function obstacleMemory(): ObstacleMemory {
+  const known = new Map<string, string>();
+  return {
+    isNew: (key, { reason, message }) => {
+      const text = `${reason} ${message}`;
+      if (known.get(key) === text) return false;
+      known.delete(key);
+      known.set(key, text);
+      const [oldest] = known.keys();
+      if (known.size > maxObstacles && oldest !== undefined) known.delete(oldest);
+      return true;
+    },
+    forget: (key) => void known.delete(key),
   };
 }

@@ -1,81 +1,70 @@
 import type { ResourceRef } from "../client/client.ts";
 
-/** The kinds that the built-in controllers speak of. */
-export const namespaces: ResourceRef = core("Namespace", "namespaces", "Cluster");
-export const secrets: ResourceRef = core("Secret", "secrets", "Namespaced");
-export const configMaps: ResourceRef = core("ConfigMap", "configmaps", "Namespaced");
-export const serviceAccounts: ResourceRef = core("ServiceAccount", "serviceaccounts", "Namespaced");
+const rbacGroup = "rbac.authorization.k8s.io";
 
-export const events: ResourceRef = core("Event", "events", "Namespaced");
-export const nodes: ResourceRef = core("Node", "nodes", "Cluster");
+/** The kinds that the built-in controllers read and write. */
+export const namespaces: ResourceRef = clusterKind("", "Namespace", "namespaces");
+export const nodes: ResourceRef = clusterKind("", "Node", "nodes");
+export const secrets: ResourceRef = namespacedKind("", "Secret", "secrets");
+export const configMaps: ResourceRef = namespacedKind("", "ConfigMap", "configmaps");
+export const serviceAccounts: ResourceRef = namespacedKind("", "ServiceAccount", "serviceaccounts");
+export const events: ResourceRef = namespacedKind("", "Event", "events");
+export const leases: ResourceRef = namespacedKind("coordination.k8s.io", "Lease", "leases");
 
-export const roles: ResourceRef = rbac("Role", "roles", "Namespaced");
-export const roleBindings: ResourceRef = rbac("RoleBinding", "rolebindings", "Namespaced");
-export const clusterRoleBindings: ResourceRef = rbac("ClusterRoleBinding", "clusterrolebindings", "Cluster");
+export const roles: ResourceRef = namespacedKind(rbacGroup, "Role", "roles");
+export const roleBindings: ResourceRef = namespacedKind(rbacGroup, "RoleBinding", "rolebindings");
+export const clusterRoles: ResourceRef = clusterKind(rbacGroup, "ClusterRole", "clusterroles");
+export const clusterRoleBindings: ResourceRef = clusterKind(rbacGroup, "ClusterRoleBinding", "clusterrolebindings");
 
-export const certificateSigningRequests: ResourceRef = {
-  group: "certificates.k8s.io",
-  version: "v1",
-  kind: "CertificateSigningRequest",
-  plural: "certificatesigningrequests",
-  scope: "Cluster",
-};
-
-export const subjectAccessReviews: ResourceRef = {
-  group: "authorization.k8s.io",
-  version: "v1",
-  kind: "SubjectAccessReview",
-  plural: "subjectaccessreviews",
-  scope: "Cluster",
-};
-
-export const clusterRoles: ResourceRef = {
-  group: "rbac.authorization.k8s.io",
-  version: "v1",
-  kind: "ClusterRole",
-  plural: "clusterroles",
-  scope: "Cluster",
-};
+export const certificateSigningRequests: ResourceRef = clusterKind(
+  "certificates.k8s.io",
+  "CertificateSigningRequest",
+  "certificatesigningrequests",
+);
+export const subjectAccessReviews: ResourceRef = clusterKind(
+  "authorization.k8s.io",
+  "SubjectAccessReview",
+  "subjectaccessreviews",
+);
+export const validatingAdmissionPolicies: ResourceRef = clusterKind(
+  "admissionregistration.k8s.io",
+  "ValidatingAdmissionPolicy",
+  "validatingadmissionpolicies",
+);
+export const apiServices: ResourceRef = clusterKind("apiregistration.k8s.io", "APIService", "apiservices");
+export const customResourceDefinitions: ResourceRef = clusterKind(
+  "apiextensions.k8s.io",
+  "CustomResourceDefinition",
+  "customresourcedefinitions",
+);
 
 /** The API server itself, which keeps custom resources as it does in Kubernetes: no ServiceAccount has its rights. */
 export const apiserverAccount = "system:apiserver";
 
-export const validatingAdmissionPolicies: ResourceRef = {
-  group: "admissionregistration.k8s.io",
-  version: "v1",
-  kind: "ValidatingAdmissionPolicy",
-  plural: "validatingadmissionpolicies",
-  scope: "Cluster",
-};
-
-export const apiServices: ResourceRef = {
-  group: "apiregistration.k8s.io",
-  version: "v1",
-  kind: "APIService",
-  plural: "apiservices",
-  scope: "Cluster",
-};
-
-export const customResourceDefinitions: ResourceRef = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  scope: "Cluster",
-};
-
-export const leases: ResourceRef = {
-  group: "coordination.k8s.io",
-  version: "v1",
-  kind: "Lease",
-  plural: "leases",
-  scope: "Namespaced",
-};
-
-function rbac(kind: string, plural: string, scope: ResourceRef["scope"]): ResourceRef {
-  return { group: "rbac.authorization.k8s.io", version: "v1", kind, plural, scope };
+function clusterKind(group: string, kind: string, plural: string): ResourceRef {
+  return { group, version: "v1", kind, plural, scope: "Cluster" };
 }
 
-function core(kind: string, plural: string, scope: ResourceRef["scope"]): ResourceRef {
-  return { group: "", version: "v1", kind, plural, scope };
+function namespacedKind(group: string, kind: string, plural: string): ResourceRef {
+  return { ...clusterKind(group, kind, plural), scope: "Namespaced" };
+}
+
+/** A kind with the verbs that it is served with; every Resource is one. */
+export interface ManagedResource extends ResourceRef {
+  readonly verbs: readonly string[];
+}
+
+/** Each kind once, whichever version of it comes first: its objects are the same in all. */
+export function oneVersionEach<T extends ManagedResource>(resources: readonly T[]): readonly T[] {
+  const seen = new Map<string, T>();
+  for (const resource of resources) {
+    const name = `${resource.plural}.${resource.group}`;
+    if (!seen.has(name)) seen.set(name, resource);
+  }
+  return [...seen.values()];
+}
+
+/** Whether objects of this kind can be followed, read and deleted one by one. */
+export function isCollectable(resource: ManagedResource): boolean {
+  return ["get", "list", "watch", "delete"].every((verb) => resource.verbs.includes(verb));
 }

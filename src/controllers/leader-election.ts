@@ -1,10 +1,12 @@
+import type { Lease, LeaseSpec } from "../apis/lease.ts";
+import { leases } from "./kinds.ts";
 import { getOrUndefined, hasReason } from "../client/api-errors.ts";
-import type { Client, ResourceRef } from "../client/client.ts";
+import type { Client } from "../client/client.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { logEntry, type Log, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 
-/** How long one who is gone keeps the others waiting, in milliseconds. */
+/** The times of leader election, in milliseconds. */
 export interface LeaderTimings {
   /** How long a lease counts that is not renewed. */
   readonly leaseMs: number;
@@ -17,22 +19,9 @@ export interface LeaderTimings {
 /** Source: client-go's defaults. */
 export const leaderTimings: LeaderTimings = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
 
-/** The fields of a Lease that election reads and writes. */
-interface LeaseSpec {
-  readonly holderIdentity?: string;
-  readonly leaseDurationSeconds?: number;
-  readonly acquireTime?: string;
-  readonly renewTime?: string;
-  readonly leaseTransitions?: number;
-}
-
-interface ElectionLease extends ApiObject {
-  readonly spec?: LeaseSpec;
-}
-
-/** What one who wants to lead sees. */
+/** The lease as a candidate sees it. */
 export interface LeaseView {
-  readonly lease: Pick<ElectionLease, "spec"> | undefined;
+  readonly lease: Pick<Lease, "spec"> | undefined;
   /** When the lease was first seen as it is now, by the clock of whoever looks: clocks of others are not believed. */
   readonly seenAt: number;
   readonly identity: string;
@@ -79,14 +68,6 @@ export interface ElectionOptions {
   readonly signal: AbortSignal;
 }
 
-const leases: ResourceRef = {
-  group: "coordination.k8s.io",
-  version: "v1",
-  kind: "Lease",
-  plural: "leases",
-  scope: "Namespaced",
-};
-
 type Attempt = "held" | "other" | "failed";
 
 /**
@@ -115,7 +96,7 @@ async function term(options: ElectionOptions, attempt: Attempts): Promise<void> 
   if (signal.aborted) end();
   log(logEntry("LeaderElected", "became leader"));
   const work = options.lead(over.signal).finally(end);
-  // It is looked at below; until then its failure is nobody's.
+  // Its failure is rethrown below; until then it is no unhandled rejection.
   work.catch(() => undefined);
   let renewed = clock.now();
   while (!over.signal.aborted) {
@@ -155,7 +136,7 @@ function attempts(options: ElectionOptions): Attempts {
   let seen = { text: "", at: 0 };
   let holder = "";
 
-  const look = (): Promise<ElectionLease | undefined> => getOrUndefined<ElectionLease>(client, leases, key);
+  const look = (): Promise<Lease | undefined> => getOrUndefined<Lease>(client, leases, key);
 
   function follow(next: string): void {
     if (next !== holder && next !== identity) log(logEntry("LeaderChanged", "new leader elected", { holder: next }));
@@ -181,7 +162,7 @@ function attempts(options: ElectionOptions): Attempts {
     try {
       return await tried();
     } catch (error) {
-      // Another was faster; the next look says who.
+      // Another process was faster; the next attempt reads its name.
       if (!hasReason(error, "Conflict", "AlreadyExists")) log(leaseFailure(error));
       return "failed";
     }
@@ -206,8 +187,7 @@ function leaseFailure(error: unknown): LogEntry {
 const types = { apiVersion: "coordination.k8s.io/v1", kind: "Lease" };
 
 function leaseObject(key: ElectionOptions["lease"], spec: LeaseSpec): ApiObject {
-  const lease: ElectionLease = { ...types, metadata: { ...key }, spec };
-  return lease;
+  return { ...types, metadata: { ...key }, spec };
 }
 
 /** As the API writes a MicroTime. */

@@ -5,8 +5,7 @@ import { controllerBench, type ControllerBench } from "../../test/kits/controlle
 import { settled } from "../../test/kits/fake-clock.ts";
 import { configMaps, namespaces, secrets, serviceAccounts } from "./kinds.ts";
 import { namespaceController, withConditions } from "./objects/namespace.ts";
-import { rootCaPublisher } from "./joining/root-ca-publisher.ts";
-import { serviceAccountDefault } from "./objects/service-account-default.ts";
+import { rootCaPublisher, serviceAccountDefault } from "./objects/namespace-objects.ts";
 
 const verbs = ["get", "list", "watch", "create", "delete", "deletecollection"];
 const namespaceObject = (name: string): ApiObject => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } });

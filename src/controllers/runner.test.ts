@@ -4,10 +4,8 @@ import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import { conflict } from "../apimachinery/status.ts";
 import { controllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
-import { done } from "./controller.ts";
-import type { Controller, Outcome } from "./controller.ts";
+import { done, type Controller, type Outcome, referenceTo, type Report } from "./controller.ts";
 import { configMaps, events, namespaces, secrets } from "./kinds.ts";
-import { referenceTo, type Report } from "./report.ts";
 
 const configMap = (name: string): ApiObject => ({
   apiVersion: "v1",

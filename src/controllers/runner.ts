@@ -6,13 +6,17 @@ import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import type { Reason } from "../apimachinery/reasons.ts";
 import { StatusError } from "../apimachinery/status.ts";
-import type { Controller, Outcome, Watch } from "./controller.ts";
-import { eventRecorder, type EventRecorder } from "./event-recorder.ts";
+import { type Controller, type Outcome, type Watch, referenceTo } from "./controller.ts";
+import { eventRecorder, type EventRecorder, obstacleMemory, reporter } from "./event-recorder.ts";
 import type { SharedInformers } from "./shared-informers.ts";
-import { obstacleMemory, reporter } from "./reporter.ts";
-import { referenceTo } from "./report.ts";
-import { defaultBackoff, workQueue } from "./workqueue.ts";
-import type { Verdict, WorkQueue, WorkQueueObserver, WorkQueueOptions } from "./workqueue.ts";
+import {
+  defaultBackoff,
+  workQueue,
+  type Verdict,
+  type WorkQueue,
+  type WorkQueueObserver,
+  type WorkQueueOptions,
+} from "./workqueue.ts";
 
 export interface RunOptions {
   readonly controllers: readonly Controller[];
@@ -90,27 +94,30 @@ function worker(controller: Controller, options: RunOptions, record: EventRecord
   const obstacles = obstacleMemory();
 
   async function process(key: ObjectKey, attempt: number): Promise<Verdict> {
-    const id = keyText(key);
-    const about = { controller: controller.name, key: id, attempt };
     try {
-      const outcome = await controller.reconcile(key, signal);
-      for (const one of outcome.reports ?? []) await reports(one);
-      if (outcome.kind === "blocked" && obstacles.isNew(id, outcome.because)) await reports(outcome.because, true);
-      if (outcome.kind === "done" || outcome.kind === "requeue") obstacles.forget(id);
-      if (outcome.kind === "retry") {
-        log(logEntry("ReconcileRequeued", outcome.why, about));
-        if (attempt === reportAtAttempt) await reportRetries(key, "ReconcileRetried", outcome.why);
-      }
-      return verdictOf(outcome);
+      return await settle(key, attempt, await controller.reconcile(key, signal));
     } catch (error) {
       if (signal.aborted) return { kind: "forget" };
       // A conflict only says that the copy at hand was old.
       const expected = error instanceof StatusError && error.reason === "Conflict";
       const message = error instanceof Error ? error.message : "reconcile failed";
+      const about = { controller: controller.name, key: keyText(key), attempt };
       log(logEntry(expected ? "ReconcileRequeued" : "ReconcileError", message, about), error);
       if (attempt === reportAtAttempt) await reportRetries(key, "ReconcileFailed", message);
       return { kind: "retry" };
     }
+  }
+
+  async function settle(key: ObjectKey, attempt: number, outcome: Outcome): Promise<Verdict> {
+    const id = keyText(key);
+    for (const one of outcome.reports ?? []) await reports(one);
+    if (outcome.kind === "blocked" && obstacles.isNew(id, outcome.because)) await reports(outcome.because, true);
+    if (outcome.kind === "done" || outcome.kind === "requeue") obstacles.forget(id);
+    if (outcome.kind === "retry") {
+      log(logEntry("ReconcileRequeued", outcome.why, { controller: controller.name, key: id, attempt }));
+      if (attempt === reportAtAttempt) await reportRetries(key, "ReconcileRetried", outcome.why);
+    }
+    return verdictOf(outcome);
   }
 
   /** What goes on being tried is told of its object where the key is that of an object, else in log and metric alone. */
@@ -185,7 +192,7 @@ function connect(each: Worker, informers: SharedInformers): void {
     if (wanted.has(source)) continue;
     sources.delete(source);
     leave();
-    // Whatever objects of the kind were left, nobody can reach them any more.
+    // The kind is no longer served: its remaining objects count as deleted.
     for (const object of source.list()) {
       watch.observe?.({ type: "DELETED", object, previous: object });
       wake(queue, watch, object);

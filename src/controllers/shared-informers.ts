@@ -1,7 +1,6 @@
 import type { Backoff } from "../client/backoff.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
-import { informer as newInformer } from "../client/informer.ts";
-import type { Informer } from "../client/informer.ts";
+import { informer as newInformer, type Informer } from "../client/informer.ts";
 import type { Reader } from "../client/object-store.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
@@ -40,6 +39,12 @@ export interface SharedInformers {
   stopped(): Promise<void>;
 }
 
+/** What every controller is given; most need nothing else. */
+export interface ControllerOptions {
+  readonly informers: SharedInformers;
+  readonly clock: Clock;
+}
+
 const watchBackoff: Backoff = { initialMs: 200, maxMs: 30_000 };
 
 /** An object without everything but its metadata, and without managedFields. */
@@ -59,17 +64,8 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
   });
 
   function get(serviceAccount: string, selection: Selection): Informer {
-    const { resource, namespace, fieldSelector, metadataOnly = false } = selection;
-    const { group, version, plural } = resource;
-    const id = JSON.stringify([
-      serviceAccount,
-      group,
-      version,
-      plural,
-      namespace ?? "",
-      fieldSelector ?? "",
-      metadataOnly,
-    ]);
+    const { resource, namespace, fieldSelector, metadataOnly } = selection;
+    const id = selectionId(serviceAccount, selection);
     const found = known.get(id);
     if (found !== undefined) return found.informer;
     const made = newInformer({
@@ -77,7 +73,7 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
       resource,
       ...(namespace === undefined ? {} : { namespace }),
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
-      ...(metadataOnly ? { transform: metadataOf } : {}),
+      ...(metadataOnly === true ? { transform: metadataOf } : {}),
       clock: options.clock,
       random: options.random,
       backoff: watchBackoff,
@@ -120,4 +116,10 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
   }
 
   return { as, get, release, stopped };
+}
+
+function selectionId(serviceAccount: string, selection: Selection): string {
+  const { resource, namespace = "", fieldSelector = "", metadataOnly = false } = selection;
+  const { group, version, plural } = resource;
+  return JSON.stringify([serviceAccount, group, version, plural, namespace, fieldSelector, metadataOnly]);
 }

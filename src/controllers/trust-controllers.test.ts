@@ -6,10 +6,8 @@ import { clusterInfoKubeconfig, signatureKey, verifyClusterInfo } from "../trust
 import { tokenSecret } from "../trust/token-secret.ts";
 import { controllerBench, type ControllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
-import { bootstrapSigner } from "./joining/bootstrap-signer.ts";
-import { clusterInfoPublisher, neededKubeconfig } from "./joining/cluster-info-publisher.ts";
+import { bootstrapSigner, clusterInfoPublisher, neededKubeconfig, tokenCleaner } from "./joining/bootstrap.ts";
 import { configMaps, namespaces, secrets } from "./kinds.ts";
-import { tokenCleaner } from "./joining/token-cleaner.ts";
 
 const token = { id: "abcdef", secret: "0123456789abcdef" };
 const server = "https://10.0.0.1:6443";

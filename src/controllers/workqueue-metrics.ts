@@ -63,26 +63,23 @@ function queueOf(queues: Map<string, Queue>, name: string): Queue {
 }
 
 function gauges(queues: readonly Queue[], at: number): readonly Family[] {
-  const family = (name: string, type: Family["type"], help: string, valueOf: (queue: Queue) => number): Family => ({
+  const family = (name: string, help: string, valueOf: (queue: Queue) => number): Family => ({
     name: `workqueue_${name}`,
-    type,
+    type: name.endsWith("_total") ? "counter" : "gauge",
     help,
     samples: queues.map((queue) => [queue.labels, valueOf(queue)]),
   });
   const ages = ({ runningSince }: Queue): readonly number[] =>
     [...runningSince.values()].map((since) => (at - since) / 1000);
   return [
-    family("depth", "gauge", "Keys that wait.", ({ waitingSince }) => waitingSince.size),
-    family("adds_total", "counter", "Keys that were added.", ({ adds }) => adds),
-    family("retries_total", "counter", "Keys that are tried again.", ({ retries }) => retries),
-    family("unfinished_work_seconds", "gauge", "How long all keys under way have taken so far.", (queue) =>
+    family("depth", "Keys that wait.", ({ waitingSince }) => waitingSince.size),
+    family("adds_total", "Keys that were added.", ({ adds }) => adds),
+    family("retries_total", "Keys that are tried again.", ({ retries }) => retries),
+    family("unfinished_work_seconds", "How long all keys under way have taken so far.", (queue) =>
       ages(queue).reduce((sum, age) => sum + age, 0),
     ),
-    family(
-      "longest_running_processor_seconds",
-      "gauge",
-      "How long the oldest key under way has taken so far.",
-      (queue) => Math.max(0, ...ages(queue)),
+    family("longest_running_processor_seconds", "How long the oldest key under way has taken so far.", (queue) =>
+      Math.max(0, ...ages(queue)),
     ),
   ];
 }

@@ -1,10 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ObjectKey } from "../apimachinery/object.ts";
-import { fakeClock, settled } from "../../test/kits/fake-clock.ts";
-import type { FakeClock } from "../../test/kits/fake-clock.ts";
-import { workQueue } from "./workqueue.ts";
-import type { Verdict, WorkQueueOptions } from "./workqueue.ts";
+import { fakeClock, settled, type FakeClock } from "../../test/kits/fake-clock.ts";
+import { workQueue, type Verdict, type WorkQueueOptions, delays } from "./workqueue.ts";
 
 const a: ObjectKey = { namespace: "x", name: "a" };
 const b: ObjectKey = { name: "b" };
@@ -207,4 +205,22 @@ describe("workQueue", () => {
       { numRuns: 20 },
     );
   });
+});
+
+test("what is added after the clock was set ahead does not wait for a sleep that began before", async () => {
+  const timers = fakeClock();
+  let ahead = 0;
+  const clock = { now: () => timers.now() + ahead, sleep: timers.sleep };
+  const woken: string[] = [];
+  const waiting = delays(clock, 10, ({ name }) => void woken.push(name));
+  waiting.add({ name: "in an hour" }, 3_600_000);
+  ahead = 7_200_000;
+  waiting.add({ name: "at once" }, 0);
+  waiting.add({ name: "in a second" }, 1000);
+  await timers.advance(0);
+  await settled();
+  expect(woken).toEqual(["in an hour", "at once"]);
+  await timers.advance(1000);
+  expect(woken).toEqual(["in an hour", "at once", "in a second"]);
+  waiting.stop();
 });

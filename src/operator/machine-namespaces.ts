@@ -1,5 +1,5 @@
 import { getOrUndefined } from "../client/api-errors.ts";
-import type { AccountLookups } from "../admission/account-owner.ts";
+import type { AccountLookups } from "../admission/access-accounts.ts";
 import type { AdmissionPlugin } from "../admission/admission.ts";
 import type { Client } from "../client/client.ts";
 import { accessProfiles, type AccessProfile } from "../apis/access-profile.ts";

@@ -5,7 +5,7 @@ import { readRbacManifest } from "../authorization/rbac-manifest.ts";
 import { readRbac } from "../authorization/rbac-reader.ts";
 import type { Client } from "../client/client.ts";
 import type { RbacKind, RbacObject } from "../authorization/rbac-types.ts";
-import { neededRules } from "../controllers/objects/cluster-role-aggregation-policy.ts";
+import { neededRules } from "../controllers/objects/cluster-role-aggregation.ts";
 import { SelectorError } from "../apimachinery/selector-error.ts";
 import { loadYamlDocuments, YamlError } from "../serializer/yaml/bounded-yaml.ts";
 import { OptionError } from "../apimachinery/option-error.ts";

@@ -1,8 +1,20 @@
 import type { CredentialUse } from "../controllers/credentials/issued-credentials.ts";
 import type { TokenOrder } from "../authentication/service-account-claims.ts";
-import type { Clock } from "../apimachinery/clock.ts";
-import { rfc3339 } from "../apimachinery/clock.ts";
-import type { Credential } from "../apis/revocation-index.ts";
+import { type Clock, rfc3339 } from "../apimachinery/clock.ts";
+import { type Credential, credentialOf } from "../apis/revocation-index.ts";
+import type { AccessRecoveryView } from "../controllers/access/access-recovery.ts";
+import {
+  recordName,
+  findCredentialStatus,
+  type FoundCredentialStatus,
+} from "../controllers/credentials/credential-record.ts";
+import { nodeReturningAs } from "../apimachinery/expired-credential.ts";
+import { nodeNameOf, serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
+import { objectOf } from "../registry/entry.ts";
+import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../apis/issued-credential.ts";
+import { storagePrefix } from "../apis/resource.ts";
+import type { WatchCache } from "../storage/watch-cache.ts";
+import type { Revocations } from "./revocations.ts";
 
 /** Remembers who was seen, and which tokens were given out, until the records are written. */
 export interface CredentialUseLog extends CredentialUse {
@@ -55,4 +67,79 @@ function dropOldest(entries: Map<string, unknown>): void {
     entries.delete(oldest);
     return;
   }
+}
+
+/** How whoever asks stands; `record` is that of its node. */
+export interface RequesterCredential extends FoundCredentialStatus {
+  readonly record: IssuedCredential | undefined;
+}
+
+/** How the access of a machine's account stands: when the last of its tokens ends, and whether it is revoked. */
+export function accessRequestLifetimes({
+  cache,
+  use,
+  revocations,
+}: {
+  readonly cache: WatchCache;
+  readonly use: Pick<CredentialUse, "lastToken">;
+  readonly revocations: Pick<Revocations, "find">;
+}): AccessRecoveryView["lifeOf"] {
+  return ({ namespace, serviceAccount }) => {
+    const { username } = serviceAccountUser(namespace, serviceAccount);
+    const entry = cache.get(storagePrefix(issuedCredentials) + recordName({ username, purpose: "Access" }));
+    const { issued = [] } = entry === undefined ? {} : ((objectOf(entry) as IssuedCredential).status ?? {});
+    const ends = [...issued, use.lastToken(username) ?? {}].flatMap(({ notAfter = "" }) => {
+      const end = Date.parse(notAfter);
+      return Number.isNaN(end) ? [] : [end];
+    });
+    const isRevoked = revocations.find({ username, ids: [] }) !== undefined;
+    return { isRevoked, ends: ends.length === 0 ? undefined : Math.max(...ends) };
+  };
+}
+
+export interface CredentialGenerationsOptions {
+  readonly cache: WatchCache;
+  readonly use: Pick<CredentialUse, "firstUsed">;
+  readonly revocations: Pick<Revocations, "find">;
+}
+
+/** A kubelet looks every ten seconds whether its connections are to move to a new certificate, and may ask by an old one meanwhile. */
+const handoverMs = 60_000;
+
+/**
+ * How the client certificate with which a node, or whoever comes back as one, asks for the next one of that name stands among those
+ * that the node was given, at the moment of asking. Undefined for requesters who are no node: theirs is no renewal.
+ */
+export function credentialGenerations({
+  cache,
+  use,
+  revocations,
+}: CredentialGenerationsOptions): (
+  requester: UserInfo,
+  key: string,
+  askedAt: number,
+) => RequesterCredential | undefined {
+  const prefix = storagePrefix(issuedCredentials);
+  const usedSince = ({ firstUsed = "", credentialID = "" }: CredentialIssue): number => {
+    const since = use.firstUsed(credentialID) ?? Date.parse(firstUsed);
+    return Number.isNaN(since) ? Infinity : since;
+  };
+  const isRevoked = ({ credentialID, serialNumber, issuer }: CredentialIssue): boolean =>
+    revocations.find({
+      username: "",
+      ids: credentialID === undefined ? [] : [credentialID],
+      ...(serialNumber === undefined ? {} : { serialNumber }),
+      ...(issuer === undefined ? {} : { issuer }),
+    }) !== undefined;
+  return (requester, key, askedAt) => {
+    const node = nodeReturningAs(requester) ?? (nodeNameOf(requester) === undefined ? undefined : requester.username);
+    if (node === undefined) return undefined;
+    const entry = cache.get(prefix + recordName({ username: node, purpose: "Client" }));
+    const found = entry === undefined ? undefined : (objectOf(entry) as IssuedCredential);
+    // A record is named after its identity where that can be, and after a digest of it else.
+    const record = found?.spec.identity.username === node ? found : undefined;
+    const { ids } = credentialOf(requester);
+    const isUsed = (issue: CredentialIssue): boolean => usedSince(issue) + handoverMs < askedAt;
+    return { record, ...findCredentialStatus({ record, ids, key, isUsed, isRevoked }) };
+  };
 }

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { revocationListAudience, revocationListType } from "../authentication/revocation-lists.ts";
-import type { Clock } from "../apimachinery/clock.ts";
-import { rfc3339 } from "../apimachinery/clock.ts";
+import { type Clock, rfc3339 } from "../apimachinery/clock.ts";
 import type { Reply } from "../apiserver/http-types.ts";
 import type { CertificateAuthority } from "../pki/ca.ts";
 import { encodePem } from "../pki/pem.ts";
@@ -70,30 +69,15 @@ async function jws(
 
 const notStored = { "cache-control": "no-store" };
 
-function crl(
-  { authorities, revocations, cache }: RevocationDocumentsOptions,
-  all: readonly CredentialRevocation[],
-  now: number,
-): Reply {
-  const lists = authorities().trusted.map((issuer) =>
-    listOf(issuer, { all, revocations, now, number: cache.revision() }),
-  );
+function crl(options: RevocationDocumentsOptions, all: readonly CredentialRevocation[], now: number): Reply {
+  const lists = options.authorities().trusted.map((issuer) => listOf(options, issuer, { all, now }));
   return { status: 200, contentType: "application/x-pem-file", body: lists.join(""), headers: notStored };
 }
 
 function listOf(
+  { revocations, cache }: RevocationDocumentsOptions,
   issuer: CertificateAuthority,
-  {
-    all,
-    revocations,
-    now,
-    number,
-  }: {
-    readonly all: readonly CredentialRevocation[];
-    readonly revocations: RevocationDocumentsOptions["revocations"];
-    readonly now: number;
-    readonly number: number;
-  },
+  { all, now }: { readonly all: readonly CredentialRevocation[]; readonly now: number },
 ): string {
   const signer = createHash("sha256").update(issuer.rawSubject).digest("hex");
   const revoked = new Map<string, { readonly serialNumber: string; readonly at: number }>();
@@ -102,12 +86,7 @@ function listOf(
     const at = Date.parse(metadata.creationTimestamp ?? rfc3339(now));
     if (serialNumber !== undefined && by === signer) revoked.set(serialNumber, { serialNumber, at });
   }
-  const list = revocationList({
-    issuer,
-    thisUpdate: now,
-    nextUpdate: now + validMs,
-    number,
-    revoked: [...revoked.values()],
-  });
+  const times = { thisUpdate: now, nextUpdate: now + validMs };
+  const list = revocationList({ issuer, ...times, number: cache.revision(), revoked: [...revoked.values()] });
   return encodePem("X509 CRL", list);
 }

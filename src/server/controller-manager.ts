@@ -6,7 +6,11 @@ import { sharedInformers, type SharedInformers } from "../controllers/shared-inf
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import { mastersGroup, serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
-import { type ServingApproval, servingApproving } from "../controllers/certificates/serving-approving.ts";
+import {
+  type ServingApproval,
+  servingApproving,
+  systemResolver,
+} from "../controllers/certificates/serving-approving.ts";
 import { pinsOf } from "../ca/ca-folder.ts";
 import type { HubOptions } from "./hub-options.ts";
 import type { Metrics } from "./metrics.ts";
@@ -14,14 +18,12 @@ import { systemRandom } from "../host/system-random.ts";
 import { legacyClaims } from "../authentication/service-account-claims.ts";
 import { accessProfile } from "../controllers/access/access-profile.ts";
 import { accessRequest, type AccessRequestOptions } from "../controllers/access/access-request.ts";
-import { bootstrapSigner } from "../controllers/joining/bootstrap-signer.ts";
-import { clusterInfoPublisher } from "../controllers/joining/cluster-info-publisher.ts";
+import { bootstrapSigner, clusterInfoPublisher, tokenCleaner } from "../controllers/joining/bootstrap.ts";
 import { clusterRoleAggregation } from "../controllers/objects/cluster-role-aggregation.ts";
 import type { Controller } from "../controllers/controller.ts";
 import { apiServiceRegistration } from "../controllers/custom-resources/api-service-registration.ts";
-import { crdApproval } from "../controllers/custom-resources/crd-approval.ts";
+import { crdApproval, crdNaming } from "../controllers/custom-resources/crd-conditions.ts";
 import { crdFinalizer } from "../controllers/custom-resources/crd-finalizer.ts";
-import { crdNaming } from "../controllers/custom-resources/crd-naming.ts";
 import { csrApproving } from "../controllers/certificates/csr-approving.ts";
 import { csrRecovering, type CsrRecoveringOptions } from "../controllers/certificates/csr-recovering.ts";
 import type { NodeNameClaims } from "../controllers/certificates/node-name-claims.ts";
@@ -33,10 +35,8 @@ import { garbageCollector } from "../controllers/objects/garbage-collector.ts";
 import { namespaceController } from "../controllers/objects/namespace.ts";
 import { cloneLock } from "../controllers/credentials/clone-lock.ts";
 import { revocationCleaner } from "../controllers/credentials/revocation-cleaner.ts";
-import { rootCaPublisher } from "../controllers/joining/root-ca-publisher.ts";
-import { serviceAccountDefault } from "../controllers/objects/service-account-default.ts";
+import { rootCaPublisher, serviceAccountDefault } from "../controllers/objects/namespace-objects.ts";
 import { serviceAccountToken } from "../controllers/objects/service-account-token.ts";
-import { tokenCleaner } from "../controllers/joining/token-cleaner.ts";
 import { validatingAdmissionPolicyStatus } from "../controllers/objects/validating-admission-policy-status.ts";
 import type { Decisions } from "./api-server.ts";
 import type { HubBase } from "./hub-state.ts";
@@ -45,7 +45,6 @@ import { issueCertificate } from "../pki/certificate.ts";
 import { readVerifiedCsr } from "../pki/csr.ts";
 import { keyFingerprint } from "../pki/keys.ts";
 import { builtinResources } from "../apis/builtin.ts";
-import { systemResolver } from "../controllers/certificates/system-resolver.ts";
 
 /** What the controllers need of the parts made before. */
 export interface ControlParts
@@ -120,7 +119,7 @@ function hubControllers(options: HubOptions, parts: ControlParts, informers: Sha
   const shared = { informers, clock };
   const judging = { ...shared, parse: readVerifiedCsr, isRevoked };
   const recording = { ...shared, use: parts.credentialUse };
-  const names = { claims: nodeNames, clock, approveInUse: options.nodeAutoapproveNamesInUse ?? false };
+  const names = { claims: nodeNames, approveInUse: options.nodeAutoapproveNamesInUse ?? false };
   const turn = (): Promise<void> => parts.turns.next("system:kube-controller-manager");
   const maxSeconds = options.clusterSigningDurationSeconds;
   return [

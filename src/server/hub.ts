@@ -13,7 +13,7 @@ import { mastersGroup } from "../apimachinery/user.ts";
 import { ownNames } from "./addresses.ts";
 import { adminKubeconfigFile } from "../bootstrap/admin-kubeconfig.ts";
 import type { Authorities } from "../ca/ca-folder.ts";
-import { accessRequestLifetimes, credentialGenerations } from "../revocation/credential-generations.ts";
+import { accessRequestLifetimes, credentialGenerations } from "../revocation/credential-use.ts";
 import { checkOptions } from "./check-options.ts";
 import { control } from "./controller-manager.ts";
 import { openDecisions } from "./api-server.ts";

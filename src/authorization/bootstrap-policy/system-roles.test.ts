@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isAggregated, neededRules } from "../../controllers/objects/cluster-role-aggregation-policy.ts";
+import { isAggregated, neededRules } from "../../controllers/objects/cluster-role-aggregation.ts";
 import { invalidObject } from "../../apimachinery/field-error.ts";
 import { serviceAccountUser, type UserInfo } from "../../apimachinery/user.ts";
 import { clusterRoleBindings, clusterRoles, type ClusterRole, roleBindings, roles } from "../../apis/rbac.ts";

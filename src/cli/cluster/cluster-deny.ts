@@ -1,8 +1,7 @@
 import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
-import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
+import { agentsOn, conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { withCondition } from "../../controllers/certificates/csr-view.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
-import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { credentialRevocations } from "../../apis/credential-revocation.ts";

@@ -1,7 +1,6 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
-import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
-import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
+import { agentsOn, conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { heartbeats } from "../../controllers/clusters/managed-cluster-grant.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";

@@ -1,4 +1,4 @@
-import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
+import { agentsOn } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { isAccepted, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import {
   clusterWarnings,

@@ -1,14 +1,13 @@
+import { readRequest, csrView, hasCondition, type CsrView } from "../../controllers/certificates/csr-view.ts";
 import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import {
   clusterBootstrapAccount,
   clusterBootstrapGroup,
 } from "../../authorization/bootstrap-policy/registration-roles.ts";
-import { agentsOn } from "../../controllers/clusters/cluster-agents.ts";
-import { agentRequest, labelledCluster, readRequest } from "../../controllers/clusters/cluster-request.ts";
-import { csrView, hasCondition, type CsrView } from "../../controllers/certificates/csr-view.ts";
+import { agentsOn, conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
+import { agentRequest, labelledCluster } from "../../controllers/clusters/cluster-request.ts";
 import { certificateSigningRequests } from "../../controllers/kinds.ts";
-import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { serviceAccountUser, type UserInfo } from "../../apimachinery/user.ts";

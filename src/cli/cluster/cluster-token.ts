@@ -8,7 +8,7 @@ import {
 } from "../../authorization/bootstrap-policy/registration-roles.ts";
 import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import { nodePatternProblem } from "../../controllers/certificates/node-pattern.ts";
+import { nodePatternProblem } from "../../controllers/certificates/node-name-claims.ts";
 import { secrets, serviceAccounts } from "../../controllers/kinds.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";

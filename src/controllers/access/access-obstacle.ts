@@ -1,11 +1,11 @@
-import { findCondition } from "../../apimachinery/conditions.ts";
+import { isConditionTrue, findCondition } from "../../apimachinery/conditions.ts";
 import type { Condition } from "../../apimachinery/object.ts";
 import { reasons, type Reason } from "../../apimachinery/reasons.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import type { AccessProfile } from "../../apis/access-profile.ts";
 import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../apis/access-request.ts";
 import { hasReason, isTerminating } from "../../client/api-errors.ts";
-import { referenceTo, type Report } from "../report.ts";
+import { referenceTo, type Report } from "../controller.ts";
 
 /** Why nothing can be issued, in the words of the condition `Issued`. */
 export interface Obstacle {
@@ -24,12 +24,12 @@ export function obstacleOf(error: unknown, { metadata, spec }: AccessProfile): O
     return { reason: "ProfileNamespaceTerminating", message };
   }
   if (!(error instanceof StatusError)) return undefined;
-  const { kind = "", name = "" } = error.details ?? {};
-  if (hasReason(error, "NotFound") && kind === "namespaces") {
+  const { kind = "", name = "" } = hasReason(error, "NotFound") ? (error.details ?? {}) : {};
+  if (kind === "namespaces") {
     const message = `namespace ${namespace} of profile ${profile} does not exist; create it (kubectl create namespace ${spec.namespace}), or change the profile`;
     return { reason: "ProfileNamespaceMissing", message };
   }
-  if (hasReason(error, "NotFound") && roleKinds.includes(kind)) {
+  if (roleKinds.includes(kind)) {
     const message = `role ${JSON.stringify(name)} of profile ${profile} does not exist; create it, or change the profile`;
     return { reason: "ProfileRoleMissing", message };
   }
@@ -40,20 +40,17 @@ export function obstacleOf(error: unknown, { metadata, spec }: AccessProfile): O
   return undefined;
 }
 
-/** The obstacle that a request tells of; undefined where it is answered, over, or not approved. */
-export function obstacleIn({
-  accepted,
-  ready,
-  denied,
-  revoked,
-  conditions,
-}: AccessRequestStatus): Obstacle | undefined {
-  if (accepted !== true || ready === true || denied === true || revoked === true) return undefined;
-  if (findCondition(conditions, "Expired")?.status === "True") return undefined;
-  const issued = findCondition(conditions, "Issued");
-  if (issued?.status !== "False") return undefined;
+/** The obstacle in the status of a request; undefined where it is answered, over, or not approved. */
+export function obstacleIn(status: AccessRequestStatus): Obstacle | undefined {
+  const issued = findCondition(status.conditions, "Issued");
+  if (issued?.status !== "False" || !awaitsAnswer(status)) return undefined;
   const { reason = "", message = "" } = issued;
   return { reason: isReason(reason) ? reason : "IssuingFailed", message };
+}
+
+function awaitsAnswer({ accepted, ready, denied, revoked, conditions }: AccessRequestStatus): boolean {
+  const isOver = ready === true || denied === true || revoked === true || isConditionTrue(conditions, "Expired");
+  return accepted === true && !isOver;
 }
 
 function isReason(text: string): text is Reason {

@@ -1,6 +1,7 @@
+import type { ControllerOptions } from "../shared-informers.ts";
 import { keyOf } from "../../client/object-key.ts";
 import type { Change } from "../../client/object-store.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
 import {
   accessProfiles,
@@ -12,27 +13,20 @@ import {
   type AccessRole,
 } from "../../apis/access-profile.ts";
 import { isConditionTrue, setCondition } from "../../apimachinery/conditions.ts";
-import { done, retryOn, type Controller, type Outcome, type Watch } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome, type Watch, referenceTo } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../report.ts";
 import type { Reason } from "../../apimachinery/reasons.ts";
 
 const serviceAccount = "access-request-controller";
-
-export interface AccessProfileOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-}
 
 /**
  * Reports on each profile whether the namespace and the roles that it names exist: without them approving grants nothing. Reports on each
  * that is marked as default whether others are as well.
  */
-export function accessProfile(options: AccessProfileOptions): Controller {
+export function accessProfile(options: ControllerOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
   const profiles = reader({ resource: accessProfiles });
-  const homes = reader({ resource: namespaces, metadataOnly: true });
+  const allNamespaces = reader({ resource: namespaces, metadataOnly: true });
   const localRoles = reader({ resource: roles, metadataOnly: true });
   const clusterWide = reader({ resource: clusterRoles, metadataOnly: true });
   const defaults = markedProfiles();
@@ -41,7 +35,7 @@ export function accessProfile(options: AccessProfileOptions): Controller {
     const profile = profiles.get(key) as AccessProfile | undefined;
     if (profile === undefined || profile.metadata.deletionTimestamp !== undefined) return done;
     const state = profileState(profile, {
-      namespace: (name) => homes.get({ name }),
+      namespace: (name) => allNamespaces.get({ name }),
       role: localRoles.get,
       clusterRole: (name) => clusterWide.get({ name }),
     });
@@ -128,13 +122,13 @@ interface ProfileState {
 /** Looks for the namespace first: without it there is no role either. */
 function profileState({ spec }: AccessProfile, around: ProfileSurroundings): ProfileState {
   const { namespace, roles = [] } = spec;
-  const home = around.namespace(namespace);
+  const found = around.namespace(namespace);
   const shown = JSON.stringify(namespace);
-  if (home === undefined) {
+  if (found === undefined) {
     const message = `namespace ${shown} does not exist; create it (kubectl create namespace ${namespace}), or change the profile`;
     return { reason: "ProfileNamespaceMissing", message };
   }
-  if (home.metadata.deletionTimestamp !== undefined) {
+  if (found.metadata.deletionTimestamp !== undefined) {
     const message = `namespace ${shown} is being deleted; create it again, or change the profile`;
     return { reason: "ProfileNamespaceTerminating", message };
   }

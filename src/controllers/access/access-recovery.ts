@@ -30,8 +30,13 @@ export type AccessRecovery =
   | { readonly kind: "approve"; readonly reason: string }
   | { readonly kind: "wait"; readonly message: string };
 
+/** The name of the profile of the last decision on a request. */
+export function lastProfile({ status }: AccessRequest): string | undefined {
+  return status?.decisions?.at(-1)?.profile?.name;
+}
+
 /** The requests that were granted, the first one first. */
-export function grantedAmong(requests: readonly AccessRequest[]): readonly AccessRequest[] {
+function grantedAmong(requests: readonly AccessRequest[]): readonly AccessRequest[] {
   return requests
     .filter(({ status }) => status?.accepted === true && isConditionTrue(status.conditions, "Issued"))
     .toSorted((one, other) => issuedAt(one) - issuedAt(other));
@@ -58,7 +63,7 @@ export function accessRecovery(view: AccessRecoveryView): AccessRecovery | undef
   const { request, profile, earlier, now } = view;
   const terms = profile.spec.recovery;
   const { evidence = {} } = request.status ?? {};
-  const ofProfile = earlier.filter((one) => one.status?.decisions?.at(-1)?.profile?.name === profile.metadata.name);
+  const ofProfile = earlier.filter((one) => lastProfile(one) === profile.metadata.name);
   const last = grantedAmong(ofProfile).at(-1);
   if (last === undefined) return undefined;
   const why =
@@ -86,23 +91,27 @@ export function accessRecovery(view: AccessRecoveryView): AccessRecovery | undef
 }
 
 /** What keeps a key from being let in again, whatever the terms are. */
-function objection({ request, earlier, lifeOf }: AccessRecoveryView): string | undefined {
+function objection(view: AccessRecoveryView): string | undefined {
+  const { request, earlier } = view;
   if (request.status?.evidence?.possession !== "Proven") return "it does not prove that it holds the key";
-  for (const { status, metadata } of earlier) {
-    if (status?.revoked === true) return `the access of ${metadata.name} was revoked`;
-    if (status?.denied === true) return `the request ${metadata.name} of the same key was denied`;
-    const { namespace, serviceAccount } = status?.grant ?? {};
-    const life =
-      namespace === undefined || serviceAccount === undefined ? undefined : lifeOf({ namespace, serviceAccount });
-    if (life?.isRevoked === true) return `the account of ${metadata.name} is revoked`;
+  for (const one of earlier) {
+    const { status = {}, metadata } = one;
+    if (status.revoked === true) return `the access of ${metadata.name} was revoked`;
+    if (status.denied === true) return `the request ${metadata.name} of the same key was denied`;
+    if (lifeOf(one, view)?.isRevoked === true) return `the account of ${metadata.name} is revoked`;
   }
   return undefined;
 }
 
-function endOf({ status = {} }: AccessRequest, { lifeOf }: AccessRecoveryView): number {
-  const { namespace, serviceAccount } = status.grant ?? {};
-  const first = Date.parse(status.expiresAt ?? "");
-  const known =
-    namespace === undefined || serviceAccount === undefined ? undefined : lifeOf({ namespace, serviceAccount })?.ends;
+function endOf(request: AccessRequest, view: AccessRecoveryView): number {
+  const first = Date.parse(request.status?.expiresAt ?? "");
+  const known = lifeOf(request, view)?.ends;
   return known === undefined ? first : Number.isNaN(first) ? known : Math.max(first, known);
+}
+
+/** What is known of the access that a request gave; undefined where it gave none. */
+function lifeOf({ status }: AccessRequest, view: AccessRecoveryView): AccessLife | undefined {
+  const { namespace, serviceAccount } = status?.grant ?? {};
+  if (namespace === undefined || serviceAccount === undefined) return undefined;
+  return view.lifeOf({ namespace, serviceAccount });
 }

@@ -1,4 +1,4 @@
-import { setCondition } from "../../apimachinery/conditions.ts";
+import { isConditionTrue, setCondition } from "../../apimachinery/conditions.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { Condition } from "../../apimachinery/object.ts";
 import {
@@ -58,12 +58,16 @@ export function profileFor(profiles: readonly AccessProfile[], name: string | un
 
 /** Decides the next step; every step changes what is stored, so that the next look finds another one or waits. */
 export function accessStep(view: AccessView): AccessStep {
-  const { request, profile } = view;
+  const { request } = view;
   const status = request.status ?? {};
   if (request.metadata.deletionTimestamp !== undefined) return deleted(view, status);
   if (status.revoked === true) return closed(view, condition("Revoked", "Revoked", lastReason(status)));
   if (status.denied === true) return denied(view, status);
-  if (status.accepted === true) return accepted(view, status);
+  return status.accepted === true ? accepted(view, status) : undecided(view, status);
+}
+
+function undecided(view: AccessView, status: AccessRequestStatus): AccessStep {
+  const { request, profile } = view;
   if (holds(status, "Expired")) return outlived(view);
   const seen = observed(view, status);
   if (seen !== undefined) return { kind: "write", status: seen };
@@ -109,9 +113,8 @@ function accepted(view: AccessView, status: AccessRequestStatus): AccessStep {
     const left = Date.parse(status.expiresAt ?? "") - view.now;
     if (left > 0) return wait("it was issued", left);
     // What was sealed is worth nothing any more; the account stays for a machine that has renewed its token by itself.
-    const { key: _k, token: _t, ca: _c, bootstrapToken: _b, seal: _s, ready: _r, ...rest } = status;
     const over = condition("Expired", "TokenExpired", "the token that was sealed has ended");
-    return { kind: "write", status: { ...rest, conditions: withConditions(view, [over]) } };
+    return { kind: "write", status: { ...withoutAnswer(status), conditions: withConditions(view, [over]) } };
   }
   if (holds(status, "Expired"))
     return wait("its token has ended; a machine that still needs access creates a new request");
@@ -216,16 +219,25 @@ function recovered(view: AccessView, status: AccessRequestStatus): AccessStep | 
   return conditions === status.conditions ? undefined : { kind: "write", status: { ...status, conditions } };
 }
 
+/** The status without what was sealed for the machine. */
+export function withoutAnswer(status: AccessRequestStatus): AccessRequestStatus {
+  const { key: _k, token: _t, ca: _c, bootstrapToken: _b, seal: _s, ready: _r, ...rest } = status;
+  return rest;
+}
+
+function isClean({ key, token, grant, ready }: AccessRequestStatus): boolean {
+  return ready !== true && [key, token, grant].every((one) => one === undefined);
+}
+
 /** Nothing sealed stays in a request that is over. */
 function closed(view: AccessView, ...conditions: readonly Condition[]): AccessStep {
   const status = view.request.status ?? {};
-  const { key, token, ca: _c, bootstrapToken: _b, seal: _s, ready, expiresAt: _e, grant, ...rest } = status;
+  const { expiresAt: _end, grant, ...rest } = withoutAnswer(status);
   const next = withConditions(view, conditions);
-  const isClean = key === undefined && token === undefined && ready !== true && grant === undefined;
-  if (isClean && next === (status.conditions ?? none)) return wait("it is over");
-  const { namespace } = view.profile?.spec ?? {};
-  const mayHaveAccount = status.accepted === true && grant === undefined && namespace !== undefined;
-  return { kind: "close", status: { ...rest, conditions: next }, ...(mayHaveAccount ? { namespace } : {}) };
+  if (isClean(status) && next === (status.conditions ?? none)) return wait("it is over");
+  // An accepted request may have an account that its status does not name.
+  const namespace = status.accepted === true && grant === undefined ? view.profile?.spec.namespace : undefined;
+  return { kind: "close", status: { ...rest, conditions: next }, ...(namespace && { namespace }) };
 }
 
 const none: readonly Condition[] = [];
@@ -257,7 +269,7 @@ export function notIssued(reason: string, message: string): Condition {
 }
 
 function holds({ conditions = [] }: AccessRequestStatus, type: string): boolean {
-  return conditions.some((one) => one.type === type && one.status === "True");
+  return isConditionTrue(conditions, type);
 }
 
 function lastReason({ decisions = [] }: AccessRequestStatus): string {

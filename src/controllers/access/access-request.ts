@@ -1,29 +1,34 @@
+import { lastProfile, recoveredCondition, type AccessRecoveryView } from "./access-recovery.ts";
+import {
+  withoutAnswer,
+  accessStep,
+  condition,
+  profileFor,
+  withConditions,
+  type AccessStep,
+} from "./access-request-policy.ts";
+import { keyOf } from "../../client/object-key.ts";
+import { sameUid } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
 import type { Client } from "../../client/client.ts";
 import type { Reader } from "../../client/object-store.ts";
-import type { Clock, RandomBytes } from "../../apimachinery/clock.ts";
+import type { RandomBytes } from "../../apimachinery/clock.ts";
 import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { serviceAccountUser } from "../../apimachinery/user.ts";
 import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts";
 import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../apis/access-request.ts";
-import { done, retryOn, type Controller, type Outcome, type Watch } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome, type Watch, type Report } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import type { Report } from "../report.ts";
-import { isMadeFor } from "./access-grant.ts";
+import { isMadeFor, bindingKinds, takeBack, withForgottenGrant } from "./access-grant.ts";
 import { answered, type Issuing } from "./access-issuing.ts";
 import { accessReports, obstacleIn, obstacleReport, waitsFor } from "./access-obstacle.ts";
-import { accessStep, condition, profileFor, withConditions, type AccessStep } from "./access-request-policy.ts";
-import { recoveredCondition, type AccessRecoveryView } from "./access-recovery.ts";
-import { bindingKinds, takeBack, withForgottenGrant } from "./access-withdrawal.ts";
 
 const serviceAccount = "access-request-controller";
 
-export interface AccessRequestOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface AccessRequestOptions extends ControllerOptions {
   readonly random: RandomBytes;
   /** The CAs that machines are to trust, in PEM, and their pins. */
   readonly ca: { readonly pem: string; readonly pins: readonly string[] };
@@ -45,73 +50,73 @@ export function accessRequest(options: AccessRequestOptions): Controller {
   const known = new Map([roles, clusterRoles].map((resource) => [resource, reader({ resource, metadataOnly: true })]));
   const hasRole: Issuing["hasRole"] = (resource, key) => known.get(resource)?.get(key) !== undefined;
 
+  const withdraw = (request: AccessRequest): Promise<void> =>
+    takeBack(client, request, (resource) => bindings[bindingKinds.indexOf(resource)]?.list() ?? []);
+  const answering: Answering = { client, options, isBound, hasRole, requests, withdraw };
+
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const request = requests.get(key) as AccessRequest | undefined;
     if (request === undefined) return done;
     const step = accessStep({
       request,
       profile: profileFor(profiles.list() as readonly AccessProfile[], request.spec.profile),
-      earlier: earlierOf(request),
+      earlier: isOpen(request) ? othersOfKey(requests, request) : [],
       lifeOf: options.lifeOf ?? unknownLife,
       caPins: options.ca.pins,
       now: options.clock.now(),
     });
-    return retryOn(take(step, request), "Conflict", "NotFound");
+    return retryOn(take(answering, step, request), "Conflict", "NotFound");
   }
 
-  function earlierOf(request: AccessRequest): readonly AccessRequest[] {
-    return isOpen(request) ? othersOfKey(requests.list() as readonly AccessRequest[], request) : [];
-  }
+  return { name: "access-request", serviceAccount, watches: watchesOf(requests), concurrency: 32, reconcile };
+}
 
-  const withdraw = (request: AccessRequest): Promise<void> =>
-    takeBack(client, request, (resource) => bindings[bindingKinds.indexOf(resource)]?.list() ?? []);
+interface Answering extends Issuing {
+  readonly requests: Reader;
+  /** Removes what was made for a request. */
+  readonly withdraw: (request: AccessRequest) => Promise<void>;
+}
 
-  /** What was made for a request that was revoked or deleted meanwhile goes with it: no status says what that was. */
-  async function writeOrTakeBack(request: AccessRequest, status: AccessRequestStatus): Promise<Outcome> {
-    try {
-      return await write(client, request, status);
-    } catch (error) {
-      if (!hasReason(error, "Conflict", "NotFound")) throw error;
-      const now = await getOrUndefined<AccessRequest>(client, accessRequests, { name: request.metadata.name ?? "" });
-      const isOver = now?.metadata.uid !== request.metadata.uid || now?.status?.revoked === true;
-      if (isOver) await withdraw({ ...request, status });
-      throw error;
-    }
-  }
-
-  async function take(step: AccessStep, request: AccessRequest): Promise<Outcome> {
-    const { name = "", uid = "" } = request.metadata;
-    switch (step.kind) {
-      case "wait":
-        if (step.afterMs !== undefined) return { kind: "requeue", afterMs: step.afterMs, why: step.why };
-        return statusOutcome(request, request.status ?? {});
-      case "write":
-        return write(client, request, step.status);
-      case "close":
-        await withdraw(await withForgottenGrant(client, request, step.namespace));
-        return write(client, request, step.status);
-      case "remove":
-        await client.delete(accessRequests, { name }, { preconditions: { uid } });
-        return done;
-      case "issue": {
-        const superseded = await supersede({ client, requests, now: options.clock.now(), withdraw }, request);
-        // By itself: whatever fails after it, this has happened, and no later look would find it to report.
-        if (superseded !== undefined) {
-          return { kind: "requeue", afterMs: 0, why: "an earlier access was removed", reports: superseded };
-        }
-        const status = await answered({ client, options, isBound, hasRole }, request, step.profile);
-        return writeOrTakeBack(request, status);
+async function take(answering: Answering, step: AccessStep, request: AccessRequest): Promise<Outcome> {
+  const { client, withdraw } = answering;
+  switch (step.kind) {
+    case "wait":
+      if (step.afterMs !== undefined) return { kind: "requeue", afterMs: step.afterMs, why: step.why };
+      return statusOutcome(request, request.status ?? {});
+    case "write":
+      return write(client, request, step.status);
+    case "close":
+      await withdraw(await withForgottenGrant(client, request, step.namespace));
+      return write(client, request, step.status);
+    case "remove":
+      await client.delete(accessRequests, keyOf(request), sameUid(request));
+      return done;
+    case "issue": {
+      const superseded = await supersede(answering, request);
+      // By itself: whatever fails after it, this has happened, and no later look would find it to report.
+      if (superseded !== undefined) {
+        return { kind: "requeue", afterMs: 0, why: "an earlier access was removed", reports: superseded };
       }
+      return writeOrTakeBack(answering, request, await answered(answering, request, step.profile));
     }
   }
+}
 
-  return {
-    name: "access-request",
-    serviceAccount,
-    watches: watchesOf(requests),
-    concurrency: 32,
-    reconcile,
-  };
+/** What was made for a request that was revoked or deleted meanwhile goes with it: no status says what that was. */
+async function writeOrTakeBack(
+  { client, withdraw }: Answering,
+  request: AccessRequest,
+  status: AccessRequestStatus,
+): Promise<Outcome> {
+  try {
+    return await write(client, request, status);
+  } catch (error) {
+    if (!hasReason(error, "Conflict", "NotFound")) throw error;
+    const now = await getOrUndefined<AccessRequest>(client, accessRequests, keyOf(request));
+    const isOver = now?.metadata.uid !== request.metadata.uid || now?.status?.revoked === true;
+    if (isOver) await withdraw({ ...request, status });
+    throw error;
+  }
 }
 
 function watchesOf(requests: Reader): readonly Watch[] {
@@ -131,31 +136,23 @@ function watchesOf(requests: Reader): readonly Watch[] {
   ];
 }
 
-interface Superseding {
-  readonly client: Client;
-  readonly requests: Reader;
-  readonly now: number;
-  readonly withdraw: (request: AccessRequest) => Promise<void>;
-}
-
 /**
  * A machine that has come back does not use what it was given before, and no other may. Removes one earlier access and returns what to
  * report of it; undefined where none is left.
  */
 async function supersede(
-  { client, requests, now, withdraw }: Superseding,
+  { client, options, requests, withdraw }: Answering,
   request: AccessRequest,
 ): Promise<readonly Report[] | undefined> {
   if (!isConditionTrue(request.status?.conditions, recoveredCondition)) return undefined;
-  for (const earlier of othersOfKey(requests.list() as readonly AccessRequest[], request)) {
-    const { accepted, grant, decisions = [] } = earlier.status ?? {};
-    const ours = request.status?.decisions?.at(-1)?.profile?.name;
-    if (accepted !== true || grant === undefined || decisions.at(-1)?.profile?.name !== ours) continue;
-    await withdraw(earlier);
-    const { reports = [] } = await write(client, earlier, supersededStatus(earlier, { by: request, now }));
-    return reports;
-  }
-  return undefined;
+  const earlier = othersOfKey(requests, request).find(
+    (one) => one.status?.accepted === true && one.status.grant && lastProfile(one) === lastProfile(request),
+  );
+  if (earlier === undefined) return undefined;
+  await withdraw(earlier);
+  const status = supersededStatus(earlier, { by: request, now: options.clock.now() });
+  const { reports = [] } = await write(client, earlier, status);
+  return reports;
 }
 
 /** Writes a status that is another one, and reports what it says anew. */
@@ -198,10 +195,11 @@ function isOpen({ status = {} }: AccessRequest): boolean {
 
 const unknownLife: AccessRecoveryView["lifeOf"] = () => undefined;
 
-function othersOfKey(all: readonly AccessRequest[], request: AccessRequest): readonly AccessRequest[] {
+function othersOfKey(requests: Reader, request: AccessRequest): readonly AccessRequest[] {
   const fingerprint = request.status?.fingerprint;
   if (fingerprint === undefined) return [];
   const { uid } = request.metadata;
+  const all = requests.list() as readonly AccessRequest[];
   return all.filter(({ metadata, status }) => metadata.uid !== uid && status?.fingerprint === fingerprint);
 }
 
@@ -210,16 +208,7 @@ function supersededStatus(
   request: AccessRequest,
   { by, now }: { readonly by: AccessRequest; readonly now: number },
 ): AccessRequestStatus {
-  const {
-    key: _k,
-    token: _t,
-    ca: _c,
-    bootstrapToken: _b,
-    seal: _s,
-    ready: _r,
-    grant: _g,
-    ...rest
-  } = request.status ?? {};
+  const { grant: _grant, ...rest } = withoutAnswer(request.status ?? {});
   const over = condition("Expired", "Superseded", `its machine has come back as ${by.metadata.name}`);
   return { ...rest, conditions: withConditions({ request, now }, [over]) };
 }

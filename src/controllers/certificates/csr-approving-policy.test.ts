@@ -1,9 +1,9 @@
+import { isUndecided, type CsrView } from "./csr-view.ts";
 import { describe, expect, test } from "vitest";
 import type { Condition } from "../../apimachinery/object.ts";
 import { noSubjectAltNames } from "../../pki/subject-alt-name.ts";
 import type { CsrFacts } from "../../pki/signers.ts";
-import { accessReviewOf, isAllowed, isUndecided, recognisersOf } from "./csr-approving-policy.ts";
-import type { CsrView } from "./csr-view.ts";
+import { accessReviewOf, isAllowed, recognisersOf } from "./csr-approving-policy.ts";
 
 const kubelet = "kubernetes.io/kube-apiserver-client-kubelet";
 const facts: CsrFacts = {

@@ -1,9 +1,7 @@
-import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { nodeUserPrefix } from "../../apimachinery/user.ts";
-import { isClientKubelet } from "../../pki/signers.ts";
-import type { CsrFacts } from "../../pki/signers.ts";
-import { hasCondition } from "./csr-view.ts";
+import { isClientKubelet, type CsrFacts } from "../../pki/signers.ts";
 import type { CsrView } from "./csr-view.ts";
 
 /** What a requester must be allowed to do. */
@@ -29,11 +27,6 @@ const nodeClient: Recogniser = {
   access: { ...create, subresource: "nodeclient" },
   message: "Auto approving kubelet client certificate after SubjectAccessReview.",
 };
-
-/** Whether no approver has decided yet. */
-export function isUndecided(csr: CsrView): boolean {
-  return csr.certificate === "" && !hasCondition(csr, "Approved") && !hasCondition(csr, "Denied");
-}
 
 /**
  * The recognisers to try, in order; none leaves the request to a person. Source: Kubernetes pkg/controller/certificates/approver, which
@@ -76,9 +69,4 @@ export function accessReviewOf({ requester }: CsrView, access: RequiredAccess): 
 export function isAllowed(review: ApiObject): boolean {
   const status = review["status"] as { readonly allowed?: unknown; readonly denied?: unknown } | undefined;
   return status?.allowed === true && status.denied !== true;
-}
-
-/** What an approval after this recogniser says. */
-export function approvalOf(recogniser: Recogniser): Condition {
-  return { type: "Approved", status: "True", reason: "AutoApproved", message: recogniser.message };
 }

@@ -43,7 +43,7 @@ async function scene(
     (bench.api.all(csrs)[0]?.["status"] as { readonly conditions?: readonly Condition[] } | undefined)?.conditions ??
     [];
   const at: Scene = { ...bench, holder: undefined, earlier: [], reserved, conditions };
-  const names = { claims, clock: bench.clock, ...check };
+  const names = { claims, ...check };
   await bench.start(csrApproving({ informers: bench.informers, clock: bench.clock, parse: parseCsr, names, ...part }));
   return at;
 }

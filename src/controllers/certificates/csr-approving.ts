@@ -1,23 +1,33 @@
+import {
+  type CsrControllerOptions,
+  readRequest,
+  isUndecided,
+  csrView,
+  withConditions,
+  type CsrView,
+} from "./csr-view.ts";
+import { isConditionTrue, findCondition, setCondition } from "../../apimachinery/conditions.ts";
+import {
+  approveRequest,
+  clonedRequester,
+  lookAgainMs,
+  manualApproval,
+  notAllowed,
+  revokedRequester,
+  revokedUser,
+  type Abstention,
+} from "./manual-approval.ts";
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
-import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
 import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
-import { CsrError, type CsrContents } from "../../pki/csr.ts";
+import type { CsrContents } from "../../pki/csr.ts";
 import { signerChecks } from "../../pki/signers.ts";
 import { isRefusal } from "../../client/api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
-import {
-  accessReviewOf,
-  approvalOf,
-  isAllowed,
-  isUndecided,
-  nodeNameProblem,
-  recognisersOf,
-  type Recogniser,
-} from "./csr-approving-policy.ts";
-import { csrView, withConditions, type CsrView } from "./csr-view.ts";
+import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
+import { accessReviewOf, isAllowed, nodeNameProblem, recognisersOf, type Recogniser } from "./csr-approving-policy.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
 import {
   isUserRevoked,
@@ -26,28 +36,11 @@ import {
   type NodeNameHolder,
   type WantedNodeName,
 } from "./node-name-claims.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../report.ts";
-import {
-  clonedRequester,
-  lookAgainMs,
-  manualApproval,
-  notAllowed,
-  revokedRequester,
-  revokedUser,
-  withoutAbstention,
-  type Abstention,
-} from "./manual-approval.ts";
-import { findCondition, setCondition } from "../../apimachinery/conditions.ts";
 import { nameInUseCondition } from "../../apis/csr-waiting.ts";
 
 const serviceAccount = "certificate-controller";
 
-export interface CsrApprovingOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Pick<Clock, "now">;
-  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
-  readonly parse: (pem: string) => CsrContents;
+export interface CsrApprovingOptions extends CsrControllerOptions {
   /** Whether what the requester asked with has been revoked since, or the user that it asks for is; such a request is left to people. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
   /** Whether it asks with a credential after which a later one is in use elsewhere; such a request is left to people as well. */
@@ -59,7 +52,6 @@ export interface CsrApprovingOptions {
 /** How the names that requests ask for are judged. */
 export interface NameCheck {
   readonly claims: NodeNameClaims;
-  readonly clock: Pick<Clock, "now">;
   /** Approve names that are in use as well; default false. */
   readonly approveInUse?: boolean | undefined;
 }
@@ -69,89 +61,110 @@ const backoff: Backoff = { initialMs: 200, maxMs: 1_000_000 };
 
 /**
  * Approves kubelet client certificates whose requester has the permission for them; never denies. One that is recognised and not
- * allowed is asked about again, so that a later grant takes effect. One for a node name that another key holds is marked and left to
- * people, unless the node itself asks. Source: Kubernetes pkg/controller/certificates/approver.
+ * allowed is looked at again, so that a later grant takes effect. One for a node name that another key holds is marked and left to
+ * an approver, unless the node itself requests it. Source: Kubernetes pkg/controller/certificates/approver.
  */
 export function csrApproving(options: CsrApprovingOptions): Controller {
-  const { names } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const csrs = reader({ resource: certificateSigningRequests });
-
-  async function reconcile(key: ObjectKey): Promise<Outcome> {
-    const object = csrs.get(key);
-    if (object === undefined) return done;
-    const csr = csrView(object);
-    if (!isUndecided(csr)) return done;
-    const facts = readable(options.parse, csr.request);
-    const lockedOut = lockOutOf({ object, csr }, facts, options);
-    if (lockedOut !== undefined) return leave(object, csr, lockedOut);
-    if (facts === undefined) return done;
-    const looked: Looked = { object, csr, wanted: names && wantedNodeName(csr, facts, key.name) };
-    const recognisers = recognisersOf(csr, facts);
-    const recogniser = await firstAllowed(client, csr, recognisers);
-    if (recogniser !== undefined) return approve(looked, recogniser);
-    const held = looked.wanted && names?.claims.holderOf(looked.wanted);
-    if (held !== undefined) return mark(looked, held);
-    await unmark(client, looked, names);
-    const abstention = abstentionOf(csr, facts, recognisers);
-    return abstention === undefined ? done : leave(object, csr, abstention);
-  }
-
-  /** Requests for other signers, and of machines that come back, are marked by their own approvers, and by none twice. */
-  function leave(object: ApiObject, csr: CsrView, abstention: Abstention): Promise<Outcome> {
-    const marking =
-      csr.signerName === nodeSigner && nodeReturningAs(csr.requester) === undefined
-        ? { client, clock: options.clock }
-        : undefined;
-    return manualApproval(marking, object, abstention);
-  }
-
-  /** Nothing is awaited between the look at the name and its reservation, which stays until the approval is known to be written or not. */
-  async function approve(looked: Looked, recogniser: Recogniser): Promise<Outcome> {
-    const { object, csr, wanted } = looked;
-    const checked = names?.approveInUse === true ? undefined : wanted;
-    const held = checked && names?.claims.reserve(checked);
-    if (held !== undefined) return mark(looked, held);
-    const unmarked = names === undefined ? csr.conditions : withNameInUse(csr, undefined, names.clock.now());
-    const approved = withConditions(object, [...withoutAbstention(unmarked), approvalOf(recogniser)]);
-    try {
-      await client.update(certificateSigningRequests, approved, { subresource: "approval" });
-    } catch (error) {
-      if (checked !== undefined && isRefusal(error)) names?.claims.release(checked.request);
-      throw error;
-    }
-    return done;
-  }
-
-  async function mark({ object, csr, wanted }: Looked, held: NodeNameHolder): Promise<Outcome> {
-    if (wanted === undefined || names === undefined) return done;
-    const now = names.clock.now();
-    const message = unchangedMessage(
-      csr,
-      [held, ...names.claims.holdersOf(wanted)].map((one) => nameInUseMessage(wanted, one)),
-    );
-    const conditions = withNameInUse(csr, message, now);
-    if (conditions !== csr.conditions) {
-      await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "status" });
-    }
-    const about = referenceTo(certificateSigningRequests, object);
-    const details = { user: csr.requester.username, fingerprint: wanted.key };
-    return { kind: "blocked", because: { reason: nameInUseReason, about, message, details }, again: lookAgainMs };
-  }
-
   return {
     name: "csrapproving",
     serviceAccount,
     watches: [{ resource: certificateSigningRequests }],
     concurrency: 64,
     backoff,
-    reconcile,
+    reconcile: async (key) => {
+      const object = csrs.get(key);
+      return object === undefined ? done : judge({ ...options, client }, object);
+    },
   };
+}
+
+interface Approving extends CsrApprovingOptions {
+  readonly client: Client;
+}
+
+async function judge(approving: Approving, object: ApiObject): Promise<Outcome> {
+  const csr = csrView(object);
+  if (!isUndecided(csr)) return done;
+  const read = readRequest(approving.parse, csr);
+  const facts = typeof read === "string" ? undefined : read;
+  const lockedOut = lockOutOf({ object, csr }, facts, approving);
+  if (lockedOut !== undefined) return leave(approving, { object, csr }, lockedOut);
+  return facts === undefined ? done : decide(approving, { object, csr }, facts);
+}
+
+async function decide(
+  approving: Approving,
+  { object, csr }: Pick<Asked, "object" | "csr">,
+  facts: CsrContents,
+): Promise<Outcome> {
+  const { client, names } = approving;
+  const wanted = names && wantedNodeName(csr, facts, object.metadata.name ?? "");
+  const recognisers = recognisersOf(csr, facts);
+  const recogniser = await firstAllowed(client, csr, recognisers);
+  if (recogniser !== undefined) return approve(approving, { object, csr, wanted }, recogniser);
+  const held = wanted && names?.claims.holderOf(wanted);
+  if (held !== undefined) return mark(approving, { object, csr, wanted }, held);
+  await writeConditions(client, { object, csr }, withNameFree(approving, csr));
+  const abstention = abstentionOf(csr, facts, recognisers);
+  return abstention === undefined ? done : leave(approving, { object, csr }, abstention);
+}
+
+/** Requests for other signers, and of machines that come back, are marked by their own approvers, and by none twice. */
+function leave(
+  { client, clock }: Approving,
+  { object, csr }: Pick<Asked, "object" | "csr">,
+  abstention: Abstention,
+): Promise<Outcome> {
+  const isMarked = csr.signerName === nodeSigner && nodeReturningAs(csr.requester) === undefined;
+  return manualApproval(isMarked ? { client, clock } : undefined, object, abstention);
+}
+
+/** Nothing is awaited between the look at the name and its reservation, which stays until the approval is known to be written or not. */
+async function approve(approving: Approving, asked: Asked, { message }: Recogniser): Promise<Outcome> {
+  const { client, names } = approving;
+  const { object, csr, wanted } = asked;
+  const checked = names?.approveInUse === true ? undefined : wanted;
+  const held = checked && names?.claims.reserve(checked);
+  if (held !== undefined) return mark(approving, asked, held);
+  try {
+    const unmarked = withConditions(object, withNameFree(approving, csr));
+    return await approveRequest(client, unmarked, { reason: "AutoApproved", message });
+  } catch (error) {
+    if (checked !== undefined && isRefusal(error)) names?.claims.release(checked.request);
+    throw error;
+  }
+}
+
+async function mark(approving: Approving, asked: Asked, held: NodeNameHolder): Promise<Outcome> {
+  const { client, clock, names } = approving;
+  const { object, csr, wanted } = asked;
+  if (wanted === undefined || names === undefined) return done;
+  const holders = [held, ...names.claims.holdersOf(wanted)];
+  const message = unchangedMessage(
+    csr,
+    holders.map((one) => nameInUseMessage(wanted, one)),
+  );
+  const marked: Condition = { type: nameInUseCondition, status: "True", reason: nameInUseReason, message };
+  await writeConditions(client, asked, setCondition(csr.conditions, marked, rfc3339(clock.now())));
+  const about = referenceTo(certificateSigningRequests, object);
+  const details = { user: csr.requester.username, fingerprint: wanted.key };
+  return { kind: "blocked", because: { reason: nameInUseReason, about, message, details }, again: lookAgainMs };
+}
+
+async function writeConditions(
+  client: Client,
+  { object, csr }: Pick<Asked, "object" | "csr">,
+  conditions: readonly Condition[],
+): Promise<void> {
+  if (conditions === csr.conditions) return;
+  await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "status" });
 }
 
 /** Why requester or user may not get a certificate, whatever rights the requester has. */
 function lockOutOf(
-  { object, csr }: Pick<Looked, "object" | "csr">,
+  { object, csr }: Pick<Asked, "object" | "csr">,
   facts: CsrContents | undefined,
   options: CsrApprovingOptions,
 ): Abstention | undefined {
@@ -187,12 +200,6 @@ function abstentionOf(csr: CsrView, facts: CsrContents, recognisers: readonly Re
   };
 }
 
-async function unmark(client: Client, { object, csr }: Looked, names: NameCheck | undefined): Promise<void> {
-  const conditions = names === undefined ? csr.conditions : withNameInUse(csr, undefined, names.clock.now());
-  if (conditions === csr.conditions) return;
-  await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "status" });
-}
-
 async function firstAllowed(
   client: Client,
   csr: CsrView,
@@ -205,20 +212,12 @@ async function firstAllowed(
   return undefined;
 }
 
-interface Looked {
+/** An undecided request. */
+interface Asked {
   readonly object: ApiObject;
   readonly csr: CsrView;
-  /** Undefined where the name is the requester's own, or none is asked for. */
+  /** Undefined where the name is the requester's own, or none is requested. */
   readonly wanted: WantedNodeName | undefined;
-}
-
-function readable(parse: CsrApprovingOptions["parse"], pem: string): CsrContents | undefined {
-  try {
-    return parse(pem);
-  } catch (error) {
-    if (error instanceof CsrError) return undefined;
-    throw error;
-  }
 }
 
 /** Why such a request waits, in its condition, the log and an Event. */
@@ -242,22 +241,10 @@ function unchangedMessage({ conditions }: Pick<CsrView, "conditions">, messages:
   return messages.find((message) => text?.status === "True" && text.message === message) ?? messages[0] ?? "";
 }
 
-/** The conditions with the mark as it is to be; the same list where it says so already. */
-function withNameInUse(
-  { conditions }: Pick<CsrView, "conditions">,
-  message: string | undefined,
-  now: number,
-): readonly Condition[] {
-  const before = findCondition(conditions, nameInUseCondition);
-  if (message === undefined && before?.status !== "True") return conditions;
-  const next: Condition =
-    message === undefined
-      ? {
-          type: nameInUseCondition,
-          status: "False",
-          reason: "NodeNameFree",
-          message: "no other key holds the node name",
-        }
-      : { type: nameInUseCondition, status: "True", reason: nameInUseReason, message };
-  return setCondition(conditions, next, rfc3339(now));
+/** The conditions without the mark; the same list where there is none. */
+function withNameFree({ names, clock }: Approving, { conditions }: CsrView): readonly Condition[] {
+  if (names === undefined || !isConditionTrue(conditions, nameInUseCondition)) return conditions;
+  const message = "no other key holds the node name";
+  const free: Condition = { type: nameInUseCondition, status: "False", reason: "NodeNameFree", message };
+  return setCondition(conditions, free, rfc3339(clock.now()));
 }

@@ -1,4 +1,5 @@
-import type { Clock } from "../../apimachinery/clock.ts";
+import { sameUid } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { decodePem } from "../../pki/pem.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
@@ -6,20 +7,14 @@ import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { csrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 import { waitingConditions } from "../../apis/csr-waiting.ts";
 
 const serviceAccount = "certificate-controller";
 
-export interface CsrCleanerOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-}
-
 const pollMs = 3_600_000;
 
 /** Deletes requests that nobody needs any more, looking at each once an hour. Source: Kubernetes pkg/controller/certificates/cleaner. */
-export function csrCleaner(options: CsrCleanerOptions): Controller {
+export function csrCleaner(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const csrs = reader({ resource: certificateSigningRequests });
@@ -30,9 +25,7 @@ export function csrCleaner(options: CsrCleanerOptions): Controller {
     if (staleReason(object, () => certificateEnd(object), clock.now()) === undefined) {
       return { kind: "requeue", afterMs: pollMs, why: "not stale yet" };
     }
-    const { uid } = object.metadata;
-    const preconditions = uid === undefined ? {} : { preconditions: { uid } };
-    await ignoreReasons(client.delete(certificateSigningRequests, key, preconditions), "NotFound", "Conflict");
+    await ignoreReasons(client.delete(certificateSigningRequests, key, sameUid(object)), "NotFound", "Conflict");
     return done;
   }
 
@@ -57,6 +50,7 @@ function certificateEnd(object: ApiObject): number | undefined {
   }
 }
 
+const refused = { Denied: "denied", Failed: "failed" };
 const decidedMs = 3_600_000;
 const youngMs = 600_000;
 const pendingMs = 24 * 3_600_000;
@@ -72,11 +66,10 @@ export function staleReason(
 ): string | undefined {
   const csr = csrView(object);
   const issued = csr.certificate !== "";
-  const ended = (type: string): boolean =>
-    csr.conditions.some((one) => one.type === type && isOlder(one.lastUpdateTime, decidedMs, now));
-  if (issued && ended("Approved")) return "approved and issued more than an hour ago";
-  if (ended("Denied")) return "denied more than an hour ago";
-  if (ended("Failed")) return "failed more than an hour ago";
+  for (const [type, what] of Object.entries(issued ? { Approved: "approved and issued", ...refused } : refused)) {
+    const isOld = csr.conditions.some((one) => one.type === type && isOlder(one.lastUpdateTime, decidedMs, now));
+    if (isOld) return `${what} more than an hour ago`;
+  }
   // Our own conditions say what it waits for; those of other controllers keep it, as in Kubernetes.
   const isPending = csr.conditions.every(({ type }) => waitingConditions.has(type));
   if (isPending && isOlder(object.metadata.creationTimestamp, pendingMs, now)) {

@@ -1,23 +1,12 @@
-import type { Clock } from "../../apimachinery/clock.ts";
+import { type CsrControllerOptions, readRequest, csrView } from "./csr-view.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import type { Reason } from "../../apimachinery/reasons.ts";
-import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { csrDeciderOf } from "../../apis/certificate-signing-request.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome, isRecent, referenceTo, type Report } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import { isRecent, referenceTo, type Report } from "../report.ts";
-import { csrView } from "./csr-view.ts";
 
 const serviceAccount = "certificate-controller";
-
-export interface CsrDecisionsOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
-  readonly parse: (pem: string) => CsrContents;
-}
 
 const reasonOf: Readonly<Record<string, Reason>> = {
   Approved: "CertificateApproved",
@@ -25,14 +14,8 @@ const reasonOf: Readonly<Record<string, Reason>> = {
   Failed: "CertificateFailed",
 };
 
-const words: Readonly<Record<string, string>> = {
-  Approved: "certificate request approved",
-  Denied: "certificate request denied",
-  Failed: "certificate request failed",
-};
-
 /** Reports each decision on a certificate request once, whoever made it: a person, a controller or the signer. */
-export function csrDecisions({ informers, clock, parse }: CsrDecisionsOptions): Controller {
+export function csrDecisions({ informers, clock, parse }: CsrControllerOptions): Controller {
   const csrs = informers.as(serviceAccount).reader({ resource: certificateSigningRequests });
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
@@ -54,30 +37,22 @@ export function csrDecisions({ informers, clock, parse }: CsrDecisionsOptions): 
   };
 }
 
-function decisionReport(object: ApiObject, condition: Condition, parse: CsrDecisionsOptions["parse"]): Report {
+function decisionReport(object: ApiObject, condition: Condition, parse: CsrControllerOptions["parse"]): Report {
   const { type, message = "" } = condition;
   const csr = csrView(object);
+  const request = readRequest(parse, csr);
   return {
     reason: reasonOf[type] ?? "CertificateFailed",
     about: referenceTo(certificateSigningRequests, object),
-    message: `${words[type] ?? type}${message === "" ? "" : `: ${message}`}`,
+    message: `certificate request ${type.toLowerCase()}${message === "" ? "" : `: ${message}`}`,
     details: {
       // The signer fails requests; all else is decided by who is stamped, or by a controller that says so in its reason.
       user: type === "Failed" ? "signer" : (csrDeciderOf(object) ?? condition.reason),
       requester: csr.requester.username,
       signer: csr.signerName,
-      fingerprint: fingerprintOf(csr.request, parse),
+      fingerprint: typeof request === "string" ? undefined : keyFingerprint(request.spki),
       why: condition.reason,
     },
     once: true,
   };
-}
-
-function fingerprintOf(pem: string, parse: CsrDecisionsOptions["parse"]): string | undefined {
-  try {
-    return keyFingerprint(parse(pem).spki);
-  } catch (error) {
-    if (error instanceof CsrError) return undefined;
-    throw error;
-  }
 }

@@ -1,10 +1,21 @@
+import {
+  type CsrControllerOptions,
+  readRequest,
+  isUndecided,
+  csrView,
+  hasCondition,
+  withCondition,
+  withConditions,
+  type CsrView,
+} from "./csr-view.ts";
+import { type Clock, rfc3339 } from "../../apimachinery/clock.ts";
+import type { Reader } from "../../client/object-store.ts";
 import type { Client } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
 import { nodeNameOf, nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
-import { CsrError, type CsrContents } from "../../pki/csr.ts";
+import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { isClientKubelet } from "../../pki/signers.ts";
 import { sourceAddressOf } from "../../apis/certificate-signing-request.ts";
@@ -14,24 +25,15 @@ import { recoveryPolicies, type RecoveryPolicy } from "../../apis/recovery-polic
 import { clonedAnnotation, credentialRevocations } from "../../apis/credential-revocation.ts";
 import { beginCloneLock, cloneRevocationName, type FoundClone } from "../credentials/clone-lock.ts";
 import { isRefusal } from "../../client/api-errors.ts";
-import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
-import type { FoundCredentialStatus, CredentialStatus } from "../credentials/credential-status.ts";
-import { isUndecided } from "./csr-approving-policy.ts";
-import { csrView, hasCondition, withCondition, withConditions, type CsrView } from "./csr-view.ts";
+import { done, retryOn, type Controller, type Outcome, referenceTo, type Report } from "../controller.ts";
+import type { FoundCredentialStatus, CredentialStatus } from "../credentials/credential-record.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import type { NodeNameClaims } from "./node-name-claims.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Report } from "../report.ts";
-import { matchesNodePattern } from "./node-pattern.ts";
+import { type NodeNameClaims, matchesNodePattern } from "./node-name-claims.ts";
 import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 
 const serviceAccount = "credential-controller";
 
-export interface CsrRecoveringOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
-  readonly parse: (pem: string) => CsrContents;
+export interface CsrRecoveringOptions extends CsrControllerOptions {
   readonly isRevoked: (requester: UserInfo) => boolean;
   /** How the credential stands with which was asked for this key, at that moment in milliseconds since the epoch; undefined for whoever is no node. Knows every acknowledged write. */
   readonly statusOf: (
@@ -86,8 +88,7 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
   const csrs = reader({ resource: certificateSigningRequests });
   const policies = reader({ resource: recoveryPolicies });
   const revocations = reader({ resource: credentialRevocations });
-  // What was approved here, as the record of it comes later.
-  const approved = new Map<string, { readonly node: string; readonly at: number }>();
+  const approvals = approvalMemory(clock, csrs);
   const isLocked = ({ asking }: Found): boolean =>
     asking !== undefined && revocations.get({ name: cloneRevocationName(asking) }) !== undefined;
   const mark = async (asked: Asked, step: ReturningStep | undefined): Promise<void> => {
@@ -121,7 +122,7 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
       node,
       policies: policies.list() as readonly RecoveryPolicy[],
       address: sourceAddressOf(object),
-      recoveries: recoveriesOf(found.record, unrecorded(csr.requester.username)),
+      recoveries: recoveriesOf(found.record, approvals.of(csr.requester.username)),
       now: clock.now(),
     });
     if (step.kind === "wait") {
@@ -131,29 +132,15 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
     const wanted = { username: node, key: keyFingerprint(request.spki), request: key.name };
     // From here to the write nothing is awaited: another request for the name sees this one, or this one sees it.
     if (options.names?.reserveReturning(wanted) !== undefined) return together;
-    remember(`csr/${key.name}`, csr.requester.username);
-    await orRelease(approve(client, withCondition(object, approvedAs(step.message))), () =>
-      options.names?.release(key.name),
-    );
-    return done;
-  }
-
-  /** Requests of this user that were approved and may not be in its record yet. */
-  function unrecorded(username: string): ReadonlyMap<string, number> {
-    const found = new Map<string, number>();
-    for (const object of csrs.list()) {
-      const csr = csrView(object);
-      if (csr.requester.username !== username || !hasCondition(csr, "Approved")) continue;
-      found.set(`csr/${object.metadata.name}`, Date.parse(object.metadata.creationTimestamp ?? ""));
+    approvals.add(`csr/${key.name}`, csr.requester.username);
+    const approval: Condition = { type: "Approved", status: "True", reason: "AutoApproved", message: step.message };
+    try {
+      await approve(client, withCondition(object, approval));
+    } catch (error) {
+      if (isRefusal(error)) options.names?.release(key.name);
+      throw error;
     }
-    for (const [request, { node, at }] of approved) if (node === username) found.set(request, at);
-    return found;
-  }
-
-  function remember(request: string, node: string): void {
-    approved.set(request, { node, at: clock.now() });
-    const [oldest] = approved.keys();
-    if (approved.size > maxRemembered && oldest !== undefined) approved.delete(oldest);
+    return done;
   }
 
   const all = (): readonly ObjectKey[] => csrs.list().map(({ metadata }) => ({ name: metadata.name ?? "" }));
@@ -170,6 +157,34 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
     // One after another, as each counts those before it.
     concurrency: 1,
     reconcile,
+  };
+}
+
+interface ApprovalMemory {
+  readonly add: (request: string, node: string) => void;
+  /** When requests of this user were approved that may not be in its record yet, by request. */
+  readonly of: (username: string) => ReadonlyMap<string, number>;
+}
+
+/** What was approved here, as the record of it comes later. */
+function approvalMemory(clock: Clock, csrs: Reader): ApprovalMemory {
+  const approved = new Map<string, { readonly node: string; readonly at: number }>();
+  return {
+    add: (request, node) => {
+      approved.set(request, { node, at: clock.now() });
+      const [oldest] = approved.keys();
+      if (approved.size > maxRemembered && oldest !== undefined) approved.delete(oldest);
+    },
+    of: (username) => {
+      const found = new Map<string, number>();
+      for (const object of csrs.list()) {
+        const csr = csrView(object);
+        if (csr.requester.username !== username || !hasCondition(csr, "Approved")) continue;
+        found.set(`csr/${object.metadata.name}`, Date.parse(object.metadata.creationTimestamp ?? ""));
+      }
+      for (const [request, { node, at }] of approved) if (node === username) found.set(request, at);
+      return found;
+    },
   };
 }
 
@@ -208,32 +223,14 @@ function leftReport({ object, csr }: Asked, { reason, message }: Extract<Returni
   };
 }
 
-function approvedAs(message: string): Condition {
-  return { type: "Approved", status: "True", reason: "AutoApproved", message };
-}
-
-async function orRelease(write: Promise<void>, release: () => void): Promise<void> {
-  try {
-    await write;
-  } catch (error) {
-    if (isRefusal(error)) release();
-    throw error;
-  }
-}
-
 /** The request of a node, or of whoever comes back as one, for its own client certificate; undefined for any other. */
 function ownRequest(csr: CsrView, parse: CsrRecoveringOptions["parse"]): CsrContents | undefined {
   const { requester } = csr;
   const node = nodeReturningAs(requester) ?? (nodeNameOf(requester) === undefined ? undefined : requester.username);
   if (node === undefined) return undefined;
-  try {
-    const request = parse(csr.request);
-    const isOwn = request.subject.commonName === node && isClientKubelet(csr.signerName, request, csr.usages);
-    return isOwn ? request : undefined;
-  } catch (error) {
-    if (error instanceof CsrError) return undefined;
-    throw error;
-  }
+  const request = readRequest(parse, csr);
+  if (typeof request === "string" || request.subject.commonName !== node) return undefined;
+  return isClientKubelet(csr.signerName, request, csr.usages) ? request : undefined;
 }
 
 /** Everything that is known when somebody asks who comes back with an expired certificate. */

@@ -1,16 +1,22 @@
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import {
+  type CsrControllerOptions,
+  csrView,
+  hasCondition,
+  withCertificate,
+  withCondition,
+  withConditions,
+  type CsrView,
+} from "./csr-view.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { signerChecks, type CsrFacts } from "../../pki/signers.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
-import { csrView, hasCondition, withCertificate, withCondition, withConditions, type CsrView } from "./csr-view.ts";
+import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
 import { isUserRevoked } from "./node-name-claims.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { signingDelayedCondition } from "../../apis/csr-waiting.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../report.ts";
 import { userRevokedReason } from "./manual-approval.ts";
 
 const serviceAccount = "certificate-controller";
@@ -24,17 +30,11 @@ export interface SigningOrder {
   readonly signerName: string;
 }
 
-export interface CsrSigningOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Pick<Clock, "now">;
-  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
-  readonly parse: (pem: string) => CsrContents;
+export interface CsrSigningOptions extends CsrControllerOptions {
   /** Whether what the requester asked with has been revoked since, or the user that the certificate would be for is. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
   /** Issues the certificate, as one PEM block. What it throws is written on the request, and retried. */
   readonly sign: (order: SigningOrder) => Promise<string>;
-  /** The signers to serve; default: all three built-in ones. */
-  readonly signers?: readonly string[];
 }
 
 /** Signs approved requests of the built-in signers; one that breaks its signer's rules fails for good. Source: Kubernetes pkg/controller/certificates/signer. */
@@ -42,7 +42,7 @@ export function csrSigning(options: CsrSigningOptions): Controller {
   const { parse, sign } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const csrs = reader({ resource: certificateSigningRequests });
-  const signers = new Set(options.signers ?? signerChecks.keys());
+  const signers = new Set(signerChecks.keys());
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const object = csrs.get(key);

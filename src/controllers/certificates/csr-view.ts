@@ -1,5 +1,13 @@
+import type { ControllerOptions } from "../shared-informers.ts";
+import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
+
+/** What controllers of certificate requests are given. */
+export interface CsrControllerOptions extends ControllerOptions {
+  /** Reads the PEM of a request, and verifies that its own key signed it unless the API did. @throws CsrError */
+  readonly parse: (pem: string) => CsrContents;
+}
 
 /** What the controllers look at in a CertificateSigningRequest. Absent texts and lists are empty. */
 export interface CsrView {
@@ -28,6 +36,21 @@ export function csrView(object: ApiObject): CsrView {
     conditions: status.conditions ?? [],
     certificate: Buffer.from(status.certificate ?? "", "base64").toString("latin1"),
   };
+}
+
+/** What the requester asks to have certified, or why it cannot be read. */
+export function readRequest(parse: (pem: string) => CsrContents, csr: CsrView): CsrContents | string {
+  try {
+    return parse(csr.request);
+  } catch (error) {
+    if (error instanceof CsrError) return error.message;
+    throw error;
+  }
+}
+
+/** Whether no approver has decided yet. */
+export function isUndecided(csr: CsrView): boolean {
+  return csr.certificate === "" && !hasCondition(csr, "Approved") && !hasCondition(csr, "Denied");
 }
 
 /** Whether the request carries a condition of this type; those of requests are only ever True. */

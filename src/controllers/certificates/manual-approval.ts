@@ -1,11 +1,10 @@
+import { done, type Outcome, referenceTo, type Report } from "../controller.ts";
 import type { Client } from "../../client/client.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { notApprovedCondition } from "../../apis/csr-waiting.ts";
-import type { Outcome } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import { referenceTo, type Report } from "../report.ts";
 import { csrView, withConditions } from "./csr-view.ts";
 
 /** Why a request is not approved automatically, and whether a change of it or of time alone may end that. */
@@ -100,7 +99,18 @@ export async function noLongerLeft(marking: Marking | undefined, object: ApiObje
   await client.update(certificateSigningRequests, withConditions(object, kept), { subresource: "approval" });
 }
 
-/** The conditions of a request that is approved automatically after all. */
-export function withoutAbstention(conditions: readonly Condition[]): readonly Condition[] {
+/** Approves a request automatically, also one that was left to an approver before. @throws StatusError */
+export async function approveRequest(
+  client: Client,
+  object: ApiObject,
+  approval: Pick<Condition, "reason" | "message">,
+): Promise<Outcome> {
+  const approved: Condition = { type: "Approved", status: "True", ...approval };
+  const conditions = [...withoutAbstention(csrView(object).conditions), approved];
+  await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "approval" });
+  return done;
+}
+
+function withoutAbstention(conditions: readonly Condition[]): readonly Condition[] {
   return conditions.filter(({ type }) => type !== notApprovedCondition);
 }

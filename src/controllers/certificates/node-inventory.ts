@@ -14,7 +14,7 @@ export interface NodeInventory {
 }
 
 /** The record of one node as it is written: names, addresses and networks between commas and line ends. */
-export interface InventoryRecord {
+interface InventoryRecord {
   readonly node: string;
   readonly entries: string;
 }
@@ -31,7 +31,7 @@ export const emptyInventory: NodeInventory = {
  * Reads records strictly: lower case DNS names without wildcards, addresses in any plain form, networks whose host bits are clear.
  * Lines that begin with `#` are comments. A node that is listed twice has a problem, as has one with a single wrong entry.
  */
-export function nodeInventory(records: readonly InventoryRecord[]): NodeInventory {
+function nodeInventory(records: readonly InventoryRecord[]): NodeInventory {
   const ownersOfName = new Map<string, readonly string[]>();
   const ownersOfIp = new Map<string, readonly string[]>();
   const networks: { readonly node: string; readonly cidr: Cidr }[] = [];

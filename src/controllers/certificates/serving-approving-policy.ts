@@ -1,12 +1,11 @@
+import { emptyInventory, hostNameProblem, ownersByNetwork, type NodeInventory } from "./node-inventory.ts";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { nodesGroup, nodeUserPrefix } from "../../apimachinery/user.ts";
-import type { CsrFacts } from "../../pki/signers.ts";
-import { signerChecks } from "../../pki/signers.ts";
+import { type CsrFacts, signerChecks } from "../../pki/signers.ts";
 import { cidrContainsIp, type Cidr } from "../../policy/kubernetes/cidr.ts";
 import { formatIp, isGlobalUnicast, parseIp, type IpAddress } from "../../policy/kubernetes/ip-address.ts";
 import type { CsrView } from "./csr-view.ts";
-import { hostNameProblem, ownersByNetwork, type NodeInventory } from "./node-inventory.ts";
-import { matchesNodePattern } from "./node-pattern.ts";
+import { matchesNodePattern } from "./node-name-claims.ts";
 
 /** Where evidence may come from that a name or an address belongs to a node. */
 export type ServingProvider = "inventory" | "networks" | "source-address" | "dns";
@@ -64,21 +63,9 @@ const maxNames = 32;
 
 /** The claim of a request for a serving certificate whose requester is that very node, or why it is none. Source: pkg/apis/certificates. */
 export function servingClaim(csr: CsrView, facts: CsrFacts): ServingClaim | string {
-  const { username, groups } = csr.requester;
-  if (csr.signerName !== servingSigner) return `its signer is not ${servingSigner}`;
-  if (!username.startsWith(nodeUserPrefix)) return "it was not made by a node";
-  const node = username.slice(nodeUserPrefix.length);
-  if (dnsSubdomainProblems(node).length > 0) return "it was not made by a node with a proper name";
-  if (!groups.includes(nodesGroup)) return `its requester is not in group ${nodesGroup}`;
-  const { subject, sans } = facts;
-  const misshapen = signerChecks.get(servingSigner)?.(facts, csr.usages);
-  if (misshapen !== undefined) return misshapen;
-  if (new Set(csr.usages).size !== csr.usages.length) return "a usage is listed twice";
-  if (subject.commonName !== username) return "its common name is not that of the node that asks";
-  if (sans.others > 0) return "it asks for names that are neither DNS names nor addresses";
-  if (sans.dns.length + sans.ip.length > maxNames) return `it asks for more than ${maxNames} names`;
-  const named = sans.dns.map((name) => [name, dnsProblem(name)] as const).find(([, problem]) => problem !== undefined);
-  if (named !== undefined) return `DNS name ${JSON.stringify(named[0])} ${named[1]}`;
+  const { sans } = facts;
+  const problem = requesterProblem(csr) ?? requestProblem(csr, facts);
+  if (problem !== undefined) return problem;
   const ips: IpAddress[] = [];
   for (const text of sans.ip) {
     const parsed = parseIp(text);
@@ -86,7 +73,31 @@ export function servingClaim(csr: CsrView, facts: CsrFacts): ServingClaim | stri
     if (!isGlobalUnicast(parsed.ip)) return `address ${text} is not an address of one machine`;
     ips.push(parsed.ip);
   }
-  return { node, dns: [...new Set(sans.dns)], ips };
+  return { node: nodeOf(csr), dns: [...new Set(sans.dns)], ips };
+}
+
+function nodeOf({ requester }: CsrView): string {
+  return requester.username.slice(nodeUserPrefix.length);
+}
+
+function requesterProblem(csr: CsrView): string | undefined {
+  const { username, groups } = csr.requester;
+  if (csr.signerName !== servingSigner) return `its signer is not ${servingSigner}`;
+  if (!username.startsWith(nodeUserPrefix)) return "it was not made by a node";
+  if (dnsSubdomainProblems(nodeOf(csr)).length > 0) return "it was not made by a node with a proper name";
+  return groups.includes(nodesGroup) ? undefined : `its requester is not in group ${nodesGroup}`;
+}
+
+function requestProblem({ usages, requester }: CsrView, facts: CsrFacts): string | undefined {
+  const { subject, sans } = facts;
+  const misshapen = signerChecks.get(servingSigner)?.(facts, usages);
+  if (misshapen !== undefined) return misshapen;
+  if (new Set(usages).size !== usages.length) return "a usage is listed twice";
+  if (subject.commonName !== requester.username) return "its common name is not that of the node that asks";
+  if (sans.others > 0) return "it asks for names that are neither DNS names nor addresses";
+  if (sans.dns.length + sans.ip.length > maxNames) return `it asks for more than ${maxNames} names`;
+  const named = sans.dns.map((name) => [name, dnsProblem(name)] as const).find(([, problem]) => problem !== undefined);
+  return named === undefined ? undefined : `DNS name ${JSON.stringify(named[0])} ${named[1]}`;
 }
 
 /** Whether each name and address of the claim is proven to be the node's. */
@@ -110,29 +121,52 @@ export function namesForDns(claim: ServingClaim, evidence: ServingEvidence): rea
   return claim.dns.filter((name) => typeof proveName(claim, name, { ...evidence, proven: [] }) === "string");
 }
 
+/** A name or address of a claim. */
+interface Claimed {
+  readonly name: string;
+  /** As refusals show it. */
+  readonly shown: string;
+  /** Whose it is in the inventory, and whether the inventory names it itself. */
+  readonly owners: readonly string[];
+  readonly isExact: boolean;
+  /** Another node that has it, or says so. */
+  readonly other: string | undefined;
+}
+
+/** What the inventory, the API's own names and other nodes say of it; undefined where nothing of that decides. */
+function decidedFirst(
+  claim: ServingClaim,
+  claimed: Claimed,
+  { reserved }: ServingEvidence,
+): Proof | string | undefined {
+  const { name, shown, owners, other } = claimed;
+  const foreign = owners.find((owner) => owner !== claim.node);
+  if (foreign !== undefined) return `${shown} is that of node ${JSON.stringify(foreign)} in the inventory`;
+  // A network may hold the API by accident, and an address is written down on purpose.
+  const isReserved = reserved.has(name);
+  if (owners.length > 0 && (claimed.isExact || !isReserved)) return { name, by: "inventory" };
+  if (isReserved) return `${shown} is one of the API itself`;
+  return other === undefined ? undefined : `${shown} is also that of node ${JSON.stringify(other)}`;
+}
+
+function inventoryIn({ providers, inventory }: ServingEvidence): NodeInventory {
+  return providers.has("inventory") ? inventory : emptyInventory;
+}
+
 /** The inventory, the address the request came from, the networks: the first that proves the address. */
 function proveAddress(claim: ServingClaim, ip: IpAddress, evidence: ServingEvidence): Proof | string {
+  const { providers, sourceAddress } = evidence;
+  const inventory = inventoryIn(evidence);
   const name = formatIp(ip);
-  const { providers } = evidence;
-  const refuse = (why: string): string => `address ${name} ${why}`;
-  if (providers.has("inventory")) {
-    const exact = evidence.inventory.ownersOfIp.get(name) ?? [];
-    const owners = exact.length > 0 ? exact : ownersByNetwork(evidence.inventory, ip);
-    const foreign = owners.find((owner) => owner !== claim.node);
-    if (foreign !== undefined) return refuse(`is that of node ${JSON.stringify(foreign)} in the inventory`);
-    // A network may hold the API by accident, and an address is written down on purpose.
-    if (exact.length > 0) return { name, by: "inventory" };
-    if (evidence.reserved.has(name)) return refuse("is one of the API itself");
-    if (owners.length > 0) return { name, by: "inventory" };
-  }
-  if (evidence.reserved.has(name)) return refuse("is one of the API itself");
-  const other = evidence.others.get(name);
-  if (other !== undefined) return refuse(`is also that of node ${JSON.stringify(other)}`);
-  if (providers.has("source-address") && evidence.sourceAddress === name) return { name, by: "source-address" };
-  if (providers.has("networks") && rulesFor(claim, evidence).some(({ cidrs }) => isWithin(cidrs, ip))) {
-    return { name, by: "networks" };
-  }
-  return refuse(`is not proven by ${[...providers].join(", ")}`);
+  const shown = `address ${name}`;
+  const exact = inventory.ownersOfIp.get(name) ?? [];
+  const isExact = exact.length > 0;
+  const owners = isExact ? exact : ownersByNetwork(inventory, ip);
+  const decided = decidedFirst(claim, { name, shown, owners, isExact, other: evidence.others.get(name) }, evidence);
+  if (decided !== undefined) return decided;
+  if (providers.has("source-address") && sourceAddress === name) return { name, by: "source-address" };
+  const isNear = networkRules(claim, evidence).some(({ cidrs }) => isWithin(cidrs, ip));
+  return isNear ? { name, by: "networks" } : unproven(shown, providers);
 }
 
 /** The inventory, the networks' domains, DNS together with a strong proof of its addresses: the first that proves the name. */
@@ -141,26 +175,21 @@ function proveName(
   name: string,
   evidence: ServingEvidence & { readonly proven: readonly Proof[] },
 ): Proof | string {
-  const { providers } = evidence;
-  const refuse = (why: string): string => `DNS name ${JSON.stringify(name)} ${why}`;
-  if (providers.has("inventory")) {
-    const owners = evidence.inventory.ownersOfName.get(name) ?? [];
-    const foreign = owners.find((owner) => owner !== claim.node);
-    if (foreign !== undefined) return refuse(`is that of node ${JSON.stringify(foreign)} in the inventory`);
-    if (owners.length > 0) return { name, by: "inventory" };
-  }
-  if (evidence.reserved.has(name)) return refuse("is one of the API itself");
-  const other = evidence.others.get(name) ?? evidence.others.get(name.split(".", 1)[0] ?? "");
-  if (other !== undefined) return refuse(`is also that of node ${JSON.stringify(other)}`);
-  if (providers.has("networks") && rulesFor(claim, evidence).some((rule) => isNamed(rule, claim.node, name))) {
-    return { name, by: "networks" };
-  }
+  const { providers, others } = evidence;
+  const shown = `DNS name ${JSON.stringify(name)}`;
+  const owners = inventoryIn(evidence).ownersOfName.get(name) ?? [];
+  const other = others.get(name) ?? others.get(name.split(".", 1)[0] ?? "");
+  const decided = decidedFirst(claim, { name, shown, owners, isExact: true, other }, evidence);
+  if (decided !== undefined) return decided;
+  if (networkRules(claim, evidence).some((rule) => isNamed(rule, claim.node, name))) return { name, by: "networks" };
   const answer = providers.has("dns") ? evidence.dns.get(name) : undefined;
-  if (answer !== undefined) {
-    const problem = dnsMismatch(name, answer, strongNames(evidence.proven));
-    return problem === undefined ? { name, by: "dns" } : refuse(problem);
-  }
-  return refuse(`is not proven by ${[...providers].join(", ")}`);
+  if (answer === undefined) return unproven(shown, providers);
+  const problem = dnsMismatch(name, answer, strongNames(evidence.proven));
+  return problem === undefined ? { name, by: "dns" } : `${shown} ${problem}`;
+}
+
+function unproven(shown: string, providers: ReadonlySet<ServingProvider>): string {
+  return `${shown} is not proven by ${[...providers].join(", ")}`;
 }
 
 /** Any machine of a network could say that an address of it is its own, so DNS may not build on that. */
@@ -189,7 +218,8 @@ function dnsMismatch(
   return mute === undefined ? undefined : `is not the name that DNS has for address ${mute}`;
 }
 
-function rulesFor({ node }: ServingClaim, { networks }: ServingEvidence): readonly NetworkRule[] {
+function networkRules({ node }: ServingClaim, { providers, networks }: ServingEvidence): readonly NetworkRule[] {
+  if (!providers.has("networks")) return [];
   return networks.filter(({ nodes }) => nodes.some((pattern) => matchesNodePattern(pattern, node)));
 }
 

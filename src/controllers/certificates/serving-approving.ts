@@ -1,17 +1,23 @@
+import {
+  type CsrControllerOptions,
+  readRequest,
+  isUndecided,
+  csrView,
+  hasCondition,
+  type CsrView,
+} from "./csr-view.ts";
+import type { Client } from "../../client/client.ts";
+import type { Reader } from "../../client/object-store.ts";
+import { approveRequest, manualApproval, revokedRequester } from "./manual-approval.ts";
 import type { Backoff } from "../../client/backoff.ts";
-import type { Clock } from "../../apimachinery/clock.ts";
-import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
-import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import { formatIp, parseIp } from "../../policy/kubernetes/ip-address.ts";
 import { sourceAddressOf } from "../../apis/certificate-signing-request.ts";
 import type { ConfigMap } from "../../apis/config-map.ts";
 import type { Node } from "../../apis/node.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
-import { isUndecided } from "./csr-approving-policy.ts";
-import { csrView, hasCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { certificateSigningRequests, configMaps, nodes } from "../kinds.ts";
-import { manualApproval, revokedRequester, withoutAbstention } from "./manual-approval.ts";
 import { emptyInventory, inventoryOfConfigMap, type NodeInventory } from "./node-inventory.ts";
 import {
   judgeServing,
@@ -25,7 +31,7 @@ import {
   type ServingEvidence,
   type ServingProvider,
 } from "./serving-approving-policy.ts";
-import type { SharedInformers } from "../shared-informers.ts";
+import { Resolver } from "node:dns/promises";
 
 /** The account that may approve for this one signer. */
 const serviceAccount = "serving-approving-controller";
@@ -51,15 +57,11 @@ export interface ServingApproval {
   readonly reserved: readonly string[];
 }
 
-export interface ServingApprovingOptions extends ServingApproval {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface ServingApprovingOptions extends ServingApproval, CsrControllerOptions {
   /** Whether what the requester asked with has been revoked since. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
   /** Whether a request that is left to an approver says so in a condition. Not on a real Kubernetes, whose cleaner keeps requests with any condition for good. */
   readonly marks?: boolean;
-  /** Reads the PEM of a request, which the API verified when it was created. @throws CsrError */
-  readonly parse: (pem: string) => CsrContents;
   readonly resolver: ServingResolver;
 }
 
@@ -77,59 +79,39 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
   const everyNode = reader({ resource: nodes });
   const providers = new Set(options.providers);
   const usesMap = providers.has("inventory") && options.inventory === undefined;
-  const maps = reader(inventorySelection);
+  const inventory = usesMap ? inventoryIn(reader(inventorySelection)) : () => options.inventory ?? emptyInventory;
   const reserved = new Set(options.reserved.map(canonical));
-  const read = new WeakMap<ApiObject, NodeInventory>();
-
-  function inventory(): NodeInventory {
-    if (!usesMap) return options.inventory ?? emptyInventory;
-    const map = maps.get(inventoryMap);
-    if (map === undefined) return emptyInventory;
-    const known = read.get(map) ?? inventoryOfConfigMap((map as ConfigMap).data);
-    read.set(map, known);
-    return known;
-  }
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const object = csrs.get(key);
     if (object === undefined) return done;
     const csr = csrView(object);
     if (!isOpen(csr)) return done;
-    if (options.isRevoked?.(csr.requester) === true) {
-      return manualApproval(marking, object, revokedRequester);
-    }
-    const claim = readClaim(options, csr);
-    if (typeof claim === "string") return abstain(object, [claim]);
+    if (options.isRevoked?.(csr.requester) === true) return manualApproval(marking, object, revokedRequester);
+    const request = readRequest(options.parse, csr);
+    const claim = typeof request === "string" ? request : servingClaim(csr, request);
+    return typeof claim === "string" ? abstain(object, [claim]) : judge(object, claim);
+  }
+
+  async function judge(object: ApiObject, claim: ServingClaim): Promise<Outcome> {
     if (options.requireNode && everyNode.get({ name: claim.node }) === undefined) {
       return abstain(object, [`there is no Node ${JSON.stringify(claim.node)}`]);
     }
+    const address = sourceAddressOf(object);
     const known: ServingEvidence = {
       providers,
       inventory: inventory(),
       networks: options.networks,
-      sourceAddress: sourceOf(object),
+      sourceAddress: address && canonical(address),
       dns: new Map(),
       reserved,
       others: othersThan(claim.node, everyNode.list()),
     };
     const asked = namesForDns(claim, known);
     const verdict = judgeServing(claim, { ...known, dns: await lookUp(options.resolver, asked) });
-    if ("proofs" in verdict) return approve(object, claim, verdict.proofs);
+    if ("proofs" in verdict) return approve(client, { object, claim }, verdict.proofs);
     // DNS may say more later, and nothing tells when.
     return abstain(object, verdict.refusals, asked.length === 0 ? "woken" : "paused");
-  }
-
-  async function approve(object: ApiObject, claim: ServingClaim, proofs: readonly Proof[]): Promise<Outcome> {
-    const by = proofs.map((proof) => `${proof.name} by ${proof.by}`).join(", ");
-    const approval: Condition = {
-      type: "Approved",
-      status: "True",
-      reason: "AutoApproved",
-      message: `Auto approving serving certificate of node ${claim.node}: ${by}.`,
-    };
-    const approved = withConditions(object, [...withoutAbstention(csrView(object).conditions), approval]);
-    await client.update(certificateSigningRequests, approved, { subresource: "approval" });
-    return done;
   }
 
   function abstain(
@@ -154,6 +136,28 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
   return { name: "serving-approving", serviceAccount, watches, concurrency: 16, backoff, reconcile };
 }
 
+async function approve(
+  client: Client,
+  { object, claim }: { readonly object: ApiObject; readonly claim: ServingClaim },
+  proofs: readonly Proof[],
+): Promise<Outcome> {
+  const by = proofs.map((proof) => `${proof.name} by ${proof.by}`).join(", ");
+  const message = `Auto approving serving certificate of node ${claim.node}: ${by}.`;
+  return approveRequest(client, object, { reason: "AutoApproved", message });
+}
+
+/** The inventory in its ConfigMap, read once for each version of it. */
+function inventoryIn(maps: Reader): () => NodeInventory {
+  const read = new WeakMap<ApiObject, NodeInventory>();
+  return () => {
+    const map = maps.get(inventoryMap);
+    if (map === undefined) return emptyInventory;
+    const known = read.get(map) ?? inventoryOfConfigMap((map as ConfigMap).data);
+    read.set(map, known);
+    return known;
+  };
+}
+
 const inventorySelection = {
   resource: configMaps,
   namespace: inventoryMap.namespace ?? "",
@@ -164,24 +168,10 @@ function isOpen(csr: CsrView): boolean {
   return csr.signerName === servingSigner && isUndecided(csr) && !hasCondition(csr, "Failed");
 }
 
-function readClaim({ parse }: ServingApprovingOptions, csr: CsrView): ServingClaim | string {
-  try {
-    return servingClaim(csr, parse(csr.request));
-  } catch (error) {
-    if (error instanceof CsrError) return error.message;
-    throw error;
-  }
-}
-
 /** One text for each address, however it is written; names in lower case. */
 function canonical(text: string): string {
   const parsed = parseIp(text);
   return "ip" in parsed ? formatIp(parsed.ip) : text.toLowerCase();
-}
-
-function sourceOf(object: ApiObject): string | undefined {
-  const address = sourceAddressOf(object);
-  return address === undefined ? undefined : canonical(address);
 }
 
 /** What other nodes are called and say of themselves. They could lie, and would only keep a name from being approved. */
@@ -222,4 +212,27 @@ const maxAddresses = 8;
 function plainName(name: string): string {
   const lower = name.toLowerCase();
   return lower.endsWith(".") ? lower.slice(0, -1) : lower;
+}
+
+/** What servers answer of a name that has no records of a kind; all else says that they could not be asked. Source: c-ares. */
+const noRecords: ReadonlySet<unknown> = new Set(["ENODATA", "ENOTFOUND"]);
+
+/** Asks the servers of the system, each for two seconds, twice. @throws the reason of the resolver, with its code, where they could not be asked */
+export function systemResolver(): ServingResolver {
+  const resolver = new Resolver({ timeout: 2000, tries: 2 });
+  const orNothing = async (asked: Promise<readonly string[]>): Promise<readonly string[]> => {
+    try {
+      return await asked;
+    } catch (error) {
+      if (error instanceof Error && "code" in error && noRecords.has(error.code)) return [];
+      throw error;
+    }
+  };
+  return {
+    addressesOf: async (name) => {
+      const both = await Promise.all([orNothing(resolver.resolve4(name)), orNothing(resolver.resolve6(name))]);
+      return both.flat();
+    },
+    namesOf: async (address) => orNothing(resolver.reverse(address)),
+  };
 }

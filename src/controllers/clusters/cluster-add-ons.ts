@@ -1,6 +1,7 @@
-import { keyOf } from "../../client/object-key.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
+import { changedConditions, patchConditions, versionOf, type Conditioned } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { Change } from "../../client/object-store.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
 import {
   clusterCondition,
@@ -9,23 +10,16 @@ import {
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import { setCondition } from "../../apimachinery/conditions.ts";
 import { qualifiedNameProblems } from "../../apimachinery/names.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 
 const serviceAccount = "managed-cluster-controller";
 
-export interface ClusterAddOnsOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-}
-
 /**
  * Says of the add-ons of a cluster of which nothing is known that nothing is known of them either, and of each cluster by labels how
  * its add-ons are. Source: ocm pkg/registration/hub/addon.
  */
-export function clusterAddOns(options: ClusterAddOnsOptions): Controller {
+export function clusterAddOns(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const clusters = reader({ resource: managedClusters });
@@ -46,12 +40,11 @@ export function clusterAddOns(options: ClusterAddOnsOptions): Controller {
     const addOns = [...(byCluster.get(name)?.values() ?? [])];
     for (const addOn of addOns) {
       const conditions = addOnConditions(addOn, cluster, clock.now());
-      if (conditions === undefined) continue;
-      const patch = { metadata: seen(addOn), status: { conditions } };
-      await client.patch(managedClusterAddOns, keyOf(addOn), patch, { subresource: "status" });
+      await patchConditions({ client, resource: managedClusterAddOns }, addOn, conditions);
     }
     const labels = featureLabels(cluster, addOns);
-    if (labels !== undefined) await client.patch(managedClusters, { name }, { metadata: { ...seen(cluster), labels } });
+    if (labels !== undefined)
+      await client.patch(managedClusters, { name }, { metadata: { ...versionOf(cluster), labels } });
     return done;
   }
 
@@ -67,14 +60,7 @@ export function clusterAddOns(options: ClusterAddOnsOptions): Controller {
   };
 }
 
-function seen({ metadata }: ApiObject): { readonly uid: string; readonly resourceVersion: string } {
-  return { uid: metadata.uid ?? "", resourceVersion: metadata.resourceVersion ?? "" };
-}
-
-/** An add-on of a cluster. */
-interface ManagedClusterAddOn extends ApiObject {
-  readonly status?: { readonly conditions?: readonly Condition[] };
-}
+type ManagedClusterAddOn = ApiObject & Conditioned;
 
 const featurePrefix = "feature.open-cluster-management.io/addon-";
 
@@ -87,9 +73,7 @@ function addOnConditions(
   const available = conditionOf(cluster, clusterCondition.available);
   if (available?.status !== "Unknown") return undefined;
   const { reason = "Unknown", message = "" } = available;
-  const before = addOn.status?.conditions ?? [];
-  const after = setCondition(before, { type: "Available", status: "Unknown", reason, message }, rfc3339(now));
-  return after === before ? undefined : after;
+  return changedConditions(addOn, { type: "Available", status: "Unknown", reason, message }, now);
 }
 
 /** What is to change in the labels of a cluster so that they tell how its add-ons are; null takes one away. Undefined where they do. */
@@ -114,7 +98,7 @@ function featureLabels(
 }
 
 function healthOf({ status }: ManagedClusterAddOn): string {
-  const available = status?.conditions?.find(({ type }) => type === "Available");
+  const available = findCondition(status?.conditions, "Available");
   if (available?.status === "True") return "available";
   return available?.status === "False" ? "unhealthy" : "unreachable";
 }

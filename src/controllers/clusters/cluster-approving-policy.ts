@@ -1,4 +1,6 @@
-import type { Condition } from "../../apimachinery/object.ts";
+import { readAgentRequest, labelledCluster } from "./cluster-request.ts";
+import { csrView, hasCondition } from "../certificates/csr-view.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
 import {
   autoAcceptedAnnotation,
   clusterCondition,
@@ -7,11 +9,14 @@ import {
   requesterAnnotation,
   type AgentIdentity,
   type ManagedCluster,
+  agentUser,
 } from "../../apis/managed-cluster.ts";
-import { agentsOn } from "./cluster-agents.ts";
+import { agentsOn, conditionOf } from "./managed-cluster-policy.ts";
 import type { RequiredAccess } from "../certificates/csr-approving-policy.ts";
-import { conditionOf } from "./managed-cluster-policy.ts";
-import { matchesNodePattern } from "../certificates/node-pattern.ts";
+import { matchesNodePattern } from "../certificates/node-name-claims.ts";
+import type { CsrContents } from "../../pki/csr.ts";
+import { keyFingerprint } from "../../pki/keys.ts";
+import { issueOfCsr } from "../credentials/credential-record.ts";
 
 /** Which identity joins which clusters without a person. */
 export interface AutoApproval {
@@ -31,11 +36,6 @@ export const renewalAccess: RequiredAccess = {
   verb: "renew",
 };
 
-/** What an approval without a person says, by the reason of the original. */
-export function autoApproved(message: string): Condition {
-  return { type: "Approved", status: "True", reason: "AutoApprovedByHubCSRApprovingController", message };
-}
-
 export interface FirstRequest {
   readonly username: string;
   readonly identity: AgentIdentity;
@@ -48,29 +48,75 @@ export interface FirstRequest {
 }
 
 /** Why the first certificate of an agent is left to a person, or undefined where it is given without one. */
-export function firstObjection({ username, identity, cluster, rules, rival, now }: FirstRequest): string | undefined {
+export function firstObjection(request: FirstRequest): string | undefined {
+  const { username, identity, cluster, rules, rival } = request;
   const matching = rules.filter(
     ({ user, clusters }) => user === username && clusters.some((one) => matchesNodePattern(one, identity.cluster)),
   );
   if (matching.length === 0) return "no rule of the hub accepts this cluster automatically for its requester";
   if (cluster === undefined) return "there is no such cluster yet";
+  const why = clusterObjection(cluster, username);
+  if (why !== undefined || matching.some(({ rejoin }) => rejoin)) return why;
+  // Whoever holds an old bootstrap identity would otherwise come into a cluster that is somebody's already.
+  if (hasAgent(cluster, request)) return "the cluster has an agent already";
+  return rival === undefined ? undefined : `csr/${rival} was approved for the cluster with another key`;
+}
+
+function clusterObjection(cluster: ManagedCluster, username: string): string | undefined {
   const { deletionTimestamp, annotations = {} } = cluster.metadata;
   if (deletionTimestamp !== undefined) return "the cluster is being deleted";
-  const creator = annotations[requesterAnnotation];
-  if (creator !== undefined && creator !== username) return "the cluster was created by another user";
+  const creator = annotations[requesterAnnotation] ?? username;
+  if (creator !== username) return "the cluster was created by another user";
   const wasLetIn = annotations[autoAcceptedAnnotation] !== undefined;
-  if (!isAccepted(cluster) && (wasLetIn || conditionOf(cluster, clusterCondition.accepted) !== undefined)) {
-    return "the cluster was denied";
-  }
-  if (matching.some(({ rejoin }) => rejoin)) return undefined;
-  const others = [...agentsOn(cluster)].filter(([agent, end]) => agent !== identity.agent && end > now);
-  const hasJoined = conditionOf(cluster, clusterCondition.joined)?.status === "True";
-  // Whoever holds an old bootstrap identity would otherwise come into a cluster that is somebody's already.
-  if (others.length > 0 || hasJoined) return "the cluster has an agent already";
-  return rival === undefined ? undefined : `csr/${rival} was approved for the cluster with another key`;
+  const isDecided = wasLetIn || conditionOf(cluster, clusterCondition.accepted) !== undefined;
+  return isDecided && !isAccepted(cluster) ? "the cluster was denied" : undefined;
+}
+
+function hasAgent(cluster: ManagedCluster, { identity, now }: FirstRequest): boolean {
+  const isOther = ([agent, end]: readonly [string, number]): boolean => agent !== identity.agent && end > now;
+  return [...agentsOn(cluster)].some(isOther) || conditionOf(cluster, clusterCondition.joined)?.status === "True";
 }
 
 /** Whether a cluster is let in together with its first certificate; who denied it since is not overruled. */
 export function needsAcceptance(cluster: ManagedCluster): boolean {
   return !isAccepted(cluster) && cluster.metadata.annotations?.[autoAcceptedAnnotation] === undefined;
+}
+
+/** The request for the first certificate of an agent that is judged. */
+export interface JudgedRequest {
+  readonly cluster: string;
+  /** `SHA256:<base64>` of its public key. */
+  readonly key: string;
+  readonly parse: (pem: string) => CsrContents;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** The name of another request for a first certificate of the cluster that was approved for another key and has not ended; undefined where there is none. */
+export function approvedRival(requests: readonly ApiObject[], judged: JudgedRequest): string | undefined {
+  const { cluster, key, parse, now } = judged;
+  return requests.find((object) => {
+    const csr = csrView(object);
+    if (labelledCluster(object) !== cluster || !hasCondition(csr, "Approved") || hasCondition(csr, "Failed"))
+      return false;
+    const read = readAgentRequest(parse, csr, cluster);
+    // A renewal follows a first certificate, which is judged by itself.
+    if (typeof read === "string" || csr.requester.username === agentUser(read.identity)) return false;
+    if (keyFingerprint(read.contents.spki) === key) return false;
+    return !(Date.parse(issueOfCsr(object)?.issue.notAfter ?? "") <= now);
+  })?.metadata.name;
+}
+
+/** Runs what is given for one key after another, in the order in which it came; different keys do not wait for each other. */
+export function turns(): <T>(key: string, act: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return async (key, act) => {
+    const mine = (last.get(key) ?? Promise.resolve()).then(act, act);
+    last.set(key, mine);
+    try {
+      return await mine;
+    } finally {
+      if (last.get(key) === mine) last.delete(key);
+    }
+  };
 }

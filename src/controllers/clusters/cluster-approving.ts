@@ -1,4 +1,32 @@
-import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
+import {
+  readAgentRequest,
+  addOnObjection,
+  agentSigner,
+  clusterRequestIndex,
+  labelledAddOn,
+  labelledCluster,
+  type AddOnName,
+} from "./cluster-request.ts";
+import { versionOf } from "../object-status.ts";
+import { retryOn, done, type Controller, type Outcome, type Watch } from "../controller.ts";
+import {
+  type CsrControllerOptions,
+  isUndecided,
+  readRequest,
+  csrView,
+  hasCondition,
+  type CsrView,
+} from "../certificates/csr-view.ts";
+import {
+  approveRequest,
+  manualApproval,
+  noLongerLeft,
+  notAllowed,
+  revokedRequester,
+  type Abstention,
+  type Marking,
+} from "../certificates/manual-approval.ts";
+import { getOrUndefined } from "../../client/api-errors.ts";
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
@@ -6,7 +34,6 @@ import type { Reader } from "../../client/object-store.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
-import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import {
   agentUser,
@@ -20,45 +47,20 @@ import {
 } from "../../apis/managed-cluster.ts";
 import { wantsApiAccess } from "../../apis/add-on-versions.ts";
 import {
-  addOnObjection,
-  agentRequest,
-  agentSigner,
-  clusterRequestIndex,
-  labelledAddOn,
-  labelledCluster,
-  readRequest,
-  type AddOnName,
-} from "./cluster-request.ts";
-import {
-  autoApproved,
   firstObjection,
   needsAcceptance,
   renewalAccess,
   type AutoApproval,
+  approvedRival,
+  turns,
+  type JudgedRequest,
 } from "./cluster-approving-policy.ts";
-import { approvedRival, turns, type JudgedRequest } from "./cluster-rivals.ts";
-import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
-import { accessReviewOf, isAllowed, isUndecided } from "../certificates/csr-approving-policy.ts";
-import { csrView, hasCondition, withConditions, type CsrView } from "../certificates/csr-view.ts";
+import { accessReviewOf, isAllowed } from "../certificates/csr-approving-policy.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
-import {
-  manualApproval,
-  noLongerLeft,
-  notAllowed,
-  revokedRequester,
-  withoutAbstention,
-  type Abstention,
-  type Marking,
-} from "../certificates/manual-approval.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "managed-cluster-approving-controller";
 
-export interface ClusterApprovingOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-  /** Reads the PEM of a request and verifies that its own key signed it, unless the API did. @throws CsrError */
-  readonly parse: (pem: string) => CsrContents;
+export interface ClusterApprovingOptions extends CsrControllerOptions {
   /** Who joins without a person; nobody by default. */
   readonly rules: readonly AutoApproval[];
   /** Whether somebody who asks, or an agent, has been revoked; such requests are left to people. */
@@ -93,21 +95,12 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     if (addOn !== undefined) return forAddOn(object, csr, addOn);
     const name = labelledCluster(object);
     if (name === undefined) return done;
-    const contents = readRequest(options.parse, csr);
-    const identity = typeof contents === "string" ? contents : agentRequest(csr, name, contents);
-    if (typeof contents === "string") return manualApproval(marking, object, notRecognized(name, contents));
-    if (typeof identity === "string") return manualApproval(marking, object, notRecognized(name, identity));
-    if (csr.requester.username === agentUser(identity)) return renew(object, csr);
+    const read = readAgentRequest(options.parse, csr, name);
+    if (typeof read === "string") return manualApproval(marking, object, notRecognized(name, read));
+    const { contents, identity } = read;
+    if (csr.requester.username === agentUser(identity)) return renew(client, marking, { object, csr });
     const asked = { object, csr, identity, key: keyFingerprint(contents.spki) };
     return inTurn(identity.cluster, () => first(asked));
-  }
-
-  async function renew(object: ApiObject, csr: CsrView): Promise<Outcome> {
-    if (!isAllowed(await client.create(subjectAccessReviews, accessReviewOf(csr, renewalAccess)))) {
-      const { verb, resource, subresource } = renewalAccess;
-      return manualApproval(marking, object, notAllowed(csr.requester.username, `${verb} ${resource}/${subresource}`));
-    }
-    return approve(client, object, "Auto approving Managed cluster agent certificate after SubjectAccessReview.");
   }
 
   /** In turn for each cluster, by a list that is read in that turn: of several keys that ask at once, one is approved. */
@@ -128,13 +121,10 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     const rival = await rivalOf(client, { cluster: identity.cluster, key, parse: options.parse, now });
     const message = firstObjection({ username, identity, cluster, rules, rival, now });
     if (message !== undefined) return manualApproval(marking, object, notApproved(identity.cluster, message));
-    try {
-      // Before the approval, so that a failure in between finds the request as it was.
-      if (needsAcceptance(cluster)) await accept(client, clock, cluster);
-    } catch (error) {
-      if (hasReason(error, "Conflict", "NotFound")) return { kind: "retry", why: error.message };
-      throw error;
-    }
+    // Before the approval, so that a failure in between finds the request as it was.
+    const accepted = needsAcceptance(cluster) ? accept(client, clock, cluster) : undefined;
+    const outcome = accepted && (await retryOn(accepted, "Conflict", "NotFound"));
+    if (outcome?.kind === "retry") return outcome;
     return approve(client, object, `Auto approving the first certificate of the cluster for ${username}.`);
   }
 
@@ -148,14 +138,20 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     return approve(client, object, "Auto approving the certificate of an add-on for the agent of its cluster.");
   }
 
-  return {
-    name: "managed-cluster-approving",
-    serviceAccount,
-    watches: watchesOf(requests, csrs),
-    concurrency: 64,
-    backoff,
-    reconcile,
-  };
+  const watches = watchesOf(requests, csrs);
+  return { name: "managed-cluster-approving", serviceAccount, watches, concurrency: 64, backoff, reconcile };
+}
+
+async function renew(
+  client: Client,
+  marking: Marking | undefined,
+  { object, csr }: Pick<FirstAsked, "object" | "csr">,
+): Promise<Outcome> {
+  if (isAllowed(await client.create(subjectAccessReviews, accessReviewOf(csr, renewalAccess)))) {
+    return approve(client, object, "Auto approving Managed cluster agent certificate after SubjectAccessReview.");
+  }
+  const { verb, resource, subresource } = renewalAccess;
+  return manualApproval(marking, object, notAllowed(csr.requester.username, `${verb} ${resource}/${subresource}`));
 }
 
 /** A cluster and an add-on wake the requests that wait for them to be created, or to be accepted. */
@@ -217,18 +213,16 @@ async function rivalOf(client: Client, judged: JudgedRequest): Promise<string | 
   return approvedRival(items, judged);
 }
 
-async function accept(client: Client, clock: Clock, { metadata }: ManagedCluster): Promise<void> {
-  const { name = "", uid = "", resourceVersion = "" } = metadata;
+async function accept(client: Client, clock: Clock, cluster: ManagedCluster): Promise<Outcome> {
   const annotations = { [autoAcceptedAnnotation]: rfc3339(clock.now()) };
-  const patch = { metadata: { uid, resourceVersion, annotations }, spec: { hubAcceptsClient: true } };
-  await client.patch(managedClusters, { name }, patch);
+  const patch = { metadata: { ...versionOf(cluster), annotations }, spec: { hubAcceptsClient: true } };
+  await client.patch(managedClusters, keyOf(cluster), patch);
+  return done;
 }
 
-async function approve(client: Client, object: ApiObject, message: string): Promise<Outcome> {
-  const conditions = [...withoutAbstention(csrView(object).conditions), autoApproved(message)];
-  const approved = withConditions(object, conditions);
-  await client.update(certificateSigningRequests, approved, { subresource: "approval" });
-  return done;
+/** Approves under the reason of the original. Source: ocm pkg/registration/hub/csr. */
+function approve(client: Client, object: ApiObject, message: string): Promise<Outcome> {
+  return approveRequest(client, object, { reason: "AutoApprovedByHubCSRApprovingController", message });
 }
 
 function isOpen(csr: CsrView): boolean {

@@ -1,3 +1,6 @@
+import { keyOf } from "../../client/object-key.ts";
+import { patchConditions, versionOf } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
 import type { Lease } from "../../apis/lease.ts";
@@ -9,30 +12,23 @@ import {
   type ClusterTaint,
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
-import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome, referenceTo, type Report } from "../controller.ts";
 import { heartbeats, leaseKey } from "./managed-cluster-grant.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Report } from "../report.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 
 const serviceAccount = "managed-cluster-controller";
 
-export interface ClusterHealthOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-}
-
 /**
- * Says of clusters that are silent that nothing is known of them, compares clocks, and keeps the taint that says so to schedulers.
+ * Sets the condition of clusters whose agent stopped updating its lease to Unknown, compares clocks, and maintains the taint for schedulers.
  * Source: ocm pkg/registration/hub/{lease,taint}.
  */
-export function clusterHealth(options: ClusterHealthOptions): Controller {
+export function clusterHealth(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const clusters = reader({ resource: managedClusters });
-  const beats = reader(heartbeats);
-  const memory = heartbeatMemory(clock, (name) => beats.get(leaseKey(name)));
+  const leaseReader = reader(heartbeats);
+  const memory = heartbeatMemory(clock, (name) => leaseReader.get(leaseKey(name)));
 
   async function reconcile({ name }: ObjectKey): Promise<Outcome> {
     const cluster = clusters.get({ name });
@@ -43,31 +39,27 @@ export function clusterHealth(options: ClusterHealthOptions): Controller {
     return retryOn(look(cluster, memory.of(name)), "Conflict", "NotFound");
   }
 
-  async function look(cluster: ManagedCluster, beat: Heartbeat): Promise<Outcome> {
+  async function look(cluster: ManagedCluster, heartbeat: Heartbeat): Promise<Outcome> {
     const now = clock.now();
-    const { name = "", uid = "", resourceVersion = "" } = cluster.metadata;
-    const seen = { uid, resourceVersion };
     const conditions =
-      conditionOf(cluster, clusterCondition.accepted) === undefined ? undefined : healthConditions(cluster, beat, now);
+      conditionOf(cluster, clusterCondition.accepted) === undefined
+        ? undefined
+        : healthConditions(cluster, heartbeat, now);
     if (conditions !== undefined) {
       const silent =
-        isStale(cluster, beat, now) && conditionOf(cluster, clusterCondition.available)?.status !== "Unknown";
+        isStale(cluster, heartbeat, now) && conditionOf(cluster, clusterCondition.available)?.status !== "Unknown";
       // What is written wakes the cluster again; its taints follow what is stored.
-      await client.patch(
-        managedClusters,
-        { name },
-        { metadata: seen, status: { conditions } },
-        { subresource: "status" },
-      );
+      await patchConditions({ client, resource: managedClusters }, cluster, conditions);
       return silent ? { kind: "done", reports: [silence(cluster)] } : done;
     }
     const taints = cluster.metadata.deletionTimestamp === undefined ? healthTaints(cluster) : undefined;
     if (taints !== undefined) {
-      await client.patch(managedClusters, { name }, { metadata: seen, spec: { taints } });
+      const patch = { metadata: versionOf(cluster), spec: { taints } };
+      await client.patch(managedClusters, keyOf(cluster), patch);
       return done;
     }
-    if (beat.renewed === undefined || isStale(cluster, beat, now)) return done;
-    return { kind: "requeue", afterMs: staleInMs(cluster, beat, now), why: "its next heartbeat is due" };
+    if (heartbeat.renewed === undefined || isStale(cluster, heartbeat, now)) return done;
+    return { kind: "requeue", afterMs: staleInMs(cluster, heartbeat, now), why: "its next heartbeat is due" };
   }
 
   const ofLease = ({ metadata }: ApiObject): readonly ObjectKey[] => [{ name: metadata.namespace ?? "" }];
@@ -85,25 +77,25 @@ interface HeartbeatMemory {
   readonly forget: (cluster: string) => void;
 }
 
-/** When heartbeats were first seen. At a start all count as seen then, so that a hub that was down blames nobody. */
+/** When heartbeats were first seen. At a start all count as seen then, so that a hub that was down reports no cluster as silent. */
 function heartbeatMemory(clock: Clock, leaseOf: (cluster: string) => Lease | undefined): HeartbeatMemory {
-  const lastBeats = new Map<string, Heartbeat & { readonly uid: string }>();
+  const knownHeartbeats = new Map<string, Heartbeat & { readonly uid: string }>();
   function of(name: string): Heartbeat {
     const lease = leaseOf(name);
     const renewed = renewTime(lease);
     const uid = lease?.metadata.uid ?? "";
     const seen = clock.now();
     if (renewed === undefined) {
-      lastBeats.delete(name);
+      knownHeartbeats.delete(name);
       return { renewed, seen, isFresh: false };
     }
-    const known = lastBeats.get(name);
+    const known = knownHeartbeats.get(name);
     if (known?.uid === uid && known.renewed === renewed) return known;
-    const beat = { uid, renewed, seen, isFresh: known?.uid === uid };
-    lastBeats.set(name, beat);
-    return beat;
+    const heartbeat = { uid, renewed, seen, isFresh: known?.uid === uid };
+    knownHeartbeats.set(name, heartbeat);
+    return heartbeat;
   }
-  return { of, forget: (name) => void lastBeats.delete(name) };
+  return { of, forget: (name) => void knownHeartbeats.delete(name) };
 }
 
 /** In the namespace of the cluster, where those look who work with it. */
@@ -146,17 +138,20 @@ function staleInMs(cluster: ManagedCluster, { seen }: Heartbeat, now: number): n
 }
 
 /** What the hub says of a cluster by its heartbeat: the conditions, or undefined where they say so already. */
-function healthConditions(cluster: ManagedCluster, beat: Heartbeat, now: number): readonly Condition[] | undefined {
+function healthConditions(
+  cluster: ManagedCluster,
+  heartbeat: Heartbeat,
+  now: number,
+): readonly Condition[] | undefined {
   const before = cluster.status?.conditions ?? [];
-  let conditions = before;
-  const addCondition = (condition: Condition): void => {
-    conditions = setCondition(conditions, condition, rfc3339(now));
-  };
-  const clock = clockCondition(cluster, beat);
-  if (clock !== undefined) addCondition(clock);
+  const clock = clockCondition(cluster, heartbeat);
   // Only its agent says that it is available again.
-  if (isStale(cluster, beat, now)) addCondition(stoppedCondition);
-  return conditions === before ? undefined : conditions;
+  const found = [
+    ...(clock === undefined ? [] : [clock]),
+    ...(isStale(cluster, heartbeat, now) ? [stoppedCondition] : []),
+  ];
+  const after = found.reduce((conditions, one) => setCondition(conditions, one, rfc3339(now)), before);
+  return after === before ? undefined : after;
 }
 
 const stoppedCondition: Condition = {
@@ -171,30 +166,37 @@ function clockCondition(cluster: ManagedCluster, { renewed, seen, isFresh }: Hea
   if (renewed === undefined || !isFresh) return undefined;
   const isSkipped = cluster.metadata.annotations?.[skipClockAnnotation] === "true";
   const isSynced = isSkipped || Math.abs(seen - renewed) < patience * leaseMs(cluster);
-  return isSynced
-    ? {
-        type: clusterCondition.clock,
-        status: "True",
-        reason: "ManagedClusterClockSynced",
-        message: "The clock of the managed cluster is synced with the hub.",
-      }
-    : {
-        type: clusterCondition.clock,
-        status: "False",
-        reason: "ManagedClusterClockOutOfSync",
-        message:
-          "The clock of hub and agent is out of sync. This may cause the Unknown status and affect agent functionalities.",
-      };
+  return isSynced ? syncedCondition : unsyncedCondition;
 }
+
+const syncedCondition: Condition = {
+  type: clusterCondition.clock,
+  status: "True",
+  reason: "ManagedClusterClockSynced",
+  message: "The clock of the managed cluster is synced with the hub.",
+};
+
+const unsyncedCondition: Condition = {
+  type: clusterCondition.clock,
+  status: "False",
+  reason: "ManagedClusterClockOutOfSync",
+  message:
+    "The clock of hub and agent is out of sync. This may cause the Unknown status and affect agent functionalities.",
+};
 
 const unreachable = "cluster.open-cluster-management.io/unreachable";
 const unavailable = "cluster.open-cluster-management.io/unavailable";
 
+function wantedTaint(cluster: ManagedCluster): string | undefined {
+  const { status } = conditionOf(cluster, clusterCondition.available) ?? {};
+  if (status === "True") return undefined;
+  return status === "False" ? unavailable : unreachable;
+}
+
 /** The taints of a cluster with exactly the one that its availability calls for, or undefined where they are right. */
 function healthTaints(cluster: ManagedCluster): readonly ClusterTaint[] | undefined {
   const { taints = [] } = cluster.spec ?? {};
-  const { status } = conditionOf(cluster, clusterCondition.available) ?? {};
-  const wanted = status === "True" ? undefined : status === "False" ? unavailable : unreachable;
+  const wanted = wantedTaint(cluster);
   const isOurs = ({ key, value = "", effect }: ClusterTaint): boolean =>
     (key === unreachable || key === unavailable) && value === "" && effect === "NoSelect";
   const own = taints.filter(isOurs);

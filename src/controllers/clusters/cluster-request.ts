@@ -1,6 +1,7 @@
+import { readRequest, type CsrView } from "../certificates/csr-view.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { dnsLabelProblems } from "../../apimachinery/names.ts";
-import { CsrError, type CsrContents } from "../../pki/csr.ts";
+import type { CsrContents } from "../../pki/csr.ts";
 import { isPlainSubject } from "../../pki/names.ts";
 import {
   addOnNameLabel,
@@ -10,7 +11,6 @@ import {
   managedClustersGroup,
   type AgentIdentity,
 } from "../../apis/managed-cluster.ts";
-import type { CsrView } from "../certificates/csr-view.ts";
 import type { Change } from "../../client/object-store.ts";
 
 /** By which certificates of agents are signed. */
@@ -32,7 +32,7 @@ export type RequestFacts = Pick<CsrContents, "subject" | "rawSubject" | "sans" |
  * cluster may be the name of another. Source: ocm pkg/registration/hub/csr, whose checks these contain.
  */
 export function agentRequest(csr: CsrView, cluster: string, facts: RequestFacts): AgentIdentity | string {
-  const { subject, sans } = facts;
+  const { subject } = facts;
   if (csr.signerName !== agentSigner) return "its signer is another";
   const identity = agentOf(subject.commonName);
   if (identity === undefined) return "its common name is not that of an agent";
@@ -40,29 +40,38 @@ export function agentRequest(csr: CsrView, cluster: string, facts: RequestFacts)
   const own = subject.organizations.filter((one) => one !== managedClustersGroup);
   if (own.length !== 1 || own[0] !== clusterGroupOf(cluster)) return "its organizations are not those of the cluster";
   if (subject.organizations.length > 2) return "an organization stands in it twice";
-  if (!isPlainSubject(facts.rawSubject)) return "its subject holds more than a common name and organizations";
-  if (sans.dns.length + sans.ip.length + sans.email.length + sans.uri.length + sans.others > 0) {
-    return "it asks for alternative names";
+  return clientObjection(csr, facts, []) ?? identity;
+}
+
+/** What a request of an agent of the cluster contains, or why it is none. */
+export function readAgentRequest(
+  parse: (pem: string) => CsrContents,
+  csr: CsrView,
+  cluster: string,
+): { readonly contents: CsrContents; readonly identity: AgentIdentity } | string {
+  const contents = readRequest(parse, csr);
+  if (typeof contents === "string") return contents;
+  const identity = agentRequest(csr, cluster, contents);
+  return typeof identity === "string" ? identity : { contents, identity };
+}
+
+/** Why a request is not for a client certificate of plain subject with no other alternative names than these DNS names. */
+function clientObjection(csr: CsrView, facts: RequestFacts, dnsNames: readonly string[]): string | undefined {
+  const { rawSubject, sans, asksForCa } = facts;
+  if (!isPlainSubject(rawSubject)) return "its subject holds more than a common name and organizations";
+  const others = sans.email.length + sans.ip.length + sans.uri.length + sans.others;
+  if (others > 0 || sans.dns.some((name) => !dnsNames.includes(name))) {
+    return dnsNames.length === 0 ? "it asks for alternative names" : "it asks for other names than the add-on's";
   }
-  if (facts.asksForCa) return "it asks to be a CA";
-  return isClientUse(csr.usages) ? identity : "its usages are not those of a client";
+  if (asksForCa) return "it asks to be a CA";
+  return isClientUse(csr.usages) ? undefined : "its usages are not those of a client";
 }
 
 const allowedUsages: ReadonlySet<string> = new Set(["digital signature", "key encipherment", "client auth"]);
 
 /** Whether a certificate is for a client and nothing else. */
-export function isClientUse(usages: readonly string[]): boolean {
+function isClientUse(usages: readonly string[]): boolean {
   return usages.includes("client auth") && usages.every((usage) => allowedUsages.has(usage));
-}
-
-/** What stands in a request, or why it cannot be read. */
-export function readRequest(parse: (pem: string) => CsrContents, csr: CsrView): CsrContents | string {
-  try {
-    return parse(csr.request);
-  } catch (error) {
-    if (error instanceof CsrError) return error.message;
-    throw error;
-  }
 }
 
 /** The requests for certificates of agents, by the cluster that they are labelled with. */
@@ -121,7 +130,7 @@ export function labelledAddOn({ metadata }: ApiObject): AddOnName | undefined {
  * Source: addon-framework pkg/utils/csr_helpers.
  */
 export function addOnObjection(csr: CsrView, { cluster, addOn }: AddOnName, facts: RequestFacts): string | undefined {
-  const { subject, sans } = facts;
+  const { subject } = facts;
   if (csr.signerName !== agentSigner) return "its signer is another";
   const requester = agentOf(csr.requester.username);
   if (requester?.cluster !== cluster) return "the agent of the cluster did not ask for it";
@@ -134,11 +143,5 @@ export function addOnObjection(csr: CsrView, { cluster, addOn }: AddOnName, fact
   const isExact =
     needed.every((group) => groups.delete(group)) && (groups.size === 0 || groups.delete("system:authenticated"));
   if (!isExact || groups.size > 0) return "its organizations are not those of the add-on";
-  if (!isPlainSubject(facts.rawSubject)) return "its subject holds more than a common name and organizations";
-  const others = sans.email.length + sans.ip.length + sans.uri.length + sans.others;
-  if (others > 0 || sans.dns.some((name) => name !== `${addOn}.addon.open-cluster-management.io`)) {
-    return "it asks for other names than the add-on's";
-  }
-  if (facts.asksForCa) return "it asks to be a CA";
-  return isClientUse(csr.usages) ? undefined : "its usages are not those of a client";
+  return clientObjection(csr, facts, [`${addOn}.addon.open-cluster-management.io`]);
 }

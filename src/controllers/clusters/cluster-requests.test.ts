@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { csrObject, type AskedCsr } from "../../../test/kits/csr-object.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
-import { agentsOn, withAgents } from "./cluster-agents.ts";
+import { agentsOn, withAgents } from "./managed-cluster-policy.ts";
 import { supersededRequests } from "./cluster-requests.ts";
 
 const now = Date.UTC(2026, 10, 21);

@@ -1,4 +1,4 @@
-import type { Clock } from "../../apimachinery/clock.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { attributeTexts } from "../../pki/names.ts";
 import { oids } from "../../pki/oids.ts";
@@ -6,19 +6,13 @@ import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { decodePem } from "../../pki/pem.ts";
 import { agentOf, agentsAnnotation, managedClusters } from "../../apis/managed-cluster.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
-import { agentsOn, withAgents, type ClusterAgents } from "./cluster-agents.ts";
+import { agentsOn, withAgents, type ClusterAgents } from "./managed-cluster-policy.ts";
 import { agentSigner, clusterRequestIndex, labelledCluster } from "./cluster-request.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { csrView, hasCondition } from "../certificates/csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "managed-cluster-approving-controller";
-
-export interface ClusterRequestsOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-}
 
 interface Issued {
   readonly agent: string;
@@ -26,10 +20,10 @@ interface Issued {
 }
 
 /**
- * Keeps on record which agents hold certificates of a cluster, as they must be known to be taken back, and clears away requests that
- * would keep its agent from asking again.
+ * Records which agents hold certificates of a cluster, so that these can be revoked, and deletes requests that would prevent its agent
+ * from creating another one.
  */
-export function clusterRequests(options: ClusterRequestsOptions): Controller {
+export function clusterRequests(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const clusters = reader({ resource: managedClusters });
@@ -82,10 +76,7 @@ export function clusterRequests(options: ClusterRequestsOptions): Controller {
       {
         resource: certificateSigningRequests,
         observe: requests.observe,
-        keys: (request) => {
-          const name = labelledCluster(request);
-          return name === undefined ? [] : [{ name }];
-        },
+        keys: (request) => [labelledCluster(request)].flatMap((name) => (name === undefined ? [] : [{ name }])),
       },
       // What was issued before the cluster was there.
       {

@@ -1,5 +1,6 @@
+import { changedConditions, patchConditions, type Conditioned } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import { keyOf } from "../../client/object-key.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { ObjectKey, ApiObject, Condition } from "../../apimachinery/object.ts";
 import {
   clusterGroup,
@@ -10,18 +11,11 @@ import {
 } from "../../apis/managed-cluster.ts";
 import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import { namespaces } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import { setCondition } from "../../apimachinery/conditions.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
 import { labelSelectorFrom, matchesLabels, type LabelSelectorObject } from "../../apimachinery/label-selector.ts";
 import { SelectorError } from "../../apimachinery/selector-error.ts";
 
 const serviceAccount = "managed-cluster-controller";
-
-export interface ClusterSetsOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-}
 
 /** How long changes of clusters are gathered before sets are counted anew, in milliseconds. */
 const gatherMs = 1000;
@@ -30,7 +24,7 @@ const gatherMs = 1000;
  * Keeps the sets `default` and `global`, says of each set whether it has clusters, and of each binding whether its set exists. The
  * key of a binding has a namespace. Source: ocm pkg/registration/hub/{managedclusterset,managedclustersetbinding}.
  */
-export function clusterSets(options: ClusterSetsOptions): Controller {
+export function clusterSets(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
   const sets = reader({ resource: managedClusterSets });
@@ -44,7 +38,7 @@ export function clusterSets(options: ClusterSetsOptions): Controller {
   }
 
   async function keep(key: ObjectKey): Promise<Outcome> {
-    const set = sets.get(key);
+    const set: ManagedClusterSet | undefined = sets.get(key);
     const wanted = keptSet(key.name, set);
     if (wanted !== undefined) {
       await (set === undefined ? client.create(managedClusterSets, wanted) : client.update(managedClusterSets, wanted));
@@ -58,26 +52,17 @@ export function clusterSets(options: ClusterSetsOptions): Controller {
     const since = clock.now() - (counted.get(key.name) ?? Number.NEGATIVE_INFINITY);
     if (since < gatherMs) return { kind: "requeue", afterMs: gatherMs - since, why: "more clusters may change" };
     counted.set(key.name, clock.now());
-    const conditions = setConditions(set, countIn(set, clusters.list()), clock.now());
-    if (conditions !== undefined) {
-      await client.patch(
-        managedClusterSets,
-        key,
-        { metadata: seen(set), status: { conditions } },
-        { subresource: "status" },
-      );
-    }
+    const conditions = changedConditions(set, setCondition(countIn(set, clusters.list())), clock.now());
+    await patchConditions({ client, resource: managedClusterSets }, set, conditions);
     return done;
   }
 
   async function bind(key: ObjectKey): Promise<Outcome> {
-    const binding = bindings.get(key);
+    const binding: ManagedClusterSet | undefined = bindings.get(key);
     if (binding === undefined) return done;
-    const conditions = bindingConditions(binding, sets.get({ name: key.name }) !== undefined, clock.now());
-    if (conditions !== undefined) {
-      const patch = { metadata: seen(binding), status: { conditions } };
-      await client.patch(managedClusterSetBindings, key, patch, { subresource: "status" });
-    }
+    const condition = sets.get({ name: key.name }) === undefined ? setNotFound : setBound;
+    const conditions = changedConditions(binding, condition, clock.now());
+    await patchConditions({ client, resource: managedClusterSetBindings }, binding, conditions);
     return done;
   }
 
@@ -107,19 +92,14 @@ export function clusterSets(options: ClusterSetsOptions): Controller {
   };
 }
 
-function seen({ metadata }: ManagedClusterSet): { readonly uid: string; readonly resourceVersion: string } {
-  return { uid: metadata.uid ?? "", resourceVersion: metadata.resourceVersion ?? "" };
-}
-
 /** A set of clusters. */
-interface ManagedClusterSet extends ApiObject {
+interface ManagedClusterSet extends ApiObject, Conditioned {
   readonly spec?: {
     readonly clusterSelector?: {
       readonly selectorType?: string;
       readonly labelSelector?: LabelSelectorObject;
     };
   };
-  readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
 const autoupdate = "cluster.open-cluster-management.io/autoupdate";
@@ -138,13 +118,14 @@ function keptSet(name: string, there: ManagedClusterSet | undefined): ManagedClu
   if (spec === undefined) return undefined;
   const apiVersion = `${clusterGroup}/${managedClusterSets.version}`;
   if (there === undefined) return { apiVersion, kind: managedClusterSets.kind, metadata: { name }, spec };
-  if (there.metadata.annotations?.[autoupdate] === "false" || there.metadata.deletionTimestamp !== undefined)
-    return undefined;
-  const { clusterSelector } = there.spec ?? {};
-  const isSame =
-    clusterSelector?.selectorType === spec.clusterSelector?.selectorType &&
-    jsonEqual(clusterSelector?.labelSelector ?? null, spec.clusterSelector?.labelSelector ?? null);
+  const { annotations = {}, deletionTimestamp } = there.metadata;
+  if (annotations[autoupdate] === "false" || deletionTimestamp !== undefined) return undefined;
+  const isSame = jsonEqual(selectorOf(there.spec), selectorOf(spec));
   return isSame ? undefined : { ...there, spec: { ...there.spec, ...spec } };
+}
+
+function selectorOf({ clusterSelector = {} }: NonNullable<ManagedClusterSet["spec"]> = {}): readonly unknown[] {
+  return [clusterSelector.selectorType, clusterSelector.labelSelector ?? null];
 }
 
 /** How many clusters belong to a set. A selector that cannot be read selects none. */
@@ -163,34 +144,18 @@ function countIn(set: ManagedClusterSet, clusters: readonly ApiObject[]): number
   }
 }
 
-/** The conditions of a set of so many clusters, or undefined where they say so already. */
-function setConditions(set: ManagedClusterSet, count: number, now: number): readonly Condition[] | undefined {
-  const condition: Condition =
-    count === 0
-      ? { type: "ClusterSetEmpty", status: "True", reason: "NoClusterMatched", message: "No ManagedCluster selected" }
-      : {
-          type: "ClusterSetEmpty",
-          status: "False",
-          reason: "ClustersSelected",
-          message: `${count} ManagedClusters selected`,
-        };
-  return changed(set, condition, now);
+/** What is said of a set of so many clusters. */
+function setCondition(count: number): Condition {
+  const type = "ClusterSetEmpty";
+  return count === 0
+    ? { type, status: "True", reason: "NoClusterMatched", message: "No ManagedCluster selected" }
+    : { type, status: "False", reason: "ClustersSelected", message: `${count} ManagedClusters selected` };
 }
 
-/** The conditions of a binding whose set is there or not, or undefined where they say so already. */
-function bindingConditions(
-  binding: ManagedClusterSet,
-  isThere: boolean,
-  now: number,
-): readonly Condition[] | undefined {
-  const condition: Condition = isThere
-    ? { type: "Bound", status: "True", reason: "ClusterSetBound", message: "" }
-    : { type: "Bound", status: "False", reason: "ClusterSetNotFound", message: "The set does not exist" };
-  return changed(binding, condition, now);
-}
-
-function changed({ status }: ManagedClusterSet, next: Condition, now: number): readonly Condition[] | undefined {
-  const before = status?.conditions ?? [];
-  const after = setCondition(before, next, rfc3339(now));
-  return after === before ? undefined : after;
-}
+const setBound: Condition = { type: "Bound", status: "True", reason: "ClusterSetBound", message: "" };
+const setNotFound: Condition = {
+  type: "Bound",
+  status: "False",
+  reason: "ClusterSetNotFound",
+  message: "The set does not exist",
+};

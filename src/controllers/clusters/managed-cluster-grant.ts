@@ -21,7 +21,7 @@ export interface ClusterObject {
 }
 
 /** The name of the role and of the binding of one cluster; the two bindings in its namespace begin with it. */
-export function clusterRoleName(cluster: string): string {
+function clusterRoleName(cluster: string): string {
   return `open-cluster-management:managedcluster:${cluster}`;
 }
 
@@ -103,7 +103,7 @@ export function grantState(
   return isLabelled && isSame ? "same" : "changed";
 }
 
-/** The heartbeat that the agent renews, first beaten by the hub. */
+/** The lease that the agent renews, as the hub creates it. */
 export function clusterLease(cluster: ManagedCluster, now: number): ApiObject {
   const { name = "" } = cluster.metadata;
   return {
@@ -131,12 +131,12 @@ export function clusterNamespace({ metadata }: ManagedCluster): ApiObject {
   };
 }
 
-/** The heartbeat of a cluster. */
+/** The key of the lease of a cluster. */
 export function leaseKey(cluster: string): ObjectKey {
   return { namespace: cluster, name: clusterLeaseName };
 }
 
-/** All heartbeats. */
+/** The leases of all clusters. */
 export const heartbeats: { readonly resource: ResourceRef; readonly fieldSelector: string } = {
   resource: leases,
   fieldSelector: `metadata.name=${clusterLeaseName}`,

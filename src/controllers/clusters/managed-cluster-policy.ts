@@ -1,5 +1,4 @@
-import { setCondition } from "../../apimachinery/conditions.ts";
-import { rfc3339 } from "../../apimachinery/clock.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
 import type { Condition } from "../../apimachinery/object.ts";
 import {
   clusterCondition,
@@ -8,14 +7,16 @@ import {
   isAccepted,
   leaveAnnotation,
   type ManagedCluster,
+  agentsAnnotation,
 } from "../../apis/managed-cluster.ts";
+import { isFields } from "../../apis/json-fields.ts";
 
 /** What is to be done about a cluster. */
 export type ClusterStep =
-  /** It waits for a person, and nothing of it is on the hub. */
+  /** No approver has accepted it, and the hub has created nothing for it. */
   | { readonly kind: "wait" }
   | { readonly kind: "admit" }
-  /** It was let in once and is shut out. */
+  /** It was accepted before, and is denied now. */
   | { readonly kind: "deny" }
   /** Its agent wants to leave: the object is deleted, and what belongs to it goes with it. */
   | { readonly kind: "leave" }
@@ -34,18 +35,7 @@ export function clusterStep(cluster: ManagedCluster): ClusterStep {
 
 /** What a cluster says of itself under a type. */
 export function conditionOf(cluster: ManagedCluster, type: string): Condition | undefined {
-  return cluster.status?.conditions?.find((one) => one.type === type);
-}
-
-/** The conditions of a cluster with another one in place, or undefined where it says so already. */
-export function withClusterCondition(
-  cluster: ManagedCluster,
-  next: Condition,
-  now: number,
-): readonly Condition[] | undefined {
-  const before = cluster.status?.conditions ?? [];
-  const after = setCondition(before, next, rfc3339(now));
-  return after === before ? undefined : after;
+  return findCondition(cluster.status?.conditions, type);
 }
 
 export const acceptedCondition: Condition = {
@@ -62,21 +52,21 @@ export const deniedCondition: Condition = {
   message: "Denied by hub cluster admin",
 };
 
-/** Said where what the agent needs could not be made. */
+/** Written where the hub could not create what the agent needs. */
 export function failedCondition(why: string): Condition {
   return { type: clusterCondition.accepted, status: "False", reason: "Error", message: why.slice(0, 1024) };
 }
 
-/** How long the deletion of a cluster waits for its spoke to take leave, in milliseconds. */
+/** How long the deletion of a cluster waits for its agent to remove its objects, in milliseconds. */
 export const detachGraceMs = 300_000;
 
-/** Whether nothing waits for the spoke any more: time is up, or an administrator says so. */
+/** Whether the deletion no longer waits for the agent: its time is over, or an administrator says so. */
 export function isForcedOff({ metadata }: ManagedCluster, now: number): boolean {
   const since = Date.parse(metadata.deletionTimestamp ?? "");
   return metadata.annotations?.[forceDetachAnnotation] === "true" || now - since >= detachGraceMs;
 }
 
-/** Something in the namespace of a cluster that its spoke has to let go of. */
+/** An object in the namespace of a cluster that its agent has to release. */
 export interface Remainder {
   readonly namespace: string;
   readonly name: string;
@@ -97,4 +87,50 @@ export function cleanupPriority(annotations: Readonly<Record<string, string>> | 
 export function nextToDelete(remainders: readonly Remainder[]): readonly Remainder[] {
   const lowest = Math.min(...remainders.map(({ priority }) => priority));
   return remainders.filter(({ priority, isDeleting }) => priority === lowest && !isDeleting);
+}
+
+/** The end of the latest certificate of each agent, in milliseconds. */
+export type ClusterAgents = ReadonlyMap<string, number>;
+
+/** More agents than any cluster has had at one time; of more, those whose certificates end first are forgotten. */
+const maxAgents = 32;
+
+/** Longer ones make no user name that could be revoked. */
+const maxAgentCharacters = 900;
+/** The last moment of the year 9999: no certificate ends later, and not every later time can be written. */
+const lastEnd = 253_402_300_799_000;
+
+/** What is on record; what cannot be read, or was never written by the hub, is nothing. */
+export function agentsOn({ metadata }: ManagedCluster): ClusterAgents {
+  const written = metadata.annotations?.[agentsAnnotation] ?? "";
+  const entries = Object.entries(parsed(written)).flatMap(([agent, end]) => {
+    const at = typeof end === "string" ? Date.parse(end) : Number.NaN;
+    const isAgent = agent !== "" && agent.length <= maxAgentCharacters && !agent.includes(":");
+    return isAgent && at <= lastEnd ? [[agent, at] as const] : [];
+  });
+  return new Map(entries.sort(([, one], [, other]) => other - one).slice(0, maxAgents));
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text === "" ? "{}" : text);
+    return isFields(value) ? value : {};
+  } catch {
+    // Whoever broke it gets a new record; what was in it is lost already.
+    return {};
+  }
+}
+
+/** The record with what was issued since, without what has ended; undefined where it says so already. */
+export function withAgents(known: ClusterAgents, issued: ClusterAgents, now: number): string | undefined {
+  const ends = new Map(known);
+  for (const [agent, end] of issued) ends.set(agent, Math.max(end, ends.get(agent) ?? 0));
+  const live = [...ends]
+    .filter(([, end]) => end > now)
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, maxAgents);
+  const isSame = live.length === known.size && live.every(([agent, end]) => known.get(agent) === end);
+  if (isSame) return undefined;
+  const written = live.map(([agent, end]) => [agent, new Date(end).toISOString()] as const);
+  return JSON.stringify(Object.fromEntries(written.sort(([a], [b]) => (a < b ? -1 : 1))));
 }

@@ -1,3 +1,4 @@
+import { changedConditions, patchConditions, sameUid, versionOf } from "../object-status.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
@@ -6,7 +7,7 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import type { Reason } from "../../apimachinery/reasons.ts";
 import { StatusError } from "../../apimachinery/status.ts";
-import { referenceTo, type Report } from "../report.ts";
+import { referenceTo, type Report, done, type Outcome } from "../controller.ts";
 import {
   agentUser,
   clusterCondition,
@@ -20,8 +21,16 @@ import {
   requesterAnnotation,
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
-import { agentsOn } from "./cluster-agents.ts";
-import { done, type Outcome } from "../controller.ts";
+import {
+  agentsOn,
+  acceptedCondition,
+  cleanupPriority,
+  deniedCondition,
+  failedCondition,
+  isForcedOff,
+  nextToDelete,
+  type Remainder,
+} from "./managed-cluster-policy.ts";
 import { clusterRoles, leases, namespaces } from "../kinds.ts";
 import {
   clusterLease,
@@ -33,16 +42,6 @@ import {
   sharedRoles,
   type ClusterObject,
 } from "./managed-cluster-grant.ts";
-import {
-  acceptedCondition,
-  cleanupPriority,
-  deniedCondition,
-  failedCondition,
-  isForcedOff,
-  nextToDelete,
-  withClusterCondition,
-  type Remainder,
-} from "./managed-cluster-policy.ts";
 import { createHash } from "node:crypto";
 import { accessGroup } from "../../apis/access-request.ts";
 import { credentialRevocations } from "../../apis/credential-revocation.ts";
@@ -52,32 +51,15 @@ export interface UpkeepParts {
   readonly client: Client;
   readonly clock: Clock;
   readonly clusters: Reader;
-  readonly homes: Reader;
-  readonly beats: Reader;
+  readonly namespaces: Reader;
+  readonly leases: Reader;
   /** What is there of a grant, or undefined. */
   readonly there: (one: ClusterObject) => ApiObject | undefined;
   readonly revokes: boolean;
 }
 
-/** What is done for a cluster at each step; all of it may be done again and again. */
-export interface ClusterUpkeep {
-  readonly admit: (cluster: ManagedCluster) => Promise<Outcome>;
-  readonly deny: (cluster: ManagedCluster) => Promise<Outcome>;
-  readonly detach: (cluster: ManagedCluster) => Promise<Outcome>;
-  /** What is left of a cluster whose object is gone. */
-  readonly removed: (name: string) => Promise<Outcome>;
-}
-
-export function clusterUpkeep(parts: UpkeepParts): ClusterUpkeep {
-  return {
-    admit: (cluster) => admit(parts, cluster),
-    deny: (cluster) => deny(parts, cluster),
-    detach: (cluster) => detach(parts, cluster),
-    removed: (name) => removed(parts, name),
-  };
-}
-
-async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
+/** Makes what the agent of an accepted cluster needs. */
+export async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
   const { client } = parts;
   const { name = "", finalizers = [] } = cluster.metadata;
   if (isSharedName(name)) {
@@ -88,12 +70,12 @@ async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outco
   }
   // First, so that nothing is ever made for a cluster that would not be taken down with it; the write wakes it again.
   if (!finalizers.includes(clusterFinalizer)) {
-    const metadata = { ...seen(cluster), finalizers: [...finalizers, clusterFinalizer] };
+    const metadata = { ...versionOf(cluster), finalizers: [...finalizers, clusterFinalizer] };
     await client.patch(managedClusters, { name }, { metadata });
     return done;
   }
   try {
-    if (!(await hasHome(parts, cluster))) {
+    if (!(await ensureNamespace(parts, cluster))) {
       return {
         kind: "retry",
         why: `its namespace ${JSON.stringify(name)} is being deleted, and is made again after that`,
@@ -111,20 +93,21 @@ async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outco
   return { kind: "done", reports: isNew ? [decision(cluster, "ClusterAccepted")] : [] };
 }
 
-/** Rights and heartbeat; roles before the bindings that name them. */
+/** Rights and lease; roles before the bindings that name them. */
 async function bootstrapCluster(parts: UpkeepParts, cluster: ManagedCluster): Promise<void> {
-  const { client, clock, beats, there } = parts;
+  const { client, clock, there } = parts;
   const all = clusterRbac(cluster);
   const isRole = ({ resource }: ClusterObject): boolean => resource === clusterRoles;
   await Promise.all(all.filter(isRole).map((one) => grant(client, one, there(one))));
-  const hasBeat = beats.get(leaseKey(cluster.metadata.name ?? "")) !== undefined;
+  const hasLease = parts.leases.get(leaseKey(cluster.metadata.name ?? "")) !== undefined;
   await Promise.all([
     ...all.filter((one) => !isRole(one)).map((one) => grant(client, one, there(one))),
-    ...(hasBeat ? [] : [ignoreReasons(client.create(leases, clusterLease(cluster, clock.now())), "AlreadyExists")]),
+    ...(hasLease ? [] : [ignoreReasons(client.create(leases, clusterLease(cluster, clock.now())), "AlreadyExists")]),
   ]);
 }
 
-async function deny(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
+/** Takes all rights and certificates of the agents of a denied cluster. */
+export async function deny(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
   const { client, there } = parts;
   // What gives most goes first.
   for (const one of namespaceBindings(cluster.metadata.name ?? "")) await revoked(client, one, there(one));
@@ -135,26 +118,23 @@ async function deny(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcom
   return { kind: "done", reports: isNew ? [decision(cluster, "ClusterDenied")] : [] };
 }
 
-async function detach(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
-  const { client, clock } = parts;
-  const left = await detachCluster({
-    client,
-    clock,
-    cluster,
-    writeCondition: async (condition) => void (await writeCondition(parts, cluster, condition)),
-  });
+/** Removes what belongs to a cluster that is being deleted, then its finalizer. */
+export async function detach(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
+  const { client } = parts;
+  const left = await deleteRemainders(parts, cluster);
   if (left !== undefined) return { kind: "blocked", because: report(cluster, "AddOnObjectsLeft", left), again: 5000 };
   const { name = "", finalizers = [] } = cluster.metadata;
   await removeRights(parts, name);
   await takeBack(parts, cluster);
   await ignoreReasons(client.delete(leases, leaseKey(name)), "NotFound");
-  await removeHome(parts, cluster);
+  await removeNamespace(parts, cluster);
   const rest = finalizers.filter((one) => one !== clusterFinalizer);
-  await client.patch(managedClusters, { name }, { metadata: { ...seen(cluster), finalizers: rest } });
+  await client.patch(managedClusters, { name }, { metadata: { ...versionOf(cluster), finalizers: rest } });
   return done;
 }
 
-async function removed(parts: UpkeepParts, name: string): Promise<Outcome> {
+/** Removes what is left of a cluster whose object is gone. */
+export async function removed(parts: UpkeepParts, name: string): Promise<Outcome> {
   const { client, clusters, there } = parts;
   await removeRights(parts, name);
   if (clusters.list().length > 0) return done;
@@ -179,12 +159,9 @@ async function writeCondition(
   cluster: ManagedCluster,
   condition: Condition,
 ): Promise<boolean> {
-  const conditions = withClusterCondition(cluster, condition, clock.now());
-  if (conditions === undefined) return false;
-  const { name = "" } = cluster.metadata;
-  const patch = { metadata: seen(cluster), status: { conditions } };
-  await client.patch(managedClusters, { name }, patch, { subresource: "status" });
-  return true;
+  const conditions = changedConditions(cluster, condition, clock.now());
+  await patchConditions({ client, resource: managedClusters }, cluster, conditions);
+  return conditions !== undefined;
 }
 
 function report(cluster: ManagedCluster, reason: Reason, message: string): Report {
@@ -206,38 +183,30 @@ function decision(cluster: ManagedCluster, reason: "ClusterAccepted" | "ClusterD
   };
 }
 
-/** The object as it was looked at, so that a write to another one is refused. */
-function seen({ metadata }: ApiObject): Pick<ApiObject["metadata"], "uid" | "resourceVersion"> {
-  const { uid, resourceVersion } = metadata;
-  return { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-}
-
-function uidOf({ metadata }: ApiObject): { readonly preconditions: { readonly uid: string } } {
-  return { preconditions: { uid: metadata.uid ?? "" } };
-}
-
 /** Makes the namespace, or marks one that was there before as the cluster's; false while it is on its way out. */
-async function hasHome({ client, homes }: UpkeepParts, cluster: ManagedCluster): Promise<boolean> {
+async function ensureNamespace({ client, namespaces: all }: UpkeepParts, cluster: ManagedCluster): Promise<boolean> {
   const { name = "" } = cluster.metadata;
-  const home = homes.get({ name });
-  if (home === undefined) {
+  const namespace = all.get({ name });
+  if (namespace === undefined) {
     await ignoreReasons(client.create(namespaces, clusterNamespace(cluster)), "AlreadyExists");
     return true;
   }
-  if (home.metadata.deletionTimestamp !== undefined) return false;
-  if (home.metadata.labels?.[clusterNameLabel] === name) return true;
+  if (namespace.metadata.deletionTimestamp !== undefined) return false;
+  if (namespace.metadata.labels?.[clusterNameLabel] === name) return true;
   await client.patch(namespaces, { name }, { metadata: { labels: { [clusterNameLabel]: name } } });
   return true;
 }
 
 /** Removes the namespace that was made for this very cluster; one that was there before stays. */
-async function removeHome({ client, homes }: UpkeepParts, cluster: ManagedCluster): Promise<void> {
+async function removeNamespace({ client, namespaces: all }: UpkeepParts, cluster: ManagedCluster): Promise<void> {
   const { name = "" } = cluster.metadata;
-  const home = homes.get({ name });
+  const namespace = all.get({ name });
   const made = clusterNamespace(cluster).metadata.annotations ?? {};
-  const isOurs = Object.entries(made).every(([key, uid]) => uid !== "" && home?.metadata.annotations?.[key] === uid);
-  if (home === undefined || !isOurs) return;
-  await ignoreReasons(client.delete(namespaces, { name }, uidOf(home)), "NotFound");
+  const isOurs = Object.entries(made).every(
+    ([key, uid]) => uid !== "" && namespace?.metadata.annotations?.[key] === uid,
+  );
+  if (namespace === undefined || !isOurs) return;
+  await ignoreReasons(client.delete(namespaces, { name }, sameUid(namespace)), "NotFound");
 }
 
 async function grant(client: Client, { resource, object }: ClusterObject, there: ApiObject | undefined): Promise<void> {
@@ -291,18 +260,12 @@ const manifestWorks: ResourceRef = {
   scope: "Namespaced",
 };
 
-interface Detaching {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly cluster: ManagedCluster;
-  readonly writeCondition: (condition: Condition) => Promise<void>;
-}
-
 /**
  * Deletes what the spoke has to let go of, add-ons before works, the lowest priority first, and says what is still there, or
  * undefined once nothing is. When time is up or an administrator says so, it goes without the spoke, which may be gone for good.
  */
-async function detachCluster({ client, clock, cluster, writeCondition }: Detaching): Promise<string | undefined> {
+async function deleteRemainders(parts: UpkeepParts, cluster: ManagedCluster): Promise<string | undefined> {
+  const { client, clock } = parts;
   const { name = "" } = cluster.metadata;
   for (const resource of [managedClusterAddOns, manifestWorks]) {
     const remainders = await remaining(client, resource, name);
@@ -313,7 +276,13 @@ async function detachCluster({ client, clock, cluster, writeCondition }: Detachi
     }
     for (const one of nextToDelete(remainders)) await ignoreReasons(client.delete(resource, one), "NotFound");
     const message = `${remainders.length} ${resource.plural} are left, which the agent of the cluster has to let go of`;
-    await writeCondition({ type: clusterCondition.deleting, status: "False", reason: "ResourceRemaining", message });
+    const condition: Condition = {
+      type: clusterCondition.deleting,
+      status: "False",
+      reason: "ResourceRemaining",
+      message,
+    };
+    await writeCondition(parts, cluster, condition);
     return message;
   }
   return undefined;

@@ -1,6 +1,7 @@
+import { sameUid } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import { keyOf } from "../../client/object-key.ts";
 import type { Reader } from "../../client/object-store.ts";
-import type { Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import {
   clusterNameLabel,
@@ -12,20 +13,17 @@ import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
 import { clusterRoleBindings, clusterRoles, namespaces, roleBindings } from "../kinds.ts";
 import { heartbeats } from "./managed-cluster-grant.ts";
 import { clusterStep, type ClusterStep } from "./managed-cluster-policy.ts";
-import { clusterUpkeep } from "./managed-cluster-upkeep.ts";
-import type { SharedInformers } from "../shared-informers.ts";
+import { admit, deny, detach, removed, type UpkeepParts } from "./managed-cluster-upkeep.ts";
 
 const serviceAccount = "managed-cluster-controller";
 
-export interface ManagedClusterOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface ManagedClusterOptions extends ControllerOptions {
   /** Whether what was issued to agents is taken back; elsewhere certificates live until they end by themselves. */
   readonly revokes: boolean;
 }
 
 /**
- * Lets accepted clusters in: makes the namespace, the rights and the heartbeat of each. What is denied loses its rights at once, what
+ * Lets accepted clusters in: makes the namespace, the rights and the lease of each. What is denied loses its rights at once, what
  * is deleted goes with all that belongs to it. Source: ocm pkg/registration/hub/managedcluster.
  */
 export function managedCluster(options: ManagedClusterOptions): Controller {
@@ -34,19 +32,19 @@ export function managedCluster(options: ManagedClusterOptions): Controller {
   const grants = new Map(
     [clusterRoles, clusterRoleBindings, roleBindings].map((one) => [one, reader({ resource: one })]),
   );
-  const upkeep = clusterUpkeep({
+  const parts: UpkeepParts = {
     client,
     clock: options.clock,
     clusters,
-    homes: reader({ resource: namespaces }),
-    beats: reader(heartbeats),
+    namespaces: reader({ resource: namespaces }),
+    leases: reader(heartbeats),
     there: ({ resource, object }) => grants.get(resource)?.get(keyOf(object)),
     revokes: options.revokes,
-  });
+  };
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const cluster = clusters.get(key);
-    if (cluster === undefined) return upkeep.removed(key.name);
+    if (cluster === undefined) return removed(parts, key.name);
     return retryOn(take(clusterStep(cluster), cluster), "Conflict", "NotFound");
   }
 
@@ -55,14 +53,14 @@ export function managedCluster(options: ManagedClusterOptions): Controller {
       case "wait":
         return done;
       case "admit":
-        return upkeep.admit(cluster);
+        return admit(parts, cluster);
       case "deny":
-        return upkeep.deny(cluster);
+        return deny(parts, cluster);
       case "leave":
-        await client.delete(managedClusters, keyOf(cluster), { preconditions: { uid: cluster.metadata.uid ?? "" } });
+        await client.delete(managedClusters, keyOf(cluster), sameUid(cluster));
         return done;
       case "detach":
-        return upkeep.detach(cluster);
+        return detach(parts, cluster);
     }
   }
 

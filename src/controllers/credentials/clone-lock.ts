@@ -8,9 +8,8 @@ import {
 } from "../../apis/credential-revocation.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
-import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
+import { done, retryOn, type Controller, type Outcome, referenceTo, type Report } from "../controller.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Report } from "../report.ts";
 import { recordName } from "./credential-record.ts";
 
 const serviceAccount = "credential-controller";

@@ -1,3 +1,4 @@
+import { findCondition } from "../../apimachinery/conditions.ts";
 import { createHash } from "node:crypto";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
@@ -150,19 +151,68 @@ export function issueOfCsr(object: ApiObject): Issue | undefined {
 
 /** The first token that an access request was answered with. */
 export function issueOfAccess(request: AccessRequest): Issue | undefined {
-  const { status = {}, metadata } = request;
-  const { namespace, serviceAccount } = status.grant ?? {};
-  if (status.ready !== true || namespace === undefined || serviceAccount === undefined) return undefined;
-  const approvals = (status.decisions ?? []).filter(({ verdict }) => verdict === "Approved");
-  const issued = status.conditions?.find(({ type }) => type === "Issued")?.lastTransitionTime;
+  const { metadata, status: { ready, grant = {}, decisions = [], conditions, expiresAt, evidence = {} } = {} } =
+    request;
+  const { namespace, serviceAccount } = grant;
+  if (ready !== true || namespace === undefined || serviceAccount === undefined) return undefined;
+  const approvals = decisions.filter(({ verdict }) => verdict === "Approved");
+  const issued = findCondition(conditions, "Issued")?.lastTransitionTime;
   return {
     identity: { username: `system:serviceaccount:${namespace}:${serviceAccount}`, purpose: "Access" },
     issue: {
       ...(issued === undefined ? {} : { notBefore: issued }),
-      ...(status.expiresAt === undefined ? {} : { notAfter: status.expiresAt }),
-      requestedBy: status.evidence?.requester ?? "",
+      ...(expiresAt === undefined ? {} : { notAfter: expiresAt }),
+      requestedBy: evidence.requester ?? "",
       approvedBy: approvals.map(({ user }) => user).join(", "),
       request: `accessrequest/${metadata.name}`,
     },
   };
+}
+
+/**
+ * How the credential with which somebody asks for the next one stands among all that its identity was given. `unknown`: no record has
+ * it; `newest`; `repeated`: a later one is of the very key that is asked with now, so an answer was lost; `superseded`: there are
+ * later ones that nobody has ever come in with, so answer and key were lost; `cloned`: a later one is in use elsewhere.
+ */
+export type CredentialStatus = "unknown" | "newest" | "repeated" | "superseded" | "cloned";
+
+/** What is known of somebody that asks for the next credential. */
+export interface CredentialStatusView {
+  readonly record: IssuedCredential | undefined;
+  /** Of the credential with which it asks. */
+  readonly ids: readonly string[];
+  /** The fingerprint of the key for which it asks. */
+  readonly key: string;
+  readonly isUsed: (issue: CredentialIssue) => boolean;
+  /** What is revoked counts as never issued. */
+  readonly isRevoked: (issue: CredentialIssue) => boolean;
+}
+
+/** A standing, with the credentials that it is about. */
+export interface FoundCredentialStatus {
+  readonly credentialStatus: CredentialStatus;
+  readonly asking: CredentialIssue | undefined;
+  /** Those issued after it. */
+  readonly later: readonly CredentialIssue[];
+}
+
+/** Judges by the order in which credentials were issued. */
+export function findCredentialStatus({
+  record,
+  ids,
+  key,
+  isUsed,
+  isRevoked,
+}: CredentialStatusView): FoundCredentialStatus {
+  const issued = record?.status?.issued ?? [];
+  const at = issued.findIndex(({ credentialID = "" }) => credentialID !== "" && ids.includes(credentialID));
+  if (at === -1) return { credentialStatus: "unknown", asking: undefined, later: [] };
+  const later = issued.slice(at + 1).filter((issue) => !isRevoked(issue));
+  return { credentialStatus: statusAmong(later), asking: issued[at], later };
+
+  function statusAmong(newer: readonly CredentialIssue[]): CredentialStatus {
+    if (newer.length === 0) return "newest";
+    if (newer.some((issue) => issue.key === key)) return "repeated";
+    return newer.some(isUsed) ? "cloned" : "superseded";
+  }
 }

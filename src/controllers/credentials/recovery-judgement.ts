@@ -1,7 +1,6 @@
+import { isInNetworks } from "../../policy/kubernetes/cidr.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
-import { cidrContainsIp, parseCidr } from "../../policy/kubernetes/cidr.ts";
-import { parseIp } from "../../policy/kubernetes/ip-address.ts";
 import { recoveryDefaults, type RecoveryTerms } from "../../apis/recovery-terms.ts";
 
 /** What is known of a machine that comes back; times in milliseconds since the epoch. */
@@ -28,17 +27,8 @@ export function recoveryRefusal(terms: RecoveryTerms, facts: ReturnFacts): strin
     return `it has come back ${recent} times within ${humanDuration(perSeconds * 1000)}, and ${times} are allowed`;
   }
   const { networks = [] } = terms;
-  if (networks.length > 0 && !isWithin(address ?? "", networks)) {
+  if (networks.length > 0 && !isInNetworks(address ?? "", networks)) {
     return `it comes from ${address === undefined || address === "" ? "an unknown address" : address}, which is in none of the allowed networks`;
   }
   return undefined;
-}
-
-function isWithin(address: string, networks: readonly string[]): boolean {
-  const parsed = parseIp(address);
-  if (!("ip" in parsed)) return false;
-  return networks.some((network) => {
-    const one = parseCidr(network);
-    return "cidr" in one && cidrContainsIp(one.cidr, parsed.ip);
-  });
 }

@@ -1,16 +1,13 @@
-import type { Clock } from "../../apimachinery/clock.ts";
+import { versionOf } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { ObjectKey } from "../../apimachinery/object.ts";
 import { credentialRevocations, revokedText, type CredentialRevocation } from "../../apis/credential-revocation.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
-import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import { isRecent, referenceTo, type Report } from "../report.ts";
+import { done, retryOn, type Controller, type Outcome, isRecent, referenceTo, type Report } from "../controller.ts";
 
 const serviceAccount = "credential-controller";
 
-export interface RevocationCleanerOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface RevocationCleanerOptions extends ControllerOptions {
   /** When the last certificate that any trusted CA could have issued ends, in milliseconds since the epoch. */
   readonly certificatesEnd: number;
   /** Who deleted the revocation of this uid, where that is known. */
@@ -91,12 +88,8 @@ export function revocationCleaner(options: RevocationCleanerOptions): Controller
     const afterMs = revocationEnd(revocation, certificatesEnd) - clock.now();
     if (afterMs === Number.POSITIVE_INFINITY) return { kind: "done", reports };
     if (afterMs > 0) return { kind: "requeue", afterMs, why: "still in force", reports };
-    const { uid, resourceVersion } = revocation.metadata;
-    const preconditions = {
-      ...(uid === undefined ? {} : { uid }),
-      // Whoever has just put its end off must not lose it.
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    };
+    // A revocation that was extended meanwhile stays.
+    const preconditions = versionOf(revocation);
     await ignoreReasons(client.delete(credentialRevocations, key, { preconditions }), "NotFound");
     return done;
   }

@@ -1,19 +1,14 @@
+import { changedConditions } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { ObjectKey, Condition } from "../../apimachinery/object.ts";
-import { cleanupFinalizer, type CrdStatus, type CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
+import { cleanupFinalizer, type CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
-import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
-import type { ManagedResource } from "../managed-resource.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../report.ts";
-import { setCondition } from "../../apimachinery/conditions.ts";
+import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
+import { apiserverAccount, customResourceDefinitions, type ManagedResource } from "../kinds.ts";
 
-export interface CrdFinalizerOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface CrdFinalizerOptions extends ControllerOptions {
   /** The custom kinds that are served now; what is built in is not among them, whatever a definition calls itself. */
   readonly customKinds: () => readonly ManagedResource[];
 }
@@ -23,14 +18,14 @@ const backoff: Backoff = { initialMs: 100, maxMs: 5_000 };
 
 /** Deletes the objects of definitions that are to go, and lets the definitions go when none is left. Source: apiextensions-apiserver pkg/controller/finalizer. */
 export function crdFinalizer(options: CrdFinalizerOptions): Controller {
-  const { clock } = options;
   const { client, reader } = options.informers.as(apiserverAccount);
   const definitions = reader({ resource: customResourceDefinitions });
 
-  async function writeStatus(crd: CustomResourceDefinition, cleanup: Cleanup): Promise<CustomResourceDefinition> {
-    const status = cleanupStatus(crd, cleanup, rfc3339(clock.now()));
-    if (status === undefined) return crd;
-    return client.update(customResourceDefinitions, { ...crd, status }, { subresource: "status" });
+  async function writeStatus(crd: CustomResourceDefinition, left: number | string): Promise<CustomResourceDefinition> {
+    const conditions = changedConditions(crd, cleanupCondition(left), options.clock.now());
+    if (conditions === undefined) return crd;
+    const next = { ...crd, status: { ...crd.status, conditions } };
+    return client.update(customResourceDefinitions, next, { subresource: "status" });
   }
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
@@ -44,16 +39,15 @@ export function crdFinalizer(options: CrdFinalizerOptions): Controller {
     const kind = options.customKinds().find((one) => one.group === group && one.plural === names.plural);
     // A kind that was never served has no objects.
     const left = kind === undefined ? 0 : await emptied(client, kind);
+    const reported = await writeStatus(known, left);
     if (left === 0) {
-      const reported = await writeStatus(known, { kind: "done" });
       await client.update(customResourceDefinitions, released(reported));
       return done;
     }
-    await writeStatus(known, typeof left === "string" ? { kind: "failed", why: left } : { kind: "waits" });
     if (typeof left === "number") return { kind: "retry", why: "objects of the kind are left" };
     const about = referenceTo(customResourceDefinitions, known);
-    const message = `could not delete all instances: ${left}`;
-    return { kind: "blocked", because: { reason: "InstanceDeletionFailed", about, message }, again: "paused" };
+    const because = { reason: "InstanceDeletionFailed", about, message: failureText(left) } as const;
+    return { kind: "blocked", because, again: "paused" };
   }
 
   return {
@@ -87,31 +81,24 @@ function awaitsCleanup({ metadata }: CustomResourceDefinition): boolean {
   return metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(cleanupFinalizer);
 }
 
-/** What became of the objects of a definition that is to go. */
-type Cleanup =
-  | { readonly kind: "waits" }
-  | { readonly kind: "failed"; readonly why: string }
-  | { readonly kind: "done" };
+/** What is said of a definition that is to go: its objects are still there, cannot be deleted for this reason, or are gone. */
+function cleanupCondition(left: number | string): Condition {
+  const type = "Terminating";
+  if (left === 0) {
+    return { type, status: "False", reason: "InstanceDeletionCompleted", message: "removed all instances" };
+  }
+  return typeof left === "number"
+    ? {
+        type,
+        status: "True",
+        reason: "InstanceDeletionInProgress",
+        message: "CustomResource deletion is in progress",
+      }
+    : { type, status: "True", reason: "InstanceDeletionFailed", message: failureText(left) };
+}
 
-const conditions: Readonly<Record<Cleanup["kind"], (cleanup: Cleanup) => Omit<Condition, "type">>> = {
-  waits: () => ({
-    status: "True",
-    reason: "InstanceDeletionInProgress",
-    message: "CustomResource deletion is in progress",
-  }),
-  failed: (cleanup) => ({
-    status: "True",
-    reason: "InstanceDeletionFailed",
-    message: `could not delete all instances: ${cleanup.kind === "failed" ? cleanup.why : ""}`,
-  }),
-  done: () => ({ status: "False", reason: "InstanceDeletionCompleted", message: "removed all instances" }),
-};
-
-/** The status that tells of the clean-up, or undefined when it does already. */
-function cleanupStatus(crd: CustomResourceDefinition, cleanup: Cleanup, now: string): CrdStatus | undefined {
-  const before = crd.status?.conditions ?? [];
-  const next = setCondition(before, { type: "Terminating", ...conditions[cleanup.kind](cleanup) }, now);
-  return next === before ? undefined : { ...crd.status, conditions: next };
+function failureText(why: string): string {
+  return `could not delete all instances: ${why}`;
 }
 
 /** The definition without the finalizer that waits for its objects. */

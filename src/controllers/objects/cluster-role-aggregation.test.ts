@@ -4,8 +4,12 @@ import type { ApiObject } from "../../apimachinery/object.ts";
 import { SelectorError } from "../../apimachinery/selector-error.ts";
 import { controllerBench } from "../../../test/kits/controller-bench.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
-import { aggregatedRoles, clusterRoleAggregation, type AggregatedRoles } from "./cluster-role-aggregation.ts";
-import { neededRules } from "./cluster-role-aggregation-policy.ts";
+import {
+  aggregatedRoles,
+  clusterRoleAggregation,
+  type AggregatedRoles,
+  neededRules,
+} from "./cluster-role-aggregation.ts";
 import { clusterRoles } from "../kinds.ts";
 
 const getPods = { apiGroups: [""], resources: ["pods"], verbs: ["get"] };

@@ -1,24 +1,18 @@
-import type { Clock } from "../../apimachinery/clock.ts";
+import { versionOf } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { ObjectKey } from "../../apimachinery/object.ts";
 import type { Event } from "../../apis/event.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { events } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "event-expiry-controller";
 
-export interface EventExpiryOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
-  /** How long an Event is kept after it was last counted, in milliseconds; default an hour, as kube-apiserver's `--event-ttl`. */
-  readonly ttlMs?: number;
-}
-
-const hourMs = 3_600_000;
+/** How long an Event is kept after it was last counted, as kube-apiserver's `--event-ttl`. */
+const ttlMs = 3_600_000;
 
 /** Deletes Events that are an hour old; in Kubernetes the lease of etcd does it. Without it whoever may write Events fills the store. */
-export function eventExpiry({ informers, clock, ttlMs = hourMs }: EventExpiryOptions): Controller {
+export function eventExpiry({ informers, clock }: ControllerOptions): Controller {
   const { client, reader } = informers.as(serviceAccount);
   const all = reader({ resource: events });
 
@@ -27,13 +21,8 @@ export function eventExpiry({ informers, clock, ttlMs = hourMs }: EventExpiryOpt
     if (event === undefined) return done;
     const left = lastTime(event, clock.now()) + ttlMs - clock.now();
     if (left > 0) return { kind: "requeue", afterMs: left, why: "it is not old yet" };
-    const { uid, resourceVersion } = event.metadata;
-    const preconditions = {
-      ...(uid === undefined ? {} : { uid }),
-      // One that has just been counted up stays.
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-    };
-    await ignoreReasons(client.delete(events, key, { preconditions }), "NotFound", "Conflict");
+    // One that has just been counted up stays.
+    await ignoreReasons(client.delete(events, key, { preconditions: versionOf(event) }), "NotFound", "Conflict");
     return done;
   }
 

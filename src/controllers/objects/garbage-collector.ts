@@ -1,10 +1,18 @@
+import { versionOf } from "../object-status.ts";
 import type { Client, ResourceRef, DeleteOptions } from "../../client/client.ts";
-import { apiVersionOf, type ApiObject, type ObjectKey, type OwnerReference } from "../../apimachinery/object.ts";
+import {
+  apiVersionOf,
+  type ApiObject,
+  type ObjectKey,
+  type OwnerReference,
+  type ObjectMeta,
+} from "../../apimachinery/object.ts";
 import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
-import { isCollectable, oneVersionEach, type ManagedResource } from "../managed-resource.ts";
-import { ownerGraph, type OwnerGraph, type OwnerNode } from "./owner-graph.ts";
+import { isCollectable, oneVersionEach, type ManagedResource } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
+import type { Change } from "../../client/object-store.ts";
+import { keyOf } from "../../client/object-key.ts";
 
 const serviceAccount = "generic-garbage-collector";
 
@@ -40,66 +48,56 @@ export function garbageCollector(options: GarbageCollectorOptions): Controller {
     const node = graph.node(key.name);
     if (node === undefined) return done;
     // An object that went meanwhile has an event of its own, which settles the rest.
-    return (await ignoreReasons(step(node), "NotFound")) ?? done;
-  }
-
-  async function step(node: OwnerNode): Promise<Outcome> {
-    if (!node.deleting) return collect(node);
-    const pending = pendingFinalizer(node.finalizers);
-    if (pending === "orphan") return orphan(node);
-    return pending === "foreground" ? finishForeground(node) : done;
-  }
-
-  async function collect(node: OwnerNode): Promise<Outcome> {
-    const cached = node.owners.map((reference) => ownerInGraph(graph, node, reference));
-    if (cached.every((state) => state === "alive")) return done;
-    const live = await current(client, node);
-    if (live === undefined || live.metadata.deletionTimestamp !== undefined) return done;
-    const owners = [];
-    for (const reference of live.metadata.ownerReferences ?? []) {
-      owners.push({ reference, state: await ownerState(states, node, reference) });
-    }
-    const finalizers = live.metadata.finalizers ?? [];
-    const decision = collectionOf(owners, { finalizers, hasDependents: graph.dependents(node.uid).length > 0 });
-    if (decision.kind === "release") await replaceOwners(client, node, live, decision.owners);
-    if (decision.kind === "delete") {
-      const resourceVersion = live.metadata.resourceVersion;
-      const preconditions = { uid: node.uid, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-      await client.delete(node.resource, node.key, { preconditions, propagationPolicy: decision.propagation });
-    }
+    await ignoreReasons(step(states, node), "NotFound");
     return done;
   }
 
-  async function orphan(node: OwnerNode): Promise<Outcome> {
-    for (const dependent of graph.dependents(node.uid)) await release(dependent, node.uid);
-    await dropFinalizer(client, node, orphanFinalizer);
-    return done;
-  }
+  return { name: "garbage-collector", serviceAccount, watches, concurrency: 20, reconcile };
+}
 
-  async function release(dependent: OwnerNode, owner: string): Promise<void> {
+async function step(states: States, node: OwnerNode): Promise<void> {
+  const pending = pendingFinalizer(node.finalizers);
+  if (!node.deleting) await collect(states, node);
+  else if (pending === "orphan") await orphan(states, node);
+  else if (pending === "foreground") await finishForeground(states, node);
+}
+
+async function collect(states: States, node: OwnerNode): Promise<void> {
+  const { client, graph } = states;
+  const cached = node.owners.map((reference) => ownerInGraph(graph, node, reference));
+  if (cached.every((state) => state === "alive")) return;
+  const live = await current(client, node);
+  if (live === undefined || live.metadata.deletionTimestamp !== undefined) return;
+  const owners = [];
+  for (const reference of live.metadata.ownerReferences ?? []) {
+    owners.push({ reference, state: await ownerState(states, node, reference) });
+  }
+  const finalizers = live.metadata.finalizers ?? [];
+  const decision = collectionOf(owners, { finalizers, hasDependents: graph.dependents(node.uid).length > 0 });
+  if (decision.kind === "release") await patchMetadata(client, node, withOwners(live, decision.owners));
+  if (decision.kind === "delete") {
+    const options = { preconditions: versionOf(live), propagationPolicy: decision.propagation };
+    await client.delete(node.resource, node.key, options);
+  }
+}
+
+async function orphan({ client, graph }: States, node: OwnerNode): Promise<void> {
+  for (const dependent of graph.dependents(node.uid)) {
     const live = await current(client, dependent);
-    if (live === undefined) return;
-    const owners = live.metadata.ownerReferences ?? [];
-    const kept = owners.filter((reference) => reference.uid !== owner);
-    if (kept.length !== owners.length) await replaceOwners(client, dependent, live, kept);
+    const owners = live?.metadata.ownerReferences ?? [];
+    const kept = owners.filter((reference) => reference.uid !== node.uid);
+    if (live === undefined || kept.length === owners.length) continue;
+    await patchMetadata(client, dependent, withOwners(live, kept));
   }
+  await dropFinalizer(client, node, orphanFinalizer);
+}
 
-  async function finishForeground(node: OwnerNode): Promise<Outcome> {
-    // The deletion of each blocking dependent wakes this key again; their own keys were woken when the owner began to go.
-    const blocked = graph
-      .dependents(node.uid)
-      .some((one) => one.owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true));
-    if (!blocked) await dropFinalizer(client, node, foregroundFinalizer);
-    return done;
-  }
-
-  return {
-    name: "garbage-collector",
-    serviceAccount,
-    watches,
-    concurrency: 20,
-    reconcile,
-  };
+async function finishForeground({ client, graph }: States, node: OwnerNode): Promise<void> {
+  // The deletion of each blocking dependent wakes this key again; their own keys were woken when the owner began to go.
+  const blocked = graph
+    .dependents(node.uid)
+    .some((one) => one.owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true));
+  if (!blocked) await dropFinalizer(client, node, foregroundFinalizer);
 }
 
 interface States {
@@ -112,22 +110,25 @@ interface States {
 function ownerInGraph(graph: OwnerGraph, node: OwnerNode, reference: OwnerReference): OwnerState {
   const owner = graph.node(reference.uid);
   if (owner === undefined || !isMeant(owner, node, reference)) return "unknown";
-  return owner.deleting && owner.finalizers.includes(foregroundFinalizer) ? "waiting" : "alive";
+  return stateOf(owner.deleting, owner.finalizers);
 }
 
 async function ownerState(states: States, node: OwnerNode, reference: OwnerReference): Promise<OwnerState> {
   const cached = ownerInGraph(states.graph, node, reference);
   if (cached !== "unknown") return cached;
   const resource = states.resources().find((one) => isOfKind(one, reference));
-  if (resource === undefined || !resource.verbs.includes("get")) return "unknown";
-  const { namespace } = node.key;
+  if (resource?.verbs.includes("get") !== true) return "unknown";
+  const within = resource.scope === "Cluster" ? {} : node.key;
   // A cluster-scoped object cannot have an owner inside a namespace; there is none to look at, and it is never collected.
-  if (resource.scope === "Namespaced" && namespace === undefined) return "unknown";
-  const key = resource.scope === "Cluster" || namespace === undefined ? {} : { namespace };
-  const owner = await getOrUndefined(states.client, resource, { ...key, name: reference.name });
+  if (resource.scope === "Namespaced" && node.key.namespace === undefined) return "unknown";
+  const owner = await getOrUndefined(states.client, resource, { ...within, name: reference.name });
   if (owner?.metadata.uid !== reference.uid) return "gone";
   const { deletionTimestamp, finalizers = [] } = owner.metadata;
-  return deletionTimestamp !== undefined && finalizers.includes(foregroundFinalizer) ? "waiting" : "alive";
+  return stateOf(deletionTimestamp !== undefined, finalizers);
+}
+
+function stateOf(isDeleting: boolean, finalizers: readonly string[]): OwnerState {
+  return isDeleting && finalizers.includes(foregroundFinalizer) ? "waiting" : "alive";
 }
 
 /** Whether a known object is the one a reference speaks of: a uid of another kind, name or namespace is no owner. */
@@ -149,14 +150,12 @@ async function current(client: Client, node: OwnerNode): Promise<ApiObject | und
   return live?.metadata.uid === node.uid ? live : undefined;
 }
 
-async function replaceOwners(
-  client: Client,
-  node: OwnerNode,
-  live: ApiObject,
-  owners: readonly OwnerReference[],
-): Promise<void> {
-  const ownerReferences = owners.length === 0 ? null : owners;
-  await client.patch(node.resource, node.key, { metadata: { ...conditionOf(live), ownerReferences } });
+function withOwners(live: ApiObject, owners: readonly OwnerReference[]): object {
+  return { ...versionOf(live), ownerReferences: owners.length === 0 ? null : owners };
+}
+
+async function patchMetadata(client: Client, { resource, key }: OwnerNode, metadata: object): Promise<void> {
+  await client.patch(resource, key, { metadata });
 }
 
 async function dropFinalizer(client: Client, node: OwnerNode, finalizer: string): Promise<void> {
@@ -164,13 +163,7 @@ async function dropFinalizer(client: Client, node: OwnerNode, finalizer: string)
   const finalizers = live?.metadata.finalizers ?? [];
   if (live === undefined || !finalizers.includes(finalizer)) return;
   const kept = finalizers.filter((one) => one !== finalizer);
-  await client.patch(node.resource, node.key, { metadata: { ...conditionOf(live), finalizers: kept } });
-}
-
-// Written into a patch, both make it conditional.
-function conditionOf(live: ApiObject): Readonly<Record<string, unknown>> {
-  const { uid, resourceVersion } = live.metadata;
-  return { uid, resourceVersion };
+  await patchMetadata(client, node, { ...versionOf(live), finalizers: kept });
 }
 
 /** Finalizer of an owner that goes only after the dependents that block it. */
@@ -212,4 +205,74 @@ export function collectionOf(
 export function pendingFinalizer(finalizers: readonly string[]): "orphan" | "foreground" | undefined {
   if (finalizers.includes(orphanFinalizer)) return "orphan";
   return finalizers.includes(foregroundFinalizer) ? "foreground" : undefined;
+}
+
+/** One object as the garbage collector knows it. */
+interface OwnerNode {
+  readonly uid: string;
+  readonly resource: ResourceRef;
+  readonly key: ObjectKey;
+  readonly owners: readonly OwnerReference[];
+  readonly finalizers: readonly string[];
+  readonly deleting: boolean;
+}
+
+/** Who owns whom, by uid, as far as changes have told. */
+interface OwnerGraph {
+  /** Takes up one change of an object of `resource`. */
+  observe(resource: ResourceRef, change: Change): void;
+  node(uid: string): OwnerNode | undefined;
+  /** Objects that name this uid among their owners, whether the owner is known or not. */
+  dependents(uid: string): readonly OwnerNode[];
+  /** Whom a change of this object concerns: itself if it has owners or is going; its dependents when it is gone or going; its owners that are going. */
+  affected(metadata: ObjectMeta): readonly string[];
+}
+
+/** An empty graph. */
+function ownerGraph(): OwnerGraph {
+  const nodes = new Map<string, OwnerNode>();
+  const dependentsOf = new Map<string, Set<string>>();
+
+  function observe(resource: ResourceRef, change: Change): void {
+    const { metadata } = change.object;
+    const { uid } = metadata;
+    if (uid === undefined) return;
+    unlink(uid);
+    if (change.type === "DELETED") return;
+    const owners = metadata.ownerReferences ?? [];
+    const deleting = metadata.deletionTimestamp !== undefined;
+    const key = keyOf(change.object);
+    nodes.set(uid, { uid, resource, key, owners, finalizers: metadata.finalizers ?? [], deleting });
+    for (const owner of owners) {
+      const known = dependentsOf.get(owner.uid) ?? new Set();
+      known.add(uid);
+      dependentsOf.set(owner.uid, known);
+    }
+  }
+
+  function unlink(uid: string): void {
+    for (const owner of nodes.get(uid)?.owners ?? []) {
+      const known = dependentsOf.get(owner.uid);
+      known?.delete(uid);
+      if (known?.size === 0) dependentsOf.delete(owner.uid);
+    }
+    nodes.delete(uid);
+  }
+
+  function dependents(uid: string): readonly OwnerNode[] {
+    return [...(dependentsOf.get(uid) ?? [])].flatMap((one) => nodes.get(one) ?? []);
+  }
+
+  function affected(metadata: ObjectMeta): readonly string[] {
+    const { uid } = metadata;
+    if (uid === undefined) return [];
+    const self = nodes.get(uid);
+    const below = self === undefined || self.deleting ? dependents(uid).map((one) => one.uid) : [];
+    const owners = (metadata.ownerReferences ?? []).map((owner) => owner.uid);
+    const above = owners.filter((owner) => nodes.get(owner)?.deleting === true);
+    const itself = self !== undefined && (self.deleting || self.owners.length > 0) ? [uid] : [];
+    return [...itself, ...below, ...above];
+  }
+
+  return { observe, node: (uid) => nodes.get(uid), dependents, affected };
 }

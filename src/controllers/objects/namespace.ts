@@ -1,22 +1,20 @@
+import { sameUid } from "../object-status.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
 import { keyOf } from "../../client/object-key.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
 import { qualified } from "../../apimachinery/status.ts";
 import { hasReason, ignoreReasons } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
-import { namespaces } from "../kinds.ts";
-import { oneVersionEach, type ManagedResource } from "../managed-resource.ts";
-import type { SharedInformers } from "../shared-informers.ts";
+import { namespaces, oneVersionEach, type ManagedResource } from "../kinds.ts";
 
 const serviceAccount = "namespace-controller";
 
-export interface NamespaceOptions {
-  readonly informers: SharedInformers;
+export interface NamespaceOptions extends ControllerOptions {
   /** Every kind that is served now. */
   readonly resources: () => readonly ManagedResource[];
-  readonly clock: Clock;
 }
 
 // What is left waits for other finalizers, which take seconds rather than milliseconds; nothing tells when they are gone.
@@ -26,10 +24,10 @@ const backoff: Backoff = { initialMs: 100, maxMs: 60_000 };
 export function namespaceController(options: NamespaceOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
-  const homes = reader({ resource: namespaces });
+  const all = reader({ resource: namespaces });
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
-    const namespace = homes.get(key);
+    const namespace = all.get(key);
     if (namespace === undefined || !awaitsFinalization(namespace)) return done;
     const emptying = await empty(client, key.name, options.resources());
     try {
@@ -87,9 +85,7 @@ async function emptyOne(client: Client, namespace: string, resource: ManagedReso
 }
 
 async function deleteOne(client: Client, resource: ManagedResource, object: ApiObject): Promise<void> {
-  const { uid } = object.metadata;
-  const preconditions = uid === undefined ? {} : { preconditions: { uid } };
-  await ignoreReasons(client.delete(resource, keyOf(object), preconditions), "NotFound", "Conflict");
+  await ignoreReasons(client.delete(resource, keyOf(object), sameUid(object)), "NotFound", "Conflict");
 }
 
 function remainderOf(resource: ManagedResource, left: readonly ApiObject[]): Remainder {

@@ -5,10 +5,9 @@ import {
   serviceAccountUidAnnotation,
 } from "../../apis/secret.ts";
 import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome, referenceTo, type Report } from "../controller.ts";
 import { secrets, serviceAccounts } from "../kinds.ts";
 import type { Selection, SharedInformers } from "../shared-informers.ts";
-import { referenceTo, type Report } from "../report.ts";
 
 const serviceAccount = "service-account-token-controller";
 

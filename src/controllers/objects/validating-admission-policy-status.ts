@@ -1,10 +1,10 @@
+import { ignoreReasons } from "../../client/api-errors.ts";
+import { finishInTurns } from "../../apimachinery/steps.ts";
 import type { ObjectKey } from "../../apimachinery/object.ts";
-import type { Steps } from "../../apimachinery/steps.ts";
 import { numberAt } from "../../apis/json-fields.ts";
 import type { Resource } from "../../apis/resource.ts";
 import { expressionWarnings } from "../../apis/type-checking.ts";
 import type { ValidatingAdmissionPolicy } from "../../apis/validating-admission-policy.ts";
-import { hasReason } from "../../client/api-errors.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { validatingAdmissionPolicies } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
@@ -32,14 +32,11 @@ export function validatingAdmissionPolicyStatus(options: ValidatingAdmissionPoli
     const policy: ValidatingAdmissionPolicy | undefined = policies.get({ name });
     const generation = policy?.metadata.generation ?? 0;
     if (policy === undefined || generation <= (numberAt(policy, "status", "observedGeneration") ?? 0)) return done;
-    const warnings = await inParts(expressionWarnings(policy.spec ?? {}, resources()), turn);
+    const warnings = await finishInTurns(expressionWarnings(policy.spec ?? {}, resources()), turn);
     const typeChecking = { expressionWarnings: warnings.length === 0 ? null : warnings };
     const status = { observedGeneration: generation, typeChecking };
-    try {
-      await client.patch(validatingAdmissionPolicies, { name }, { status }, { subresource: "status" });
-    } catch (error) {
-      if (!hasReason(error, "NotFound")) throw error;
-    }
+    const write = client.patch(validatingAdmissionPolicies, { name }, { status }, { subresource: "status" });
+    await ignoreReasons(write, "NotFound");
     return done;
   }
 
@@ -50,12 +47,4 @@ export function validatingAdmissionPolicyStatus(options: ValidatingAdmissionPoli
     concurrency: 1,
     reconcile,
   };
-}
-
-async function inParts<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    await turn();
-  }
 }

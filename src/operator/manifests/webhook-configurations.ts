@@ -1,4 +1,4 @@
-import { inventoryPlace } from "../../admission/node-inventory.ts";
+import { inventoryPlace } from "../../admission/required-rights.ts";
 import type { JsonObject } from "../../apimachinery/json-value.ts";
 import { accessGroup } from "../../apis/access-request.ts";
 

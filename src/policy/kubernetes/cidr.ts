@@ -1,4 +1,4 @@
-import { formatIp, isMapped, parseAddress, type IpAddress } from "./ip-address.ts";
+import { formatIp, isMapped, parseAddress, parseIp, type IpAddress } from "./ip-address.ts";
 
 /** A network: an address, whose host bits may be set, and how many of its leading bits count. */
 export interface Cidr {
@@ -38,6 +38,16 @@ export function maskedCidr({ ip, bits }: Cidr): Cidr {
 export function cidrContainsIp({ ip, bits }: Cidr, other: IpAddress): boolean {
   const hostBits = BigInt(lengthOf(ip) - bits);
   return ip.family === other.family && ip.value >> hostBits === other.value >> hostBits;
+}
+
+/** Whether the text is an address in one of these networks; a text that cannot be read is in none, and contains none. */
+export function isInNetworks(address: string, networks: readonly string[]): boolean {
+  const parsed = parseIp(address);
+  if (!("ip" in parsed)) return false;
+  return networks.some((network) => {
+    const one = parseCidr(network);
+    return "cidr" in one && cidrContainsIp(one.cidr, parsed.ip);
+  });
 }
 
 /** Whether all of the other network lies in this one. */

@@ -1,15 +1,12 @@
-import { accessAccountAdmission } from "../../admission/access-accounts.ts";
-import { accessProfileAdmission } from "../../admission/access-profiles.ts";
+import { accessAccountAdmission, accessTokenAdmission } from "../../admission/access-accounts.ts";
+import { accessProfileAdmission, recoveryPolicyAdmission } from "../../admission/access-profiles.ts";
 import {
   accessRequestAdmission,
   tooManyAccessRequests,
   type AccessRequestLookups,
 } from "../../admission/access-requests.ts";
-import { nodeInventoryAdmission } from "../../admission/node-inventory.ts";
-import { recoveryPolicyAdmission } from "../../admission/recovery-policies.ts";
-import { accessTokenAdmission } from "../../admission/access-tokens.ts";
-import type { AccessCheck } from "../../admission/access-check.ts";
-import type { AdmissionPlugin } from "../../admission/admission.ts";
+import { nodeInventoryAdmission } from "../../admission/required-rights.ts";
+import type { AccessCheck, AdmissionPlugin } from "../../admission/admission.ts";
 import { profileFor } from "../../controllers/access/access-request-policy.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import { anonymousUser } from "../../apimachinery/user.ts";

@@ -1,23 +1,21 @@
-import { admissionChain, type Admission, type AdmissionPlugin } from "../../admission/admission.ts";
-import type { AccessCheck } from "../../admission/access-check.ts";
-import type { Authorize } from "../../admission/caching-authorizer.ts";
+import { isUndecided, csrView } from "../../controllers/certificates/csr-view.ts";
+import { admissionChain, type Admission, type AdmissionPlugin, type AccessCheck } from "../../admission/admission.ts";
+import type { Authorize } from "../../admission/expression-inputs.ts";
 import {
   certificateApproval,
   certificateSigning,
   certificateSubjectRestriction,
   certificateRequestLimit,
   type SignerCheck,
+  returningMachines,
 } from "../../admission/certificate-signers.ts";
 import { credentialRevocationAdmission } from "../../admission/credential-revocations.ts";
 import { namespaceLifecycle } from "../../admission/namespace-lifecycle.ts";
 import { nodeRestriction } from "../../admission/node-restriction.ts";
 import { ownerReferences } from "../../admission/owner-references.ts";
-import { returningMachines } from "../../admission/machine-recovery.ts";
 import { rbacEscalation } from "../../admission/rbac-escalation.ts";
 import { serviceAccount } from "../../admission/service-account.ts";
 import { bindingWriteRefusal, roleWriteRefusal, type BindingWrite } from "../../authorization/escalation.ts";
-import { isUndecided } from "../../controllers/certificates/csr-approving-policy.ts";
-import { csrView } from "../../controllers/certificates/csr-view.ts";
 import { apiVersionOf, type ApiObject } from "../../apimachinery/object.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { objectOf } from "../../registry/entry.ts";

@@ -1,12 +1,10 @@
-import type { AdmissionPlugin } from "../../admission/admission.ts";
+import type { AdmissionPlugin, AccessCheck } from "../../admission/admission.ts";
 import { compiledWebhooks, type WebhookAsked, type CompiledWebhook } from "../../admission/webhook-ask.ts";
-import type { Authorize } from "../../admission/caching-authorizer.ts";
+import type { Authorize } from "../../admission/expression-inputs.ts";
 import { mutatingPolicies } from "../../admission/mutating-policies.ts";
-import { mutatingWebhooks } from "../../admission/mutating-webhooks.ts";
+import { mutatingWebhooks, validatingWebhooks } from "../../admission/webhooks.ts";
 import { policyParamAccess } from "../../admission/policy-param-access.ts";
-import type { AccessCheck } from "../../admission/access-check.ts";
 import { validatingPolicies } from "../../admission/validating-policies.ts";
-import { validatingWebhooks } from "../../admission/validating-webhooks.ts";
 import { apiVersionOf, type ApiObject } from "../../apimachinery/object.ts";
 import { internalError } from "../../apimachinery/status.ts";
 import type { CallWebhook } from "../../apimachinery/webhook-call.ts";
@@ -33,7 +31,7 @@ import {
   type CompiledPolicy,
   type CompiledTerms,
 } from "../../admission/policy.ts";
-import type { ParamLookup } from "../../admission/policy-invocations.ts";
+import type { ParamLookup } from "../../admission/policy.ts";
 import { mutatingAdmissionPolicies } from "../../apis/mutating-admission-policy.ts";
 import {
   mutatingAdmissionPolicyBindings,

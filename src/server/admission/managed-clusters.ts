@@ -1,7 +1,6 @@
 import { createOrGet } from "../../client/api-errors.ts";
-import type { AccessCheck } from "../../admission/access-check.ts";
-import type { AdmissionPlugin } from "../../admission/admission.ts";
-import { clusterAddOnAdmission } from "../../admission/cluster-add-ons.ts";
+import type { AccessCheck, AdmissionPlugin } from "../../admission/admission.ts";
+import { clusterAddOnAdmission } from "../../admission/required-rights.ts";
 import { clusterRequestAdmission } from "../../admission/managed-cluster-agent.ts";
 import { managedClusterAdmission } from "../../admission/managed-clusters.ts";
 import {
@@ -10,7 +9,7 @@ import {
 } from "../../authorization/bootstrap-policy/registration-roles.ts";
 import type { Client } from "../../client/client.ts";
 import type { Controller } from "../../controllers/controller.ts";
-import { namedStatus } from "../../controllers/custom-resources/crd-naming.ts";
+import { namedStatus } from "../../controllers/custom-resources/crd-conditions.ts";
 import { registrationControllers } from "../../controllers/clusters/registration.ts";
 import type { SharedInformers } from "../../controllers/shared-informers.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";

@@ -1,5 +1,5 @@
 import type { ApiObject } from "../../../src/apimachinery/object.ts";
-import { isAggregated, neededRules } from "../../../src/controllers/objects/cluster-role-aggregation-policy.ts";
+import { isAggregated, neededRules } from "../../../src/controllers/objects/cluster-role-aggregation.ts";
 import type { ApiClient } from "../api-client.ts";
 import { eventually } from "../peers-process.ts";
 import { randomAbac, type AbacLine } from "./abac.ts";

@@ -5,7 +5,7 @@ import type { AccessProfile } from "../apis/access-profile.ts";
 import type { AccessRequest } from "../apis/access-request.ts";
 import { serviceAccounts } from "../apis/service-account.ts";
 import type { AdmissionRequest } from "./admission.ts";
-import { accessTokenAdmission } from "./access-tokens.ts";
+import { accessTokenAdmission } from "./access-accounts.ts";
 
 const machine = "system:serviceaccount:vms:vm-1";
 const account: ApiObject = {

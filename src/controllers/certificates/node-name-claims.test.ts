@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { matchesNodePattern, nodePatternProblem } from "./node-pattern.ts";
+import { matchesNodePattern, nodePatternProblem } from "./node-name-claims.ts";
 
 describe("a pattern of node names", () => {
   test.each<[string, string, boolean]>([

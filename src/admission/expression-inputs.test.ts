@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { AuthorizationQuestion } from "../policy/kubernetes/authorizer-functions.ts";
-import { cachingAuthorizer } from "./caching-authorizer.ts";
+import { cachingAuthorizer } from "./expression-inputs.ts";
 
 const question: AuthorizationQuestion = {
   verb: "get",

@@ -3,7 +3,7 @@ import { finish } from "../apimachinery/steps.ts";
 import type { PolicySpec } from "../apis/validating-admission-policy.ts";
 import type { ExpressionInputs } from "./expression-run.ts";
 import { compiledPolicy } from "./policy.ts";
-import { judgePolicy, type PolicyVerdict } from "./policy-verdict.ts";
+import { judgePolicy, type PolicyVerdict } from "./validating-policies.ts";
 
 const inputs: ExpressionInputs = {
   object: { data: { k: "v" } },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CrdNames, CrdStatus, CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
-import { namedStatus, type TakenNames } from "./crd-naming.ts";
+import { namedStatus, type TakenNames } from "./crd-conditions.ts";
 
 const now = "2026-01-01T00:00:00Z";
 const crd = (names: Partial<CrdNames>, status?: CrdStatus): CustomResourceDefinition => ({

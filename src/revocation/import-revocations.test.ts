@@ -4,7 +4,7 @@ import { fakeClock } from "../../test/kits/fake-clock.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import { credentialRevocations, type CredentialRevocationSpec } from "../apis/credential-revocation.ts";
 import { issuedCredentials } from "../apis/issued-credential.ts";
-import { knownCertificates } from "./known-certificates.ts";
+import { knownCertificates } from "./import-revocations.ts";
 
 const fingerprint = "ab".repeat(32);
 const certificate = { serialNumber: "0a", issuer: "cd".repeat(32) };

@@ -6,11 +6,16 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { PatchError } from "../apimachinery/patch-error.ts";
 import { internalError } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
-import type { AdmissionPlugin, AdmissionRequest, MutationRound } from "./admission.ts";
+import {
+  type AdmissionPlugin,
+  type AdmissionRequest,
+  type MutationRound,
+  newReinvocation,
+  requireReinvocation,
+  type Reinvocation,
+} from "./admission.ts";
 import { decoded } from "./policy-patch.ts";
-import { isExempt } from "./request-match.ts";
-import { changedObject } from "./versioned-attributes.ts";
-import { newReinvocation, requireReinvocation, type Reinvocation } from "./reinvocation.ts";
+import { isExempt, changedObject } from "./request-match.ts";
 import {
   allWebhooksMs,
   askWebhook,
@@ -65,7 +70,9 @@ async function askAll(hooks: readonly CompiledWebhook[], passage: Passage): Prom
     // A second round never asks anybody for the first time.
     if (round.number === 1 && !memory.repeated.has(hook.id)) continue;
     const place = `round_${round.number}_index_${index}`;
-    const next = await timedAsk(invocation, "mutating", options, () => ask(invocation, place, options));
+    const next = await timedAsk({ ...invocation, stage: "mutating" }, options, () =>
+      changedBy(invocation, place, options),
+    );
     const isChanged = next !== object && !jsonEqual(next, object);
     request.annotate(
       `mutation.webhook.admission.k8s.io/${place}`,
@@ -82,19 +89,13 @@ async function askAll(hooks: readonly CompiledWebhook[], passage: Passage): Prom
 }
 
 /** The object after a webhook was asked, in the version of the request. */
-async function ask(
+async function changedBy(
   invocation: Invocation,
   place: string,
   options: WebhookPluginOptions,
 ): Promise<ApiObject | undefined> {
   const { hook, request } = invocation;
-  const noted: WebhookPluginOptions = {
-    ...options,
-    failedOpen: (webhook, why) => {
-      request.annotate(`failed-open.mutation.webhook.admission.k8s.io/${place}`, webhook);
-      options.failedOpen(webhook, why);
-    },
-  };
+  const noted = noting(invocation, `failed-open.mutation.webhook.admission.k8s.io/${place}`, options);
   const answer = await askWebhook(invocation, "mutating", noted);
   if (answer?.patch === undefined) return request.object;
   const patch = decodedPatch(answer.patch.base64);
@@ -138,4 +139,45 @@ function patched(object: ApiObject, patch: readonly unknown[], resource: Resourc
     if (error instanceof PatchError || error instanceof DecodeError) throw internalError(error.message);
     throw error;
   }
+}
+
+/**
+ * Asks all webhooks that match, at the same time, and refuses when one of them does.
+ * Source: apiserver pkg/admission/plugin/webhook/validating.
+ */
+export function validatingWebhooks(options: WebhookPluginOptions): AdmissionPlugin {
+  return {
+    name: "ValidatingAdmissionWebhook",
+    validate: async (request) => {
+      const hooks = options.webhooks();
+      if (hooks.length === 0 || isExempt(request)) return;
+      const deadline = options.now() + allWebhooksMs;
+      const invocations: Invocation[] = [];
+      for (const hook of hooks) {
+        const invocation = await invocationOf(hook, { request, deadline }, options);
+        if (invocation !== undefined) invocations.push(invocation);
+      }
+      const results = await Promise.allSettled(
+        invocations.map((invocation, index) => {
+          const annotation = `failed-open.validating.webhook.admission.k8s.io/round_0_index_${index}`;
+          return timedAsk({ ...invocation, stage: "validating" }, options, () =>
+            askWebhook(invocation, "validating", noting(invocation, annotation, options)),
+          );
+        }),
+      );
+      // All are waited for, so that none goes on behind a finished request; the first in order is told.
+      for (const result of results) if (result.status === "rejected") throw result.reason;
+    },
+  };
+}
+
+/** The options by which a webhook that is passed over is written into the audit event as well. */
+function noting({ request }: Invocation, annotation: string, options: WebhookPluginOptions): WebhookPluginOptions {
+  return {
+    ...options,
+    failedOpen: (webhook, why) => {
+      request.annotate(annotation, webhook);
+      options.failedOpen(webhook, why);
+    },
+  };
 }

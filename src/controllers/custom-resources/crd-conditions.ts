@@ -1,4 +1,5 @@
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import type { ControllerOptions } from "../shared-informers.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { ObjectKey, Condition } from "../../apimachinery/object.ts";
 import {
   completeNames,
@@ -7,16 +8,14 @@ import {
   type CustomResourceDefinition,
 } from "../../apis/custom/crd-object.ts";
 import type { Resource } from "../../apis/resource.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
-import type { SharedInformers } from "../shared-informers.ts";
-import { referenceTo } from "../report.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
+import { changedConditions } from "../object-status.ts";
+import { approvalOf, type Approval } from "../../apis/custom/crd-approval.ts";
 
-export interface CrdNamingOptions {
-  readonly informers: SharedInformers;
-  readonly clock: Clock;
+export interface CrdNamingOptions extends ControllerOptions {
   /** The kinds whose names no definition can have. */
   readonly builtin: readonly Resource[];
 }
@@ -188,4 +187,42 @@ function withList(names: CrdNames, field: "shortNames" | "categories", list: rea
 
 function inUse(name: string): string {
   return `${JSON.stringify(name)} is already in use`;
+}
+
+const reasons: Readonly<Record<Approval["state"], string>> = {
+  missing: "MissingAnnotation",
+  invalid: "InvalidAnnotation",
+  bypassed: "UnapprovedAnnotation",
+  approved: "ApprovedAnnotation",
+};
+
+/** Says of definitions in groups of Kubernetes whether they were approved. Source: apiextensions-apiserver pkg/controller/apiapproval. */
+export function crdApproval(options: ControllerOptions): Controller {
+  const { client, reader } = options.informers.as(apiserverAccount);
+  const definitions = reader({ resource: customResourceDefinitions });
+
+  async function reconcile(key: ObjectKey): Promise<Outcome> {
+    const crd = definitions.get(key) as CustomResourceDefinition | undefined;
+    const approval = crd === undefined ? undefined : approvalOf(crd);
+    if (crd === undefined || approval === undefined) return done;
+    const condition: Condition = {
+      type: "KubernetesAPIApprovalPolicyConformant",
+      status: approval.state === "approved" ? "True" : "False",
+      reason: reasons[approval.state],
+      message: approval.why,
+    };
+    const conditions = changedConditions(crd, condition, options.clock.now());
+    if (conditions === undefined) return done;
+    const next = { ...crd, status: { ...crd.status, conditions } };
+    await client.update(customResourceDefinitions, next, { subresource: "status" });
+    return done;
+  }
+
+  return {
+    name: "crd-approval",
+    serviceAccount: apiserverAccount,
+    watches: [{ resource: customResourceDefinitions }],
+    concurrency: 1,
+    reconcile,
+  };
 }
