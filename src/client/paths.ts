@@ -1,5 +1,6 @@
 import { badRequest } from "../apimachinery/status.ts";
 import type { ListOptions, ResourceRef } from "./client.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 
 /** What a path points at inside a resource; nothing set means all objects of all namespaces. */
 export interface PathTarget {
@@ -67,4 +68,15 @@ function segment(what: string, value: string): string {
   const wrong = value === "" || value === "." || value === ".." || value.includes("/") || value.includes("%");
   if (wrong) throw badRequest(`invalid ${what} ${JSON.stringify(value)}: it must be one path segment`);
   return encodeURIComponent(value);
+}
+
+/** The key of an object: its name, and its namespace where it has one. */
+export function keyOf(object: ApiObject): ObjectKey {
+  const { namespace, name = "" } = object.metadata;
+  return namespace === undefined || namespace === "" ? { name } : { namespace, name };
+}
+
+/** `namespace/name`, or the bare name of a cluster-scoped object: equal texts mean equal keys of one resource. */
+export function keyText(key: ObjectKey): string {
+  return key.namespace === undefined || key.namespace === "" ? key.name : `${key.namespace}/${key.name}`;
 }

@@ -6,9 +6,13 @@ import type { Client, ResourceRef, WatchEvent, WatchOptions } from "./client.ts"
 import { inNamespace, listQuery, resourcePath, withQuery } from "./paths.ts";
 import { remoteVerbs, type SendJson } from "./remote-verbs.ts";
 import { parsedJson, replyError, retryAfterMs } from "./replies.ts";
-import { connectionError, httpsTransport } from "./transport.ts";
-import type { ClientCredentials, TransportOptions } from "./transport.ts";
-import { unlessAborted } from "./unless-aborted.ts";
+import {
+  connectionError,
+  httpsTransport,
+  unlessAborted,
+  type ClientCredentials,
+  type TransportOptions,
+} from "./transport.ts";
 import { watchEvents } from "./watch-events.ts";
 
 /** How to reach a Kubernetes API, who to be there, and how long to wait. */

@@ -1,9 +1,9 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { YamlValue } from "../serializer/yaml/bounded-yaml.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
-import { type ExecConfig, readExecConfig } from "./exec-config.ts";
-import type { Impersonation } from "./impersonation.ts";
-import { type Kubeconfig, type KubeconfigEntry, KubeconfigError } from "./kubeconfig.ts";
+import { readExecConfig, type ExecConfig } from "./exec-config.ts";
+import type { Impersonation } from "./transport.ts";
+import { KubeconfigError, type Kubeconfig, type KubeconfigEntry } from "./kubeconfig.ts";
 import { parseProxy } from "./proxy.ts";
 
 /** Everything a client needs to know of one context. Credentials in it are secret. */
@@ -248,4 +248,19 @@ function pem(found: Found, label: string, where: string): string {
     );
   }
   return found.text;
+}
+
+const secretFields = ["client-key-data", "token"] as const;
+
+/** Whether a kubeconfig itself holds a secret: a token, a private key, a password. One that only names files or a program holds none. */
+export function holdsSecret({ users, clusters }: Kubeconfig): boolean {
+  const isSecret = [...users.values()].some(
+    // What is not supported (`password`, `auth-provider`) is secret, too.
+    ({ texts, unsupported }) => unsupported !== undefined || secretFields.some((field) => texts.has(field)),
+  );
+  return isSecret || [...clusters.values()].some(({ texts }) => hasPassword(texts.get("proxy-url")));
+}
+
+function hasPassword(proxyUrl: string | undefined): boolean {
+  return proxyUrl !== undefined && (parseProxy(proxyUrl)?.password ?? "") !== "";
 }

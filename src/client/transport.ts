@@ -8,9 +8,7 @@ import {
   type TLSSocket,
 } from "node:tls";
 import { ConnectionError } from "./client.ts";
-import { type Impersonation, impersonationHeaders } from "./impersonation.ts";
-import { connectThrough, requiredProxy } from "./tunnel.ts";
-import { unlessAborted } from "./unless-aborted.ts";
+import { connectThrough, requiredProxy } from "./proxy.ts";
 import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
 
 /** Who the client says it is; none of the three means anonymous. */
@@ -221,4 +219,50 @@ function send(target: Target, agent: Agent, call: Call): Promise<Outcome> {
       resolve({ kind: "failed", error });
     }
   });
+}
+
+/** As whom a client asks to act; the server decides whether it may. */
+export interface Impersonation {
+  readonly user: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  readonly extra: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The headers of a request that is to be done as somebody else. @see client-go transport/round_trippers.go */
+export function impersonationHeaders({ user, uid, groups, extra }: Impersonation): OutgoingHttpHeaders {
+  return {
+    "impersonate-user": user,
+    ...(uid === undefined ? {} : { "impersonate-uid": uid }),
+    ...(groups.length === 0 ? {} : { "impersonate-group": [...groups] }),
+    ...Object.fromEntries([...extra].map(([key, values]) => [`impersonate-extra-${escapedKey(key)}`, [...values]])),
+  };
+}
+
+/** Bytes that no header name may hold are written as in URLs. */
+function escapedKey(key: string): string {
+  return [...Buffer.from(key.toLowerCase(), "utf8")]
+    .map((byte) => {
+      const character = String.fromCharCode(byte);
+      return /[!#$&'*+\-.^_`|~0-9a-z]/.test(character)
+        ? character
+        : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+    })
+    .join("");
+}
+
+/** `value`, or the end of waiting for it when `signal` aborts. @throws ConnectionError ABORTED */
+export async function unlessAborted<T>(value: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined || !(value instanceof Promise)) return value;
+  let stop = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(new ConnectionError("ABORTED", "the call was aborted"));
+  });
+  signal.addEventListener("abort", stop);
+  if (signal.aborted) stop();
+  try {
+    return await Promise.race([value, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
 }

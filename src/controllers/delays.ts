@@ -1,4 +1,4 @@
-import { keyText } from "../client/object-key.ts";
+import { keyText } from "../client/paths.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { ObjectKey } from "../apimachinery/object.ts";
 

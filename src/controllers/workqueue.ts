@@ -1,6 +1,6 @@
 import { backoffMs } from "../client/backoff.ts";
 import type { Backoff } from "../client/backoff.ts";
-import { keyText } from "../client/object-key.ts";
+import { keyText } from "../client/paths.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { ObjectKey } from "../apimachinery/object.ts";
 import { delays } from "./delays.ts";

@@ -1,14 +1,26 @@
 import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
-import { accessFolder, type AccessFolder } from "./storage/access-folder.ts";
+import {
+  accessFolder,
+  readAgentState,
+  writeAgentState,
+  storedAccess,
+  type AccessFolder,
+  type AgentState,
+  type StoredAccess,
+} from "./storage/access-folder.ts";
 import type { AgentEvent, AgentReport, CredentialName } from "./credential-event.ts";
-import { readAgentState, writeAgentState, type AgentState } from "./storage/token-state.ts";
 import { JoinError, unlessUnusable, type JoinErrorCode } from "./join-error.ts";
 import type { Manager } from "./run-managers.ts";
-import { storedAccess, type StoredAccess } from "./storage/stored-access.ts";
 import { privateFiles, type FileAccess, type PrivateFiles } from "../host/private-files.ts";
 import type { Renewal, renewToken } from "./request/renew-token.ts";
-import { pauseAfter, rotationPause } from "./renewal/rotation-plan.ts";
-import { dueAt, renewalStep, type RenewalFailures, type RenewalStep } from "./renewal/token-renewal-policy.ts";
+import {
+  pauseAfter,
+  rotationPause,
+  dueAt,
+  renewalStep,
+  type RenewalFailures,
+  type RenewalStep,
+} from "./renewal/rotation-plan.ts";
 import { randomFraction } from "../host/random-fraction.ts";
 
 /** How the token of a folder is kept. */

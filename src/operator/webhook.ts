@@ -1,5 +1,4 @@
-import { getOrUndefined } from "../client/api-errors.ts";
-import { failureMessage } from "../client/failure-message.ts";
+import { getOrUndefined, failureMessage } from "../client/api-errors.ts";
 import { accessAccountAdmission } from "../admission/access-accounts.ts";
 import { accessProfileAdmission } from "../admission/access-profiles.ts";
 import { accessRequestAdmission } from "../admission/access-requests.ts";

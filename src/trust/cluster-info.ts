@@ -1,7 +1,6 @@
 import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../serializer/yaml/bounded-yaml.ts";
-import { detachedJws, verifyDetachedJws } from "./jws.ts";
+import { detachedJws, verifyDetachedJws, secretsEqual, type BootstrapToken } from "./token.ts";
 import { type CaPin, certificatesOfBundle, type PinnableCertificate, pinnedCertificates, PinError } from "./pins.ts";
-import { type BootstrapToken, secretsEqual } from "./token.ts";
 
 /** Where every joining machine finds the hub's address and CA before it trusts anything. */
 export const clusterInfoKey = { namespace: "kube-public", name: "cluster-info" } as const;

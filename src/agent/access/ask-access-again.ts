@@ -4,12 +4,11 @@ import { generatedName, generatedNameAlphabet } from "../../apimachinery/names.t
 import { StatusError } from "../../apimachinery/status.ts";
 import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
 import { accessRequests, stateOf, type AccessRequest } from "../../apis/access-request.ts";
-import type { AccessFolder, AskedRequest } from "../../credentials/storage/access-folder.ts";
+import type { AccessFolder, AskedRequest, StoredAccess } from "../../credentials/storage/access-folder.ts";
 import { connectionFailure } from "../../credentials/request/connection-failure.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import type { AgentEvent } from "../../credentials/credential-event.ts";
 import type { JoinEvent, JoinReport } from "../join/join-event.ts";
-import type { StoredAccess } from "../../credentials/storage/stored-access.ts";
 import { requestAccess, type RequestAccessOptions } from "./request-access.ts";
 import { hubClient } from "../../host/hub-client.ts";
 

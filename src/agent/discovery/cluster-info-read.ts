@@ -1,12 +1,12 @@
 import { ConnectionError } from "../../client/client.ts";
-import { replyError } from "../../client/replies.ts";
+import { replyError, parsedJson } from "../../client/replies.ts";
 import type { RawReply, RemoteClient } from "../../client/remote.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import { clusterInfoKey, clusterInfoPath } from "../../trust/cluster-info.ts";
 import { aheadOf } from "../../host/clock-skew.ts";
 import { connectionFailure, type CallTarget } from "../../credentials/request/connection-failure.ts";
 import { JoinError, plainText } from "../../credentials/join-error.ts";
-import { parsedJson } from "../../client/replies.ts";
+import type { CaPin } from "../../trust/pins.ts";
 
 const roleName = "kubeadm:bootstrap-signer-clusterinfo";
 
@@ -84,4 +84,21 @@ function refusal(status: number, body: unknown, target: CallTarget): ClusterInfo
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What is said of a hub whose CA is none of the pinned ones; `kept` names what it was not told. */
+export function pinMismatch(at: {
+  /** The endpoint as it may be shown. */
+  readonly shown: string;
+  readonly wanted: readonly CaPin[];
+  readonly found: readonly CaPin[];
+  readonly kept: string;
+}): JoinError {
+  const { shown, wanted, found, kept } = at;
+  return new JoinError(
+    "pin-mismatch",
+    `the CA of the hub at ${shown} is not the pinned one: wanted ${wanted.join(" or ")}, found ${found.join(", ")}. ` +
+      `The pin is of another hub, or of a CA that this one has replaced, or the connection is intercepted; ${kept}. ` +
+      "The hub prints its pin at its start, and `pratique ca status` beside it shows all of them",
+  );
 }

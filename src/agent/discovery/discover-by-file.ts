@@ -6,11 +6,16 @@ import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
 import { formatToken, type BootstrapToken } from "../../trust/token.ts";
 import { readClusterInfo } from "./cluster-info-read.ts";
 import { requireJoinToken } from "./discover-by-token.ts";
-import { discoveryRequestMs, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
+import {
+  discoveryRequestMs,
+  warnOfSkew,
+  retry,
+  type DiscoveryContext,
+  type HubAccess,
+  type HubIdentity,
+} from "./discovery-context.ts";
 import { hasCredentials, readDiscoveryFile, type DiscoveryFile } from "./discovery-file.ts";
-import type { HubAccess, HubIdentity } from "../join/hub-access.ts";
 import { JoinError } from "../../credentials/join-error.ts";
-import { retry } from "../join/retry.ts";
 import { processWorld } from "../../host/process-world.ts";
 import { hubClient } from "../../host/hub-client.ts";
 

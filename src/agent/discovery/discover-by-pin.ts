@@ -1,13 +1,18 @@
 import type { RemoteClient } from "../../client/remote.ts";
 import { parseClusterInfo, type ParsedClusterInfo } from "../../trust/cluster-info.ts";
 import { certificatesOfBundle, parsePins, pinnedCertificates, PinError, type CaPin } from "../../trust/pins.ts";
-import { readClusterInfo } from "./cluster-info-read.ts";
+import { readClusterInfo, pinMismatch } from "./cluster-info-read.ts";
 import type { CallTarget } from "../../credentials/request/connection-failure.ts";
-import { anonymously, clockDifference, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
+import {
+  anonymously,
+  clockDifference,
+  warnOfSkew,
+  retry,
+  type DiscoveryContext,
+  type Attempt,
+} from "./discovery-context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { JoinError } from "../../credentials/join-error.ts";
-import { pinMismatch } from "./pin-mismatch.ts";
-import { retry, type Attempt } from "../join/retry.ts";
 
 /** A hub as its own cluster-info shows it. */
 export interface SeenHub {

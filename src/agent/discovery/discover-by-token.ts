@@ -2,15 +2,20 @@ import type { RemoteClient } from "../../client/remote.ts";
 import { parseClusterInfo, verifyClusterInfo, type VerifiedClusterInfo } from "../../trust/cluster-info.ts";
 import { certificatesOfBundle, parsePins, PinError, type CaPin } from "../../trust/pins.ts";
 import { formatToken, parseToken, type BootstrapToken } from "../../trust/token.ts";
-import { readClusterInfo } from "./cluster-info-read.ts";
+import { readClusterInfo, pinMismatch } from "./cluster-info-read.ts";
 import type { CallTarget } from "../../credentials/request/connection-failure.ts";
-import { anonymously, clockDifference, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
+import {
+  anonymously,
+  clockDifference,
+  warnOfSkew,
+  retry,
+  type DiscoveryContext,
+  type HubAccess,
+  type Attempt,
+} from "./discovery-context.ts";
 import { parseEndpoint, type Endpoint } from "./endpoint.ts";
-import type { HubAccess } from "../join/hub-access.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import type { Discovery } from "../join/join-options.ts";
-import { pinMismatch } from "./pin-mismatch.ts";
-import { retry, type Attempt } from "../join/retry.ts";
 
 /** What a person typed for a token discovery, checked for its form alone. The token is secret. */
 export interface TokenDiscovery {

@@ -7,6 +7,8 @@ import { signedTimePath, verifiedTime } from "../../trust/signed-time.ts";
 import { skewSentence, tolerableSkewMs } from "../../host/clock-skew.ts";
 import type { JoinReport } from "../join/join-event.ts";
 import { hubClient } from "../../host/hub-client.ts";
+import type { KubeconfigAccess } from "../../client/kubeconfig-access.ts";
+import { stopIfAborted, type JoinError } from "../../credentials/join-error.ts";
 
 /** What discovery needs besides its own kind of knowledge; times in milliseconds. */
 export interface DiscoveryContext {
@@ -97,5 +99,60 @@ export async function anonymously<T>(
     return await run(client);
   } finally {
     client.close();
+  }
+}
+
+/** Who a client says it is; a program of a kubeconfig may say it. */
+export type HubIdentity = Pick<KubeconfigAccess, "credentials" | "refused" | "impersonate">;
+
+/** A hub that is trusted, and what may be said to it. The credentials are secret. */
+export interface HubAccess {
+  /** An `https://` URL. */
+  readonly server: string;
+  /** The CA certificates of the hub; what it serves and issues must come from one of them. */
+  readonly caPem: string;
+  /** The way there, where a kubeconfig names one; it may hold a password. */
+  readonly proxyUrl?: string | undefined;
+  /** The name that the hub's certificate is for, where it is not that of the URL. */
+  readonly tlsServerName?: string | undefined;
+  /** Never empty: anonymous machines may not ask for certificates. */
+  readonly identity: HubIdentity;
+  /** What the credentials are, for messages: `the token abcdef`. */
+  readonly credentialName: string;
+  readonly learnedFrom?: "cluster-info" | undefined;
+  /** How far this clock is ahead of the hub's, in milliseconds, where that is known. */
+  readonly aheadMs?: number | undefined;
+}
+
+/** What one try gave: the end, or a reason that may pass. */
+export type Attempt<T> =
+  | { readonly kind: "done"; readonly value: T }
+  | { readonly kind: "again"; readonly error: JoinError };
+
+/** How long to go on trying, and how often, in milliseconds. */
+export interface Patience {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly everyMs: number;
+  readonly report: JoinReport;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Tries until it is done, or the next try would come too late: then the last reason is thrown. Each new reason is reported once. @throws JoinError */
+export async function retry<T>(patience: Patience, attempt: () => Promise<Attempt<T>>): Promise<T> {
+  const { clock, timeoutMs, everyMs, report, signal } = patience;
+  const begun = clock.now();
+  let reported: string | undefined;
+  for (;;) {
+    const outcome = await attempt();
+    if (outcome.kind === "done") return outcome.value;
+    const { error } = outcome;
+    if (clock.now() - begun + everyMs > timeoutMs) throw error;
+    if (error.message !== reported) {
+      reported = error.message;
+      report({ kind: "retrying", code: error.code, message: error.message, forMs: timeoutMs });
+    }
+    await clock.sleep(everyMs, signal);
+    stopIfAborted(signal);
   }
 }

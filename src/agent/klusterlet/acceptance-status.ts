@@ -6,7 +6,7 @@ import { isAcceptedByHub } from "./lease-updater.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import { bootstrapClient } from "./register-cluster.ts";
 import type { Rejection } from "../../credentials/storage/registration-state.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const refusedAgainMs = 30_000;

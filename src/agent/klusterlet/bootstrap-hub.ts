@@ -6,10 +6,10 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
 import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
 import { hasCredentials } from "../discovery/discovery-file.ts";
-import type { HubIdentity } from "../join/hub-access.ts";
+import type { HubIdentity } from "../discovery/discovery-context.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import { processWorld } from "../../host/process-world.ts";
-import type { HubAddress } from "../../credentials/storage/hub-kubeconfig.ts";
+import type { HubAddress } from "../../credentials/proof/cluster-credential.ts";
 import type { LearnedTrust } from "../../credentials/storage/registration-state.ts";
 
 /** A hub as a bootstrap kubeconfig names it, and what may be said to it. The credentials are secret. */

@@ -6,10 +6,10 @@ import { isAccepted, managedClusters } from "../../apis/managed-cluster.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
-import { hubSession } from "./hub-session.ts";
+import { hubSession } from "./serving-cluster.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 
 const reviews: ResourceRef = {
   group: "authorization.k8s.io",

@@ -5,13 +5,12 @@ import { JoinError, plainText } from "../../credentials/join-error.ts";
 import { originOf, readBootstrapHub, withLearned, type BootstrapHub } from "./bootstrap-hub.ts";
 import { chooseHub } from "./choose-hub.ts";
 import { readClusterCredential, type ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
-import { hubSession } from "./hub-session.ts";
-import { storedState, type StoredState } from "../../credentials/storage/stored-state.ts";
+import { hubSession } from "./serving-cluster.ts";
+import { storedState, readRegistrationState, type StoredState } from "../../credentials/storage/registration-state.ts";
 import type { KlusterletOptions, KlusterletResult } from "./klusterlet-options.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 import { credentialFiles, registerCluster } from "./register-cluster.ts";
-import { readRegistrationState } from "../../credentials/storage/registration-state.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 import { serveCluster } from "./serve-cluster.ts";
 
 const backoff = { initialMs: 1000, maxMs: 60_000 };

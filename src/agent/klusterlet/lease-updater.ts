@@ -4,7 +4,7 @@ import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { clusterCondition, clusterLeaseName, leaseMs, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const leases: ResourceRef = {

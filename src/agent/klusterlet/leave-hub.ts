@@ -4,16 +4,15 @@ import type { RemoteClient } from "../../client/remote.ts";
 import { findCondition } from "../../apimachinery/conditions.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { clusterCondition, leaveAnnotation, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
-import { connectionFailure } from "../../credentials/request/connection-failure.ts";
+import { connectionFailure, isRace } from "../../credentials/request/connection-failure.ts";
 import { JoinError, stopIfAborted } from "../../credentials/join-error.ts";
 import { readBootstrapHub, withLearned } from "./bootstrap-hub.ts";
 import { readClusterCredential, type ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
-import { hubSession } from "./hub-session.ts";
+import { hubSession } from "./serving-cluster.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
 import { readRegistrationState } from "../../credentials/storage/registration-state.ts";
-import { isRace } from "../../credentials/request/describe-error.ts";
 
 /** What is left of a cluster on its hub. */
 export type LeftOnHub =

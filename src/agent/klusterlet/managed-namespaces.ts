@@ -9,7 +9,7 @@ import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { isAcceptedByHub } from "./lease-updater.ts";
 import { whyWithheld } from "./cluster-status.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", scope: "Cluster" };

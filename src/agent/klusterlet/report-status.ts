@@ -1,14 +1,14 @@
 import { hasReason } from "../../client/api-errors.ts";
-import type { ResourceRef } from "../../client/client.ts";
+import { ConnectionError, type ResourceRef } from "../../client/client.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { findCondition } from "../../apimachinery/conditions.ts";
 import { clusterCondition, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { isAcceptedByHub, microTime } from "./lease-updater.ts";
 import { clusterStatusPatch, whyWithheld, type SpokeFacts } from "./cluster-status.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 import { gatherFacts } from "./spoke-facts.ts";
-import { healthJudge, lookAtSpoke, suspiciousMs, type SpokeHealth } from "./spoke-health.ts";
+import type { RemoteClient } from "../../client/remote.ts";
 
 const everyMs = 60_000;
 const againMs = 2_000;
@@ -132,4 +132,46 @@ async function writeEvent(
     const core = { metadata, reason, type, message, involvedObject: { ...regarding, namespace }, ...times };
     await client.create({ ...events, group: "" }, { apiVersion: "v1", kind: "Event", ...core }).catch(() => undefined);
   }
+}
+
+/** How the API of a spoke answered when it was last asked. */
+export interface SpokeHealth {
+  readonly isGood: boolean;
+  readonly message: string;
+  /** Whether a failure has lasted so long that it is believed. */
+  readonly isSettled: boolean;
+}
+
+/** How long a failure has to last before it is believed, and how often it is looked at until then, in milliseconds. */
+const settledMs = 20_000;
+export const suspiciousMs = 5_000;
+
+/** One look at the API: `/livez`, and `/healthz` where that is not served or not allowed. A text says what is wrong. */
+export async function lookAtSpoke(client: RemoteClient, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const live = await client.raw("GET", "/livez", { signal });
+    const { status } =
+      live.status === 404 || live.status === 403 ? await client.raw("GET", "/healthz", { signal }) : live;
+    return status === 200 ? undefined : `the API answers ${status}`;
+  } catch (error) {
+    if (error instanceof ConnectionError) return `the API cannot be reached: ${error.message}`;
+    throw error;
+  }
+}
+
+/** What looks at an API mean, one after the other; `now` in milliseconds since the epoch. */
+export function healthJudge(): (problem: string | undefined, now: number) => SpokeHealth {
+  let since: number | undefined;
+  return (problem, now) => {
+    if (problem === undefined) {
+      since = undefined;
+      return { isGood: true, message: "Managed cluster is available", isSettled: true };
+    }
+    since ??= now;
+    return {
+      isGood: false,
+      message: `The kube-apiserver is not ok: ${problem}`,
+      isSettled: now - since >= settledMs,
+    };
+  };
 }

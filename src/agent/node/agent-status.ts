@@ -1,17 +1,19 @@
 import type { ClientCredentials } from "../../client/transport.ts";
 import type { CredentialName } from "../../credentials/credential-event.ts";
-import { accessFolder } from "../../credentials/storage/access-folder.ts";
+import { accessFolder, readAgentState, storedAccess } from "../../credentials/storage/access-folder.ts";
 import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
-import { readAgentState } from "../../credentials/storage/token-state.ts";
-import { certificateFolder, type CertificatePrefix } from "../../credentials/storage/certificate-folder.ts";
-import { readCertificateState, type CertificateState } from "../../credentials/storage/certificate-state.ts";
+import {
+  certificateFolder,
+  readCertificateState,
+  type CertificatePrefix,
+  type CertificateState,
+} from "../../credentials/storage/certificate-folder.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import type { FoundCredential } from "./find-credentials.ts";
-import { storedAccess } from "../../credentials/storage/stored-access.ts";
 import { readStoredCertificate, type StoredCertificate } from "../../credentials/storage/stored-certificate.ts";
 import { nodeHubAddress } from "../../credentials/node-client.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
-import { refusalOf, type Refused } from "../../credentials/storage/refusal-state.ts";
+import { refusalOf, type Refused } from "../../credentials/proof/credential-probe-manager.ts";
 import type { Trust } from "../../credentials/trust/trust-bundle-manager.ts";
 
 /** How a credential stands. Times in milliseconds since the epoch, those of the credential by the hub's clock. */

@@ -12,7 +12,6 @@ import { trustBundleManager } from "../../credentials/trust/trust-bundle-manager
 import { nodeManagers } from "./node-managers.ts";
 import { privateFiles, type FileAccess } from "../../host/private-files.ts";
 import { shareCredential } from "./share-credential.ts";
-import { presentedCertificate, type PresentedCertificate } from "../../credentials/renewal/presented-certificate.ts";
 import type { MachineAddresses } from "./serving-names.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 
@@ -113,4 +112,32 @@ function managersOf(found: FoundCredential, known: FolderKnowledge, options: Age
         check,
       ];
   }
+}
+
+/** By which certificate the hub of one folder was known last; told by who keeps the trust in it, asked by who keeps certificates. */
+export interface PresentedCertificate {
+  /** As DER; undefined where the hub was not reached. */
+  notify(leaf: Uint8Array | undefined): void;
+  /** What was told last, undefined before. */
+  now(): Promise<Uint8Array | undefined>;
+  /** The same, once something was told. */
+  first(): Promise<Uint8Array | undefined>;
+}
+
+/** Knows of nothing yet. */
+export function presentedCertificate(): PresentedCertificate {
+  let known: Uint8Array | undefined;
+  let reported = (): void => undefined;
+  const first = new Promise<void>((resolve) => (reported = resolve));
+  return {
+    notify: (leaf) => {
+      known = leaf;
+      reported();
+    },
+    now: async () => known,
+    first: async () => {
+      await first;
+      return known;
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { ipAddressBytes, ipAddressText } from "../../pki/ip-address.ts";
 import { JoinError, plainText } from "../../credentials/join-error.ts";
-import type { ServingWish } from "../join/join-record.ts";
+import type { ServingWish } from "../join/join-folder.ts";
 import type { ServingNames } from "../../credentials/request/certificate-request.ts";
 
 /** The addresses of the machine's interfaces as text, as they are now. */

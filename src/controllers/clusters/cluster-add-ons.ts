@@ -1,4 +1,4 @@
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import type { Change } from "../../client/object-store.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";

@@ -1,4 +1,4 @@
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { ObjectKey, ApiObject, Condition } from "../../apimachinery/object.ts";
 import {

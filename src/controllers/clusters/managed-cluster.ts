@@ -1,4 +1,4 @@
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import type { Reader } from "../../client/object-store.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";

@@ -3,7 +3,7 @@ import { isAggregated, neededRules, selectorsOf } from "./cluster-role-aggregati
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { clusterRoles } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import type { Change } from "../../client/object-store.ts";
 import { labelSelectorFrom, matchesLabels, type LabelSelector } from "../../apimachinery/label-selector.ts";
 import { SelectorError } from "../../apimachinery/selector-error.ts";

@@ -1,6 +1,6 @@
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
 import { qualified } from "../../apimachinery/status.ts";

@@ -1,6 +1,6 @@
 import type { ResourceRef } from "../../client/client.ts";
 import type { Change } from "../../client/object-store.ts";
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import type { ObjectKey, ObjectMeta, OwnerReference } from "../../apimachinery/object.ts";
 
 /** One object as the garbage collector knows it. */

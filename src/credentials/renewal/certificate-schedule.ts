@@ -7,11 +7,14 @@ import { JoinError } from "../join-error.ts";
 import type { HeldCertificate } from "../node-client.ts";
 import type { ServingNames } from "../request/certificate-request.ts";
 import { coversNames, rotationFailure, type RotationFailure } from "../request/node-certificate.ts";
-import type { CertificateFolder } from "../storage/certificate-folder.ts";
-import { readCertificateState, writeCertificateState, type CertificateState } from "../storage/certificate-state.ts";
+import {
+  readCertificateState,
+  writeCertificateState,
+  type CertificateFolder,
+  type CertificateState,
+} from "../storage/certificate-folder.ts";
 import type { StoredCertificate } from "../storage/stored-certificate.ts";
-import { earlyRotation } from "./early-rotation.ts";
-import { issuerInBundle } from "./issuer-in-bundle.ts";
+import { earlyRotation, issuerInBundle } from "./early-rotation.ts";
 import { overdueDelay, renewalDeadline, rotationPause } from "./rotation-plan.ts";
 
 /** When one certificate of a node is renewed. */

@@ -7,8 +7,7 @@ import { decodePem, PemError } from "../../pki/pem.ts";
 import { CertificateError } from "../../pki/certificate.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { JoinError } from "../join-error.ts";
-import { nodeRequestName, nodesGroup, nodeUser } from "./node-identity.ts";
-import type { NodeKey } from "./pending-key.ts";
+import { nodeRequestName, nodesGroup, nodeUser, type NodeKey } from "./node-identity.ts";
 
 /** The kind of certificate requests. */
 export const certificateRequests: ResourceRef = {

@@ -1,7 +1,9 @@
-import type { ConnectionError } from "../../client/client.ts";
+import { ConnectionError } from "../../client/client.ts";
 import { inWords, skewSentence, tolerableSkewMs } from "../../host/clock-skew.ts";
 import { JoinError, plainText, type JoinErrorCode } from "../join-error.ts";
 import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
+import { hasReason } from "../../client/api-errors.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 
 /** Where a call went, for the sentence about its failure. */
 export interface CallTarget {
@@ -108,4 +110,25 @@ function learned(target: CallTarget): string {
   return target.learnedFrom === undefined
     ? ""
     : "; the address comes from cluster-info, so perhaps the hub must advertise another one";
+}
+
+/** What a failed call means, in one sentence without secrets. @throws what is no failure of the world */
+export function describeError(error: unknown, server: string): string {
+  if (error instanceof JoinError) return error.message;
+  if (error instanceof ConnectionError) {
+    return URL.canParse(server) ? connectionFailure(error, { server }).message : `${server} cannot be reached`;
+  }
+  if (!(error instanceof StatusError)) throw error;
+  const text = plainText(error.message);
+  return error.reason === "Unauthorized"
+    ? `${server} refuses the credential (401): ${text}`
+    : `${server} refuses: ${text}`;
+}
+
+/**
+ * Whether an update may go well upon a newer version. A kube-apiserver lets webhooks judge before it compares versions: what the hub has
+ * changed meanwhile, such as a taint, then looks like a change of ours.
+ */
+export function isRace(error: unknown): boolean {
+  return hasReason(error, "Conflict", "BadRequest", "Invalid");
 }

@@ -7,10 +7,8 @@ import { awaitCertificate } from "./await-certificate.ts";
 import type { CertificateFolder } from "../storage/certificate-folder.ts";
 import { connectionFailure } from "./connection-failure.ts";
 import { JoinError, plainText, type JoinErrorCode } from "../join-error.ts";
-import { kubernetesMinor } from "./kubernetes-minor.ts";
-import { nodeUsages, servingUsages } from "./node-identity.ts";
+import { kubernetesMinor, nodeUsages, servingUsages, nodeKey, type NodeKey } from "./node-identity.ts";
 import type { HeldCertificate, NodeSession } from "../node-client.ts";
-import { nodeKey, type NodeKey } from "./pending-key.ts";
 import { nodeRequest, type NodeRequest, type ServingNames } from "./certificate-request.ts";
 
 /** How the next certificate of a node is requested. */

@@ -1,4 +1,4 @@
-import { failureMessage } from "../../client/failure-message.ts";
+import { failureMessage } from "../../client/api-errors.ts";
 import { logEntry } from "../../apimachinery/log-entry.ts";
 import { acceptFailureLog } from "../../host/accept-failure-log.ts";
 import { renewalLoop } from "../../host/renewal-loop.ts";
