@@ -109,21 +109,21 @@ function isInteractiveRun({ interactiveMode, command, where }: ExecPlugin, host:
   );
 }
 
-/** What stands in KUBERNETES_EXEC_INFO. @see pkg/apis/clientauthentication ExecCredentialSpec */
+/** What stands in KUBERNETES_EXEC_INFO as JSON, without the fields that are undefined. @see pkg/apis/clientauthentication ExecCredentialSpec */
 function execInfo(plugin: ExecPlugin, config: ResolvedKubeconfig, interactive: boolean): object {
   const { server, tlsServerName, insecureSkipTlsVerify, caPem, proxyUrl } = config;
   const cluster = {
     server,
-    ...(tlsServerName === undefined ? {} : { "tls-server-name": tlsServerName }),
-    ...(insecureSkipTlsVerify ? { "insecure-skip-tls-verify": true } : {}),
-    ...(caPem === undefined ? {} : { "certificate-authority-data": Buffer.from(caPem, "utf8").toString("base64") }),
-    ...(proxyUrl === undefined ? {} : { "proxy-url": proxyUrl }),
-    ...(plugin.extension === undefined ? {} : { config: plugin.extension }),
+    "tls-server-name": tlsServerName,
+    "insecure-skip-tls-verify": insecureSkipTlsVerify || undefined,
+    "certificate-authority-data": caPem && Buffer.from(caPem, "utf8").toString("base64"),
+    "proxy-url": proxyUrl,
+    config: plugin.extension,
   };
   return {
     kind: "ExecCredential",
     apiVersion: plugin.apiVersion,
-    spec: { ...(plugin.provideClusterInfo ? { cluster } : {}), interactive },
+    spec: { cluster: plugin.provideClusterInfo ? cluster : undefined, interactive },
   };
 }
 

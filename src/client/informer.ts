@@ -8,21 +8,18 @@ import { objectStore } from "./object-store.ts";
 import type { Change, Reader } from "./object-store.ts";
 
 /** Which objects to follow, and how to try again. */
-export interface InformerOptions {
+export interface InformerOptions extends Pick<ListOptions, "namespace" | "labelSelector" | "fieldSelector"> {
   readonly client: Client;
   readonly resource: ResourceRef;
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
   readonly clock: Clock;
   /** What is kept of each object, and told to listeners; default all of it. Source: client-go's SetTransform. */
-  readonly transform?: (object: ApiObject) => ApiObject;
+  readonly transform?: ((object: ApiObject) => ApiObject) | undefined;
   /** Pauses after failures, jittered; also after a watch that ended without an event. */
   readonly backoff: Backoff;
   /** Yields [0, 1). */
   readonly random: () => number;
   /** Told of every failure, for the log; `failures` counts those in a row. */
-  readonly onError?: (error: unknown, failures: number) => void;
+  readonly onError?: ((error: unknown, failures: number) => void) | undefined;
 }
 
 /**
@@ -43,10 +40,10 @@ const maxResumes = 5;
 
 /** An informer that has not started yet. */
 export function informer<T extends ApiObject = ApiObject>(options: InformerOptions): Informer<T> {
-  const { client, resource, clock, random } = options;
+  const { client, resource, clock, random, namespace, labelSelector, fieldSelector } = options;
   const store = objectStore<T>((error) => options.onError?.(error, 0));
   const { promise: synced, resolve: settle } = resolvable<boolean>();
-  const selection = selectionOf(options);
+  const selection = { namespace, labelSelector, fieldSelector };
   const kept = (object: T): T => (options.transform === undefined ? object : (options.transform(object) as T));
   /** Where the next watch begins; undefined: only a list can tell. */
   let version: string | undefined;
@@ -120,16 +117,6 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
 
 // After these the server still knows the version; after any other answer only a list is safe.
 const resumable: ReadonlySet<string> = new Set(["TooManyRequests", "ServiceUnavailable"]);
-
-type Selection = Pick<ListOptions, "namespace" | "labelSelector" | "fieldSelector">;
-
-function selectionOf(options: InformerOptions): Selection {
-  return {
-    ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
-    ...(options.labelSelector === undefined ? {} : { labelSelector: options.labelSelector }),
-    ...(options.fieldSelector === undefined ? {} : { fieldSelector: options.fieldSelector }),
-  };
-}
 
 function resolvable<V>(): { readonly promise: Promise<V>; readonly resolve: (value: V) => void } {
   let resolve: (value: V) => void = () => undefined;

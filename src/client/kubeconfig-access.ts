@@ -25,32 +25,14 @@ export type KubeconfigAccess = Omit<TransportOptions, "serverSeen"> & Pick<Remot
 export function kubeconfigAccess(config: ResolvedKubeconfig, world: KubeconfigWorld): KubeconfigAccess {
   const { server, insecureSkipTlsVerify, caPem, tlsServerName, impersonate } = config;
   const proxyUrl = config.proxyUrl ?? environmentProxy(server, world.env);
-  return {
-    server,
-    insecureSkipTlsVerify,
-    ...(caPem === undefined ? {} : { caPem }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
-    ...(impersonate === undefined ? {} : { impersonate }),
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
-    ...credentialsOf(config, world),
-  };
-}
-
-function credentialsOf(
-  config: ResolvedKubeconfig,
-  world: KubeconfigWorld,
-): Pick<KubeconfigAccess, "credentials" | "refused"> {
+  const way = { server, insecureSkipTlsVerify, caPem, tlsServerName, impersonate, proxyUrl };
   if (config.exec !== undefined) {
     const plugin = execCredentials(config.exec, config, { clock: world.clock, host: world.plugins });
-    return { credentials: () => plugin.current(), refused: (shown) => plugin.refused(shown) };
+    return { ...way, credentials: () => plugin.current(), refused: (shown) => plugin.refused(shown) };
   }
   const { clientCertPem, clientKeyPem, token } = config;
-  const fixed: ClientCredentials = {
-    ...(clientCertPem === undefined ? {} : { clientCertPem }),
-    ...(clientKeyPem === undefined ? {} : { clientKeyPem }),
-    ...(token === undefined ? {} : { token }),
-  };
-  return { credentials: fileCredentials(config, world) ?? (() => fixed) };
+  const fixed: ClientCredentials = { clientCertPem, clientKeyPem, token };
+  return { ...way, credentials: fileCredentials(config, world) ?? (() => fixed) };
 }
 
 /** How long what was read counts, in milliseconds. Source: client-go's token source. */
@@ -66,11 +48,8 @@ export function fileCredentials(
 ): (() => Promise<ClientCredentials>) | undefined {
   const { tokenFile, clientCertFile, clientKeyFile } = config;
   if (tokenFile === undefined && (clientCertFile === undefined || clientKeyFile === undefined)) return undefined;
-  let known: ClientCredentials = {
-    ...(config.token === undefined ? {} : { token: config.token }),
-    ...(config.clientCertPem === undefined ? {} : { clientCertPem: config.clientCertPem }),
-    ...(config.clientKeyPem === undefined ? {} : { clientKeyPem: config.clientKeyPem }),
-  };
+  const { token, clientCertPem, clientKeyPem } = config;
+  let known: ClientCredentials = { token, clientCertPem, clientKeyPem };
   let readAt = clock.now();
 
   async function text(path: string): Promise<string> {

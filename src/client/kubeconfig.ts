@@ -107,13 +107,8 @@ export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
 }
 
 /** How a cluster is reached, besides its address; the URL may hold a password. */
-export function wayTo({ texts }: KubeconfigEntry): { readonly proxyUrl?: string; readonly tlsServerName?: string } {
-  const proxyUrl = texts.get("proxy-url");
-  const tlsServerName = texts.get("tls-server-name");
-  return {
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
-  };
+export function wayTo(cluster: KubeconfigEntry | undefined): Record<"proxyUrl" | "tlsServerName", string | undefined> {
+  return { proxyUrl: cluster?.texts.get("proxy-url"), tlsServerName: cluster?.texts.get("tls-server-name") };
 }
 
 function readRoot(text: string, file: string, numbers: "text" | "number" = "text"): YamlObject {

@@ -4,9 +4,9 @@ import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 
 /** What a path points at inside a resource; nothing set means all objects of all namespaces. */
 export interface PathTarget {
-  readonly namespace?: string;
-  readonly name?: string;
-  readonly subresource?: string;
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  readonly subresource?: string | undefined;
 }
 
 /** Query parameters; undefined ones are left out. */
@@ -37,11 +37,6 @@ export function resourcePath(
   if (target.name !== undefined) parts.push(segment("resource name", target.name));
   if (target.subresource !== undefined) parts.push(segment("subresource", target.subresource));
   return parts.join("/");
-}
-
-/** The objects of one namespace; of all namespaces where it is undefined. */
-export function inNamespace(namespace: string | undefined): PathTarget {
-  return namespace === undefined ? {} : { namespace };
 }
 
 /** `path` with its query string; parameters keep their order. */

@@ -1,7 +1,7 @@
 import { apiVersionOf, type ApiList, type ApiObject, type ObjectKey } from "../apimachinery/object.ts";
 import { badRequest, StatusError } from "../apimachinery/status.ts";
 import { ConnectionError, type Client, type DeleteOptions, type ListOptions, type ResourceRef } from "./client.ts";
-import { keyOf, inNamespace, listQuery, resourcePath, withQuery, type PathTarget, type Query } from "./paths.ts";
+import { keyOf, listQuery, resourcePath, withQuery, type Query } from "./paths.ts";
 
 /** Sends one request and resolves with the JSON value of its reply. @throws StatusError for a reply that is no success; ConnectionError */
 export type SendJson = (method: string, path: string, sent?: SentBody) => Promise<unknown>;
@@ -14,7 +14,7 @@ interface SentBody {
 /** The verbs of a client except watch, each as one or more requests to a Kubernetes API. @throws what `send` throws; StatusError BadRequest for an object or a key that no path can name. */
 export function remoteVerbs(send: SendJson): Omit<Client, "watch"> {
   async function listPage<T extends ApiObject>(resource: ResourceRef, options: ListOptions): Promise<ApiList<T>> {
-    const path = withQuery(resourcePath(resource, inNamespace(options.namespace)), listQuery(options));
+    const path = withQuery(resourcePath(resource, { namespace: options.namespace }), listQuery(options));
     return withTypes((await send("GET", path)) as ApiList<T>, resource);
   }
 
@@ -37,12 +37,12 @@ export function remoteVerbs(send: SendJson): Omit<Client, "watch"> {
         throw badRequest("an empty namespace may not be set during creation");
       }
       const parent = options.subresource === undefined ? {} : { ...keyOf(object), subresource: options.subresource };
-      const path = withQuery(resourcePath(resource, { ...inNamespace(namespace), ...parent }), writeQuery(options));
+      const path = withQuery(resourcePath(resource, { namespace, ...parent }), writeQuery(options));
       return (await send("POST", path, jsonBody(object))) as T;
     },
 
     update: async <T extends ApiObject>(resource: ResourceRef, object: ApiObject, options: WriteOptions = {}) => {
-      const path = resourcePath(resource, { ...keyOf(object), ...sub(options) });
+      const path = resourcePath(resource, { ...keyOf(object), subresource: options.subresource });
       return (await send("PUT", withQuery(path, writeQuery(options)), jsonBody(object))) as T;
     },
 
@@ -52,7 +52,7 @@ export function remoteVerbs(send: SendJson): Omit<Client, "watch"> {
       patch: unknown,
       options: WriteOptions = {},
     ) => {
-      const path = resourcePath(resource, { ...key, ...sub(options) });
+      const path = resourcePath(resource, { ...key, subresource: options.subresource });
       const type = Array.isArray(patch) ? "application/json-patch+json" : "application/merge-patch+json";
       return (await send("PATCH", withQuery(path, writeQuery(options)), jsonBody(patch, type))) as T;
     },
@@ -62,7 +62,7 @@ export function remoteVerbs(send: SendJson): Omit<Client, "watch"> {
     },
 
     deleteCollection: async (resource: ResourceRef, options: ListOptions) => {
-      const path = withQuery(resourcePath(resource, inNamespace(options.namespace)), listQuery(options));
+      const path = withQuery(resourcePath(resource, { namespace: options.namespace }), listQuery(options));
       await send("DELETE", path, jsonBody(deleteBody({})));
     },
   };
@@ -71,10 +71,6 @@ export function remoteVerbs(send: SendJson): Omit<Client, "watch"> {
 interface WriteOptions {
   readonly subresource?: string;
   readonly dryRun?: boolean;
-}
-
-function sub(options: WriteOptions): PathTarget {
-  return options.subresource === undefined ? {} : { subresource: options.subresource };
 }
 
 function writeQuery(options: WriteOptions): Query {

@@ -3,7 +3,7 @@ import type { Clock } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { ConnectionError } from "./client.ts";
 import type { Client, ResourceRef, WatchEvent, WatchOptions } from "./client.ts";
-import { inNamespace, listQuery, resourcePath, withQuery } from "./paths.ts";
+import { listQuery, resourcePath, withQuery } from "./paths.ts";
 import { remoteVerbs, type SendJson } from "./remote-verbs.ts";
 import { parsedJson, replyError, retryAfterMs } from "./replies.ts";
 import {
@@ -18,7 +18,7 @@ import { watchEvents } from "./watch-events.ts";
 /** How to reach a Kubernetes API, who to be there, and how long to wait. */
 export interface RemoteOptions extends Omit<TransportOptions, "credentials">, ClientCredentials {
   /** Asked before each request and used in place of the fixed credentials. */
-  readonly credentials?: TransportOptions["credentials"];
+  readonly credentials?: TransportOptions["credentials"] | undefined;
   /** Is told of credentials that the server has answered with 401; true where others are there now, with which the call is made once more. */
   readonly refused?: ((credentials: ClientCredentials) => Promise<boolean>) | undefined;
   readonly userAgent: string;
@@ -26,13 +26,13 @@ export interface RemoteOptions extends Omit<TransportOptions, "credentials">, Cl
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** Yields [0, 1); spreads the length of watches over 5 to 10 minutes. Absent: always the middle. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
   /** How long the waits that `Retry-After` asks for may take together for one call, in milliseconds, default 30000 (30 seconds); 0 never waits. */
-  readonly retryBudgetMs?: number;
+  readonly retryBudgetMs?: number | undefined;
   /** The longest reply, in bytes, default 64 MiB. */
-  readonly maxReplyBytes?: number;
+  readonly maxReplyBytes?: number | undefined;
   /** The longest watch event, in bytes, default 8 MiB. */
-  readonly maxEventBytes?: number;
+  readonly maxEventBytes?: number | undefined;
 }
 
 /** A reply as it came; `body` is complete. */
@@ -43,9 +43,9 @@ export interface RawReply {
 }
 
 export interface RawOptions {
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: Buffer;
-  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: Buffer | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A Client over the network, with a door for paths that are no resources. */
@@ -62,7 +62,9 @@ const maxRetries = 10;
 
 /** A client of any Kubernetes API (1.20 or newer) over HTTPS. Redirects are not followed. @throws ConnectionError INVALID_SERVER, INVALID_PROXY */
 export function remoteClient(options: RemoteOptions): RemoteClient {
-  const credentials = options.credentials ?? fixedCredentials(options);
+  const { clientCertPem, clientKeyPem, token } = options;
+  const fixed: ClientCredentials = { clientCertPem, clientKeyPem, token };
+  const credentials = options.credentials ?? (() => fixed);
   const transport = httpsTransport({ ...options, credentials });
   const withCredentials = credentialed(credentials, options.refused);
   const maxBytes = options.maxReplyBytes ?? 64 * 1024 * 1024;
@@ -74,9 +76,9 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
     extra: RawOptions & { readonly credentials: ClientCredentials },
   ): Promise<RawReply> {
     return withDeadline(options, extra.signal, async (signal) => {
+      const { credentials: shown, body } = extra;
       const headers = { ...common, ...extra.headers };
-      const body = extra.body === undefined ? {} : { body: extra.body };
-      const message = await transport.open({ method, path, headers, signal, credentials: extra.credentials, ...body });
+      const message = await transport.open({ method, path, headers, signal, credentials: shown, body });
       return {
         status: message.statusCode ?? 0,
         headers: message.headers,
@@ -114,9 +116,9 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
     resource: ResourceRef,
     selection: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>> {
-    const { signal } = selection;
+    const { signal, namespace } = selection;
     const seconds = 300 + Math.floor(300 * (options.random?.() ?? 0.5));
-    const path = withQuery(resourcePath(resource, inNamespace(selection.namespace)), {
+    const path = withQuery(resourcePath(resource, { namespace }), {
       watch: true,
       allowWatchBookmarks: true,
       timeoutSeconds: seconds,
@@ -157,15 +159,6 @@ function sending(raw: RemoteClient["raw"]): SendJson {
     if (value === undefined) throw new ConnectionError("INVALID_REPLY", `the reply to ${method} ${path} is not JSON`);
     return value;
   };
-}
-
-function fixedCredentials(options: ClientCredentials): () => ClientCredentials {
-  const fixed = {
-    ...(options.clientCertPem === undefined ? {} : { clientCertPem: options.clientCertPem }),
-    ...(options.clientKeyPem === undefined ? {} : { clientKeyPem: options.clientKeyPem }),
-    ...(options.token === undefined ? {} : { token: options.token }),
-  };
-  return () => fixed;
 }
 
 async function wholeBody(message: IncomingMessage, server: string, maxBytes: number): Promise<Buffer> {

@@ -15,27 +15,27 @@ export interface ResolvedKubeconfig {
   readonly namespace: string;
   readonly insecureSkipTlsVerify: boolean;
   /** Absent: the system's roots. */
-  readonly caPem?: string;
-  readonly tlsServerName?: string;
+  readonly caPem?: string | undefined;
+  readonly tlsServerName?: string | undefined;
   /** Certificate and key come together. */
-  readonly clientCertPem?: string;
-  readonly clientKeyPem?: string;
-  readonly token?: string;
+  readonly clientCertPem?: string | undefined;
+  readonly clientKeyPem?: string | undefined;
+  readonly token?: string | undefined;
   /** Where the credentials were read from, for whoever reads them again after a rotation. */
-  readonly clientCertFile?: string;
-  readonly clientKeyFile?: string;
-  readonly tokenFile?: string;
+  readonly clientCertFile?: string | undefined;
+  readonly clientKeyFile?: string | undefined;
+  readonly tokenFile?: string | undefined;
   /** The program that gives the credential, where neither a certificate nor a token does. */
-  readonly exec?: ExecPlugin;
+  readonly exec?: ExecPlugin | undefined;
   /** As whom every request asks to be done. */
-  readonly impersonate?: Impersonation;
+  readonly impersonate?: Impersonation | undefined;
   /** The way to the server; it may hold a password. */
-  readonly proxyUrl?: string;
+  readonly proxyUrl?: string | undefined;
 }
 
 /** A credential plugin, and what its cluster says to it. */
 export interface ExecPlugin extends ExecConfig {
-  readonly extension?: YamlValue;
+  readonly extension?: YamlValue | undefined;
 }
 
 /** How a context is resolved. */
@@ -121,7 +121,6 @@ async function clusterFacts(cluster: KubeconfigEntry, readFile: ReadFile): Promi
       `${cluster.where} has both a certificate-authority and insecure-skip-tls-verify`,
     );
   }
-  const tlsServerName = cluster.texts.get("tls-server-name");
   const proxyUrl = cluster.texts.get("proxy-url");
   if (proxyUrl !== undefined && (parseProxy(proxyUrl) === undefined || /^socks5h:/i.test(proxyUrl))) {
     // Its text may hold a password.
@@ -133,9 +132,9 @@ async function clusterFacts(cluster: KubeconfigEntry, readFile: ReadFile): Promi
   return {
     server,
     insecureSkipTlsVerify,
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
-    ...(ca === undefined ? {} : { caPem: pem(ca, "CERTIFICATE", `${cluster.where}.certificate-authority`) }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    proxyUrl,
+    caPem: ca && pem(ca, "CERTIFICATE", `${cluster.where}.certificate-authority`),
+    tlsServerName: cluster.texts.get("tls-server-name"),
   };
 }
 
@@ -151,7 +150,7 @@ async function userFacts(user: KubeconfigEntry, cluster: KubeconfigEntry, readFi
   const { execExtension: extension } = cluster;
   return {
     ...facts,
-    ...(exec === undefined || isProven ? {} : { exec: { ...exec, ...(extension === undefined ? {} : { extension }) } }),
+    exec: exec === undefined || isProven ? undefined : { ...exec, extension },
     ...impersonationFacts(user),
   };
 }
@@ -159,7 +158,7 @@ async function userFacts(user: KubeconfigEntry, cluster: KubeconfigEntry, readFi
 function impersonationFacts({ where, texts, groups = [], extra = new Map() }: KubeconfigEntry): UserFacts {
   const user = texts.get("as");
   const uid = texts.get("as-uid");
-  if (user !== undefined) return { impersonate: { user, groups, extra, ...(uid === undefined ? {} : { uid }) } };
+  if (user !== undefined) return { impersonate: { user, groups, extra, uid } };
   if (uid === undefined && groups.length === 0 && extra.size === 0) return {};
   // Without it the request would be done as whom the credential names, with all its rights.
   throw new KubeconfigError(
@@ -178,8 +177,8 @@ function certificateFacts(where: string, certificate: Found | undefined, key: Fo
   return {
     clientCertPem: pem(certificate, "CERTIFICATE", `${where}.client-certificate`),
     clientKeyPem: pem(key, "PRIVATE KEY", `${where}.client-key`),
-    ...(certificate.file === undefined ? {} : { clientCertFile: certificate.file }),
-    ...(key.file === undefined ? {} : { clientKeyFile: key.file }),
+    clientCertFile: certificate.file,
+    clientKeyFile: key.file,
   };
 }
 
@@ -212,7 +211,7 @@ async function tokenFacts(user: KubeconfigEntry, readFile: ReadFile): Promise<Us
     const field = inFile === undefined ? "token" : "tokenFile";
     throw new KubeconfigError("bad-value", `${user.where}.${field} is empty or holds characters that no token has`);
   }
-  return { token, ...(tokenFile === undefined ? {} : { tokenFile }) };
+  return { token, tokenFile };
 }
 
 async function dataOrFile(entry: KubeconfigEntry, field: string, readFile: ReadFile): Promise<Found | undefined> {

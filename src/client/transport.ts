@@ -14,10 +14,10 @@ import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.t
 /** Who the client says it is; none of the three means anonymous. */
 export interface ClientCredentials {
   /** Leaf first. */
-  readonly clientCertPem?: string;
-  readonly clientKeyPem?: string;
+  readonly clientCertPem?: string | undefined;
+  readonly clientKeyPem?: string | undefined;
   /** Sent as a bearer token. */
-  readonly token?: string;
+  readonly token?: string | undefined;
 }
 
 /** Where a server is and how it is trusted. */
@@ -25,15 +25,15 @@ export interface TransportOptions {
   /** `https://host[:port][/prefix]`. */
   readonly server: string;
   /** The only roots that are trusted; absent: those of the runtime. */
-  readonly caPem?: string;
+  readonly caPem?: string | undefined;
   /** Trusts any server certificate; only for reading what is proven by other means. Excludes `caPem`. */
-  readonly insecureSkipTlsVerify?: boolean;
+  readonly insecureSkipTlsVerify?: boolean | undefined;
   /** The name that the server's certificate must be valid for, where it is not the host of `server`. */
-  readonly tlsServerName?: string;
+  readonly tlsServerName?: string | undefined;
   /** Carries every connection: `http://`, `https://`, `socks5://` or `socks5h://`; it may hold a password. Absent: none. */
   readonly proxyUrl?: string | undefined;
   /** As whom every request asks to be done. */
-  readonly impersonate?: Impersonation;
+  readonly impersonate?: Impersonation | undefined;
   /** Asked before each request, so that rotated credentials take effect with the next one. */
   readonly credentials: () => ClientCredentials | Promise<ClientCredentials>;
   /** Is told the certificate by which the server was known, as DER, before each reply. */
@@ -45,10 +45,10 @@ export interface Call {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<OutgoingHttpHeaders>;
-  readonly body?: Buffer;
+  readonly body?: Buffer | undefined;
   readonly signal: AbortSignal;
   /** Default: what `credentials` gives now. */
-  readonly credentials?: ClientCredentials;
+  readonly credentials?: ClientCredentials | undefined;
 }
 
 /** HTTP/1.1 over TLS with connections kept alive. */
@@ -145,21 +145,17 @@ function serverTarget(options: TransportOptions): Target {
 }
 
 function agentFor(options: TransportOptions, credentials: ClientCredentials): Agent {
-  const { caPem, insecureSkipTlsVerify = false, tlsServerName } = options;
-  if (caPem !== undefined && insecureSkipTlsVerify) {
+  const { caPem: ca, insecureSkipTlsVerify = false, tlsServerName } = options;
+  const { clientCertPem: cert, clientKeyPem: key } = credentials;
+  if (ca !== undefined && insecureSkipTlsVerify) {
     throw new TypeError("caPem and insecureSkipTlsVerify exclude each other");
   }
   // Node reads an empty `ca` as "the roots of the runtime"; here it must mean that nobody is trusted.
-  if (caPem !== undefined && !caPem.includes("-----BEGIN CERTIFICATE-----")) {
+  if (ca !== undefined && !ca.includes("-----BEGIN CERTIFICATE-----")) {
     throw new ConnectionError("INVALID_CA", "the certificate authority holds no PEM certificate");
   }
   try {
-    const secureContext = createSecureContext({
-      minVersion: "TLSv1.2",
-      ...(caPem === undefined ? {} : { ca: caPem }),
-      ...(credentials.clientCertPem === undefined ? {} : { cert: credentials.clientCertPem }),
-      ...(credentials.clientKeyPem === undefined ? {} : { key: credentials.clientKeyPem }),
-    });
+    const secureContext = createSecureContext({ minVersion: "TLSv1.2", ca, cert, key });
     return new Agent({
       keepAlive: true,
       maxSockets: Infinity,
@@ -224,7 +220,7 @@ function send(target: Target, agent: Agent, call: Call): Promise<Outcome> {
 /** As whom a client asks to act; the server decides whether it may. */
 export interface Impersonation {
   readonly user: string;
-  readonly uid?: string;
+  readonly uid?: string | undefined;
   readonly groups: readonly string[];
   readonly extra: ReadonlyMap<string, readonly string[]>;
 }

@@ -117,8 +117,8 @@ export interface NodeHubAddress {
   readonly server: string;
   readonly caPem: string;
   /** The way there; it may hold a password. */
-  readonly proxyUrl?: string;
-  readonly tlsServerName?: string;
+  readonly proxyUrl?: string | undefined;
+  readonly tlsServerName?: string | undefined;
 }
 
 /** Address and CA of the hub that a kubeconfig names. @throws JoinError no-access */
@@ -139,7 +139,7 @@ export async function nodeHubAddress({
     const file = cluster?.texts.get("certificate-authority");
     const caPem = data === undefined ? file && (await text(file)) : Buffer.from(data, "base64").toString("utf8");
     if (server === undefined || caPem === undefined || caPem === "") throw fail("does not name a hub and its CA");
-    return { server, caPem, ...(cluster === undefined ? {} : wayTo(cluster)) };
+    return { server, caPem, ...wayTo(cluster) };
   } catch (error) {
     if (!(error instanceof KubeconfigError)) throw error;
     throw fail(`cannot be used (${error.message})`);

@@ -122,7 +122,7 @@ function requestOptions(asked: AskedRequest, name: string, options: AskAgainOpti
     pins: pinsOf(refused),
     name,
     profile,
-    ...(claims === undefined ? {} : { claims }),
+    claims,
     dir: folder.dir,
     waitMs,
     discoveryTimeoutMs,

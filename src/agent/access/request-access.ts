@@ -35,7 +35,7 @@ export interface RequestAccessOptions {
   /** Default: the host name and five characters, the same each time it asks again. */
   readonly name?: string | undefined;
   readonly hostname: string;
-  readonly claims?: Readonly<Record<string, string>>;
+  readonly claims?: Readonly<Record<string, string>> | undefined;
   readonly dir: string;
   /** A private key of the operator's own. */
   readonly keyFile?: string | undefined;
@@ -137,8 +137,8 @@ async function ask(asking: Asking): Promise<AskedRequest> {
     uid,
     fingerprint: key.public.fingerprint,
     caPin: hub.caPin,
-    ...(profile === undefined ? {} : { profile }),
-    ...(claims === undefined ? {} : { claims }),
+    profile,
+    claims,
   };
   await folder.write(folder.request, `${JSON.stringify(asked, undefined, 2)}\n`);
   report({
@@ -170,9 +170,9 @@ async function posted(
   const facts = { name, fingerprint: key.public.fingerprint, caPin: hub.caPin };
   const spec = {
     pubKey: `${key.public.text} ${hostname}`,
-    ...(profile === undefined ? {} : { profile }),
+    profile,
     hostname,
-    ...(claims === undefined || Object.keys(claims).length === 0 ? {} : { claims }),
+    claims: claims === undefined || Object.keys(claims).length === 0 ? undefined : claims,
     proof: provePossession(key.key, key.public.kind, facts),
   };
   const object = { apiVersion: "access.pratique.dev/v1alpha1", kind: "AccessRequest", metadata: { name }, spec };
@@ -278,16 +278,12 @@ async function keep({ folder, key, hub, report }: Asking, request: AccessRequest
   await folder.write(folder.token, answer.token);
   if (answer.bootstrapToken !== undefined) await folder.write(folder.bootstrapToken, answer.bootstrapToken);
   const { namespace } = request.status?.grant ?? {};
-  const text = tokenFileKubeconfig({
-    server: hub.server,
-    ca: { pem: answer.ca },
-    tokenFile: folder.token,
-    ...(namespace === undefined ? {} : { namespace }),
-  });
+  const { server } = hub;
+  const text = tokenFileKubeconfig({ server, ca: { pem: answer.ca }, tokenFile: folder.token, namespace });
   await folder.write(folder.kubeconfig, text);
   report({ kind: "written", path: folder.kubeconfig });
   return {
-    server: hub.server,
+    server,
     name: request.metadata.name ?? "",
     kubeconfig: folder.kubeconfig,
     tokenFile: folder.token,

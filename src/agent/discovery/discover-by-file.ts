@@ -161,5 +161,5 @@ function wayOf({ proxyUrl, tlsServerName }: ResolvedKubeconfig): Pick<HubAccess,
 }
 
 function identityOf({ credentials, refused, impersonate }: KubeconfigAccess): HubIdentity {
-  return { credentials, refused, ...(impersonate === undefined ? {} : { impersonate }) };
+  return { credentials, refused, impersonate };
 }

@@ -61,7 +61,7 @@ async function askedTime(
 ): Promise<number | undefined> {
   try {
     const path = `${signedTimePath}?nonce=${nonce}`;
-    const { status, body } = await client.raw("GET", path, signal === undefined ? {} : { signal });
+    const { status, body } = await client.raw("GET", path, { signal });
     return status === 200 ? verifiedTime(JSON.parse(body.toString("utf8")), nonce, trustedCas) : undefined;
   } catch (error) {
     if (error instanceof ConnectionError || error instanceof SyntaxError) return undefined;

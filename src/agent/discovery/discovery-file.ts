@@ -101,8 +101,8 @@ async function download(location: string, context: DiscoveryContext): Promise<st
     maxReplyBytes: maxBytes,
   });
   try {
-    const signal = context.signal === undefined ? {} : { signal: context.signal };
-    const reply = await client.raw("GET", `${url.pathname}${url.search}`, { headers: { accept: "*/*" }, ...signal });
+    const { signal } = context;
+    const reply = await client.raw("GET", `${url.pathname}${url.search}`, { headers: { accept: "*/*" }, signal });
     if (reply.status === 200) return reply.body.toString("utf8");
     throw new JoinError(
       "bad-discovery-file",

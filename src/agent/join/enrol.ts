@@ -126,17 +126,9 @@ async function certified(client: RemoteClient, key: NodeKey, asking: Asking): Pr
 }
 
 function clientOf(access: HubAccess, { random, userAgent, clock }: Enrolment): RemoteClient {
-  return hubClient({
-    server: access.server,
-    caPem: access.caPem,
-    proxyUrl: access.proxyUrl,
-    ...(access.tlsServerName === undefined ? {} : { tlsServerName: access.tlsServerName }),
-    ...access.identity,
-    ...(random === undefined ? {} : { random }),
-    userAgent,
-    timeoutMs: requestTimeoutMs,
-    clock,
-  });
+  const { server, caPem, proxyUrl, tlsServerName, identity } = access;
+  const way = { server, caPem, proxyUrl, tlsServerName };
+  return hubClient({ ...way, ...identity, random, userAgent, timeoutMs: requestTimeoutMs, clock });
 }
 
 async function ask(client: RemoteClient, key: NodeKey, { enrolment, target }: Asking): Promise<NodeRequest> {

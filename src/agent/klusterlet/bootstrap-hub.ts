@@ -54,11 +54,11 @@ export async function readBootstrapHub(
     const { credentials, refused, impersonate } = kubeconfigAccess(resolved, world);
     return {
       ...address,
-      ...(proxyUrl === undefined ? {} : { proxyUrl }),
-      ...(tlsServerName === undefined ? {} : { tlsServerName }),
+      proxyUrl,
+      tlsServerName,
       file,
       program: resolved.exec?.command,
-      identity: { credentials, refused, ...(impersonate === undefined ? {} : { impersonate }) },
+      identity: { credentials, refused, impersonate },
       origin: originOf(address),
     };
   } catch (error) {

@@ -41,7 +41,7 @@ export async function klusterletStatus(store: KlusterletStore, now: number): Pro
     place: store.place,
     ...certificateOf(credential),
     ...requestOf(state),
-    ...(rejection === undefined ? {} : { shutOut: rejection }),
+    shutOut: rejection,
     good: isValid && rejection === undefined,
   };
 }
@@ -62,5 +62,5 @@ function requestOf(state: RegistrationState | undefined): Pick<KlusterletStatus,
   const pending = state?.pending;
   if (pending === undefined) return {};
   const { request: name, keyPem, denied } = pending;
-  return { request: { name, fingerprint: fingerprintOf(keyPem), ...(denied === undefined ? {} : { denied }) } };
+  return { request: { name, fingerprint: fingerprintOf(keyPem), denied } };
 }

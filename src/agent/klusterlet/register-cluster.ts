@@ -21,18 +21,8 @@ const lookMs = 5_000;
 
 /** A client with the bootstrap credential; whoever asks for it closes it. */
 export function bootstrapClient(hub: BootstrapHub, { clock, userAgent, random }: KlusterletOptions): RemoteClient {
-  return hubClient({
-    server: hub.server,
-    proxyUrl: hub.proxyUrl,
-    ...(hub.caPem === undefined ? {} : { caPem: hub.caPem }),
-    ...(hub.tlsServerName === undefined ? {} : { tlsServerName: hub.tlsServerName }),
-    ...hub.identity,
-    userAgent,
-    timeoutMs,
-    clock,
-    random: () => randomFraction(random),
-    retryBudgetMs: 0,
-  });
+  const fraction = (): number => randomFraction(random);
+  return hubClient({ ...hub, ...hub.identity, userAgent, timeoutMs, clock, random: fraction, retryBudgetMs: 0 });
 }
 
 /**

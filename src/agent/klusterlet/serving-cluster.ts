@@ -4,7 +4,7 @@ import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { StoredState } from "../../credentials/storage/registration-state.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
-import type { RemoteClient, RemoteOptions } from "../../client/remote.ts";
+import type { RemoteClient } from "../../client/remote.ts";
 import type { ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 import { hubClient } from "../../host/hub-client.ts";
@@ -106,19 +106,11 @@ const timeoutMs = 30_000;
 export function hubSession(first: ClusterCredential, { clock, userAgent, random }: KlusterletOptions): HubSession {
   let current = first;
   const shared = { userAgent, timeoutMs, clock, random: () => randomFraction(random), retryBudgetMs: 0 };
-  const to = ({
-    hub: { server, caPem, proxyUrl, tlsServerName },
-  }: ClusterCredential): Pick<RemoteOptions, "server" | "caPem" | "proxyUrl" | "tlsServerName"> => ({
-    server,
-    proxyUrl,
-    ...(caPem === undefined ? {} : { caPem }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
-  });
   const shown = (one: ClusterCredential): { readonly clientCertPem: string; readonly clientKeyPem: string } => ({
     clientCertPem: one.certificatePem,
     clientKeyPem: one.keyPem,
   });
-  const client = hubClient({ ...shared, ...to(first), credentials: () => shown(current) });
+  const client = hubClient({ ...shared, ...first.hub, credentials: () => shown(current) });
   return {
     server: first.hub.server,
     client,
@@ -126,7 +118,7 @@ export function hubSession(first: ClusterCredential, { clock, userAgent, random 
     renewed: (credential) => {
       current = credential;
     },
-    clientWith: (credential) => hubClient({ ...shared, ...to(credential), ...shown(credential) }),
+    clientWith: (credential) => hubClient({ ...shared, ...credential.hub, ...shown(credential) }),
     close: () => client.close(),
   };
 }

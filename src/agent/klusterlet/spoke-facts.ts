@@ -37,11 +37,7 @@ export async function gatherFacts(spoke: RemoteClient): Promise<SpokeFacts> {
   const version = await kubernetesVersion(spoke);
   const found = await allOf<SizedNode>(spoke, nodes);
   const claimed = await allOf<ClaimObject>(spoke, claims);
-  return {
-    ...(version === undefined ? {} : { version }),
-    ...(found === undefined ? {} : nodeSums(found)),
-    ...(claimed === undefined ? {} : { claims: selectedClaims(claimed) }),
-  };
+  return { version, ...(found && nodeSums(found)), claims: claimed && selectedClaims(claimed) };
 }
 
 /** Capacity of all nodes, and what is allocatable on those that take pods. */

@@ -82,7 +82,7 @@ function hubIn(text: string): HubAddress | undefined {
       server,
       entry,
       caPem: data === undefined ? undefined : Buffer.from(data, "base64").toString("utf8"),
-      ...(cluster === undefined ? {} : wayTo(cluster)),
+      ...wayTo(cluster),
     };
   } catch (error) {
     if (error instanceof KubeconfigError) return undefined;
@@ -135,12 +135,16 @@ export interface HubAddress {
  * another certificate. @see open-cluster-management.io/ocm pkg/registration/register, client-go clientcmd.Write
  */
 export function hubKubeconfig({ server, caPem, proxyUrl, tlsServerName, entry }: HubAddress): string {
-  const ca = caPem === undefined ? {} : { "certificate-authority-data": Buffer.from(caPem, "utf8").toString("base64") };
-  const proxy = proxyUrl === undefined ? {} : { "proxy-url": proxyUrl };
-  const serverName = tlsServerName === undefined ? {} : { "tls-server-name": tlsServerName };
+  // Fields that are undefined are left out.
+  const cluster = {
+    "certificate-authority-data": caPem && Buffer.from(caPem, "utf8").toString("base64"),
+    "proxy-url": proxyUrl,
+    server,
+    "tls-server-name": tlsServerName,
+  };
   const config = {
     apiVersion: "v1",
-    clusters: [{ cluster: { ...ca, ...proxy, server, ...serverName }, name: entry }],
+    clusters: [{ cluster, name: entry }],
     contexts: [
       { context: { cluster: entry, namespace: "configuration", user: "default-auth" }, name: "default-context" },
     ],

@@ -94,8 +94,8 @@ export function requestObject({
   return {
     apiVersion: "certificates.k8s.io/v1",
     kind: "CertificateSigningRequest",
-    metadata: { name, ...(labels === undefined ? {} : { labels }) },
-    spec: { request, signerName, usages, ...(expirationSeconds === undefined ? {} : { expirationSeconds }) },
+    metadata: { name, ...(labels && { labels }) },
+    spec: { request, signerName, usages, expirationSeconds },
   };
 }
 

@@ -3,7 +3,7 @@ import { onFile, JoinError } from "../join-error.ts";
 import type { FileAccess, PrivateFiles } from "../../host/private-files.ts";
 import { nonEmptyText, stateFormat, text, textMap, count, finite, flag, time } from "./state-format.ts";
 import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
-import { resolveKubeconfig } from "../../client/resolve-kubeconfig.ts";
+import { resolveKubeconfig, type ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
 import type { NodeHubAddress } from "../node-client.ts";
 import { tokenClaims, type TokenClaims } from "../proof/token-claims.ts";
 
@@ -15,8 +15,8 @@ export interface AskedRequest {
   readonly uid: string;
   readonly fingerprint: string;
   readonly caPin: string;
-  readonly profile?: string;
-  readonly claims?: Readonly<Record<string, string>>;
+  readonly profile?: string | undefined;
+  readonly claims?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The files of a machine's access; everything in it is readable by its owner only. */
@@ -138,28 +138,17 @@ export async function storedAccess(folder: AccessFolder): Promise<StoredAccess> 
       `${folder.token} holds no token of a ServiceAccount: request again with pratique request`,
     );
   }
-  const { server, caPem, proxyUrl, tlsServerName } = await clusterIn(kubeconfig, token, folder);
+  const { server, caPem, proxyUrl, tlsServerName } = await contextIn(kubeconfig, token, folder);
   if (caPem === undefined) {
     throw new JoinError(
       "no-access",
       `${folder.kubeconfig} names no CA, and no other is trusted: request again with pratique request`,
     );
   }
-  return {
-    server,
-    caPem,
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
-    token,
-    claims,
-  };
+  return { server, caPem, proxyUrl, tlsServerName, token, claims };
 }
 
-async function clusterIn(
-  text: string,
-  token: string,
-  folder: AccessFolder,
-): Promise<Omit<NodeHubAddress, "caPem"> & { readonly caPem?: string }> {
+async function contextIn(text: string, token: string, folder: AccessFolder): Promise<ResolvedKubeconfig> {
   try {
     const readFile = async (path: string): Promise<Uint8Array> =>
       Buffer.from(path === folder.token ? token : ((await folder.text(path)) ?? ""));
