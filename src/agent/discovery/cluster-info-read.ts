@@ -1,12 +1,13 @@
 import { ConnectionError } from "../../client/client.ts";
 import { replyError, parsedJson } from "../../client/replies.ts";
-import type { RawReply, RemoteClient } from "../../client/remote.ts";
+import type { RemoteClient } from "../../client/remote.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import { clusterInfoKey, clusterInfoPath } from "../../trust/cluster-info.ts";
 import { aheadOf } from "../../host/clock-skew.ts";
 import { connectionFailure, type CallTarget } from "../../credentials/request/connection-failure.ts";
 import { JoinError, plainText } from "../../credentials/join-error.ts";
-import type { CaPin } from "../../trust/pins.ts";
+import { certificatesOfBundle, parsePins, PinError, type CaPin } from "../../trust/pins.ts";
+import { clockDifference, retry, warnOfSkew, withHub, type DiscoveryContext } from "./discovery-context.ts";
 
 const roleName = "kubeadm:bootstrap-signer-clusterinfo";
 
@@ -16,16 +17,21 @@ const grantCommands = [
   `kubectl create rolebinding ${roleName} -n ${clusterInfoKey.namespace} --role=${roleName} --user=system:anonymous`,
 ];
 
-/** What one read of cluster-info gave. `aheadMs` is how far this clock is ahead of the server's, where the reply tells. */
-export type ClusterInfoRead =
-  | {
-      readonly kind: "read";
-      readonly data: Readonly<Record<string, unknown>> | undefined;
-      readonly aheadMs: number | undefined;
-    }
-  | { readonly kind: "forbidden"; readonly error: JoinError }
-  /** It may go better soon. */
-  | { readonly kind: "again"; readonly error: JoinError };
+/** The data of cluster-info, which nothing has verified. */
+export type ClusterInfoData = Readonly<Record<string, unknown>> | undefined;
+
+/** What one read gave. `aheadMs` is how far this clock is ahead of the server's, where the reply tells. */
+export interface ClusterInfoRead<Data = ClusterInfoData> {
+  readonly kind: "read";
+  readonly data: Data;
+  readonly aheadMs: number | undefined;
+}
+
+/** A read that failed: `again` where it may go better soon. */
+export interface FailedRead {
+  readonly kind: "forbidden" | "again";
+  readonly error: JoinError;
+}
 
 /**
  * Reads cluster-info once with the credentials and the trust of `client`; nothing of what comes back is verified.
@@ -34,8 +40,12 @@ export type ClusterInfoRead =
 export async function readClusterInfo(
   client: RemoteClient,
   call: { readonly target: CallTarget; readonly clock: Clock; readonly signal: AbortSignal | undefined },
-): Promise<ClusterInfoRead> {
-  const reply = await sent(client, call);
+): Promise<ClusterInfoRead | FailedRead> {
+  const reply = await client.raw("GET", clusterInfoPath, { signal: call.signal }).catch((error: unknown) => {
+    const failure = error instanceof ConnectionError ? connectionFailure(error, call.target) : error;
+    if (failure instanceof JoinError && failure.code === "unreachable") return failure;
+    throw failure;
+  });
   if (reply instanceof JoinError) return { kind: "again", error: reply };
   const body = parsedJson(reply.body);
   const aheadMs = aheadOf(reply.headers.date, call.clock.now());
@@ -46,22 +56,80 @@ export async function readClusterInfo(
   return refusal(reply.status, body, call.target);
 }
 
-async function sent(
+/** What cluster-info tells once it is judged. */
+export interface Judged {
+  /** The text that the second read must give as well. */
+  readonly kubeconfig: string;
+  /** By which CAs the second read is verified, and the time that the hub signs. */
+  readonly trustedPem: string;
+}
+
+/** How a hub is found that nobody vouches for. */
+export interface TwoReads<Info extends Judged> {
+  readonly server: string;
+  /** What the data say; a JoinError that is returned may pass, one that is thrown does not. */
+  readonly judge: (data: ClusterInfoData) => Info | JoinError;
+  /** Nothing verifies the first read, so that a second one would prove nothing. */
+  readonly isUnverified: boolean;
+  /** What to do after a change between the reads, and what the hub was not sent. */
+  readonly next: string;
+}
+
+/**
+ * Reads cluster-info over TLS that nobody has verified, tells by how much the clocks differ, and reads it again with TLS verified against
+ * the CAs in which the first read has led to trust, for the same text. Both reads are anonymous. @throws JoinError
+ */
+export async function readTwice<Info extends Judged>(
+  { server, judge, isUnverified, next }: TwoReads<Info>,
+  context: DiscoveryContext,
+): Promise<Omit<ClusterInfoRead<Info>, "kind">> {
+  context.report({ kind: "discovering", server });
+  const first = await withHub({ server, insecureSkipTlsVerify: true }, context, (client) =>
+    readUntil(client, { ...context, target: { server } }, judge),
+  );
+  const { kubeconfig, trustedPem: caPem } = first.data;
+  const seen = { server, aheadMs: first.aheadMs, trustedCas: certificatesOfBundle(caPem) };
+  const difference = await clockDifference(seen, context);
+  warnOfSkew(difference, context.report);
+  const { aheadMs } = difference;
+  if (isUnverified) return { data: first.data, aheadMs };
+  const second = await withHub({ server, caPem }, context, (client) =>
+    readUntil(client, { ...context, target: { server, aheadMs } }, (data) => data ?? {}),
+  );
+  if (Object.hasOwn(second.data, "kubeconfig") && second.data["kubeconfig"] === kubeconfig) {
+    return { data: first.data, aheadMs };
+  }
+  throw new JoinError(
+    "changed-between-reads",
+    `cluster-info was not the same when it was read again over the verified connection: either it was changed just now, then ${next}`,
+  );
+}
+
+/** Reads until `judge` gives something else than a JoinError. @throws JoinError */
+function readUntil<Info extends object>(
   client: RemoteClient,
-  call: { readonly target: CallTarget; readonly signal: AbortSignal | undefined },
-): Promise<RawReply | JoinError> {
+  reading: DiscoveryContext & { readonly target: CallTarget },
+  judge: (data: ClusterInfoData) => Info | JoinError,
+): Promise<Omit<ClusterInfoRead<Info>, "kind">> {
+  return retry(reading, async () => {
+    const read = await readClusterInfo(client, reading);
+    if (read.kind !== "read") return read.error;
+    const data = judge(read.data);
+    return data instanceof JoinError ? data : { data, aheadMs: read.aheadMs };
+  });
+}
+
+/** The pins that a person typed. @throws JoinError bad-pin-format */
+export function readCaPins(texts: readonly string[]): readonly CaPin[] {
   try {
-    const signal = call.signal === undefined ? {} : { signal: call.signal };
-    return await client.raw("GET", clusterInfoPath, signal);
+    return parsePins(texts);
   } catch (error) {
-    if (!(error instanceof ConnectionError)) throw error;
-    const failure = connectionFailure(error, call.target);
-    if (failure.code === "unreachable") return failure;
-    throw failure;
+    if (error instanceof PinError) throw new JoinError("bad-pin-format", error.message, { cause: error });
+    throw error;
   }
 }
 
-function refusal(status: number, body: unknown, target: CallTarget): ClusterInfoRead {
+function refusal(status: number, body: unknown, target: CallTarget): FailedRead {
   const isStatus = isRecord(body) && body["kind"] === "Status";
   const text = isStatus ? `: ${plainText(replyError(status, body).message)}` : "";
   const fail = (code: "no-cluster-info" | "not-a-hub" | "unauthorized", message: string): JoinError =>

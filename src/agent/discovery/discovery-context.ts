@@ -8,7 +8,7 @@ import { skewSentence, tolerableSkewMs } from "../../host/clock-skew.ts";
 import type { JoinReport } from "../join/join-event.ts";
 import { hubClient } from "../../host/hub-client.ts";
 import type { KubeconfigAccess } from "../../client/kubeconfig-access.ts";
-import { stopIfAborted, type JoinError } from "../../credentials/join-error.ts";
+import { JoinError, stopIfAborted } from "../../credentials/join-error.ts";
 
 /** What discovery needs besides its own kind of knowledge; times in milliseconds. */
 export interface DiscoveryContext {
@@ -19,13 +19,10 @@ export interface DiscoveryContext {
   readonly userAgent: string;
 }
 
+/** In milliseconds: all of the time of a discovery, within these. */
 const requestTimeoutMs = { min: 1000, max: 10_000 } as const;
 const maxReplyBytes = 1_048_576;
-
-/** How long one request of a discovery may take, in milliseconds: all of its time, within 1 to 10 seconds. */
-export function discoveryRequestMs(timeoutMs: number): number {
-  return Math.min(requestTimeoutMs.max, Math.max(requestTimeoutMs.min, timeoutMs));
-}
+const everyMs = 1000;
 
 /** How far this clock is ahead of the hub's, in milliseconds, where that is known, and whether the hub's CA has signed it. */
 export interface ClockDifference {
@@ -45,28 +42,19 @@ export async function clockDifference(
   },
   context: DiscoveryContext,
 ): Promise<ClockDifference> {
-  const { server, aheadMs } = seen;
+  const { server, aheadMs, trustedCas } = seen;
   if (!isSkew(aheadMs)) return { aheadMs, signed: false };
   const nonce = randomBytes(24).toString("base64url");
-  const time = await anonymously({ server, insecureSkipTlsVerify: true }, context, (client) =>
-    askedTime(client, nonce, { ...context, trustedCas: seen.trustedCas }),
-  );
+  const time = await withHub({ server, insecureSkipTlsVerify: true }, context, async (client) => {
+    try {
+      const { status, body } = await client.raw("GET", `${signedTimePath}?nonce=${nonce}`, { signal: context.signal });
+      return status === 200 ? verifiedTime(JSON.parse(body.toString("utf8")), nonce, trustedCas) : undefined;
+    } catch (error) {
+      if (error instanceof ConnectionError || error instanceof SyntaxError) return undefined;
+      throw error;
+    }
+  });
   return time === undefined ? { aheadMs, signed: false } : { aheadMs: context.clock.now() - time, signed: true };
-}
-
-async function askedTime(
-  client: RemoteClient,
-  nonce: string,
-  { signal, trustedCas }: Pick<DiscoveryContext, "signal"> & { readonly trustedCas: readonly PinnableCertificate[] },
-): Promise<number | undefined> {
-  try {
-    const path = `${signedTimePath}?nonce=${nonce}`;
-    const { status, body } = await client.raw("GET", path, { signal });
-    return status === 200 ? verifiedTime(JSON.parse(body.toString("utf8")), nonce, trustedCas) : undefined;
-  } catch (error) {
-    if (error instanceof ConnectionError || error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
 
 /** Tells when the clocks differ by more than 30 seconds. */
@@ -81,24 +69,40 @@ function isSkew(aheadMs: number | undefined): aheadMs is number {
   return aheadMs !== undefined && Math.abs(aheadMs) > tolerableSkewMs;
 }
 
-/** Runs with a client that holds no credential of any kind. */
-export async function anonymously<T>(
-  trust: Pick<RemoteOptions, "server" | "caPem" | "insecureSkipTlsVerify" | "tlsServerName">,
-  context: DiscoveryContext,
+/** Runs with a client that is closed afterwards, and holds no credential of any kind but those of `trust`. Replies have at most 1 MiB. */
+export async function withHub<T>(
+  trust: Omit<RemoteOptions, "userAgent" | "timeoutMs" | "clock">,
+  { userAgent, timeoutMs, clock }: DiscoveryContext,
   run: (client: RemoteClient) => Promise<T>,
 ): Promise<T> {
-  const client = hubClient({
-    ...trust,
-    userAgent: context.userAgent,
-    timeoutMs: discoveryRequestMs(context.timeoutMs),
-    clock: context.clock,
-    retryBudgetMs: 0,
-    maxReplyBytes,
-  });
+  const requestMs = Math.min(requestTimeoutMs.max, Math.max(requestTimeoutMs.min, timeoutMs));
+  const client = hubClient({ ...trust, userAgent, timeoutMs: requestMs, clock, retryBudgetMs: 0, maxReplyBytes });
   try {
     return await run(client);
   } finally {
     client.close();
+  }
+}
+
+/**
+ * Tries each second, until the next try would come too late: then the error that the last one gave is thrown. Each new one is reported
+ * once. @throws JoinError
+ */
+export async function retry<T>(
+  { clock, timeoutMs, report, signal }: Omit<DiscoveryContext, "userAgent">,
+  attempt: () => Promise<T | JoinError>,
+): Promise<T> {
+  const begun = clock.now();
+  let reported: string | undefined;
+  for (;;) {
+    const outcome = await attempt();
+    if (!(outcome instanceof JoinError)) return outcome;
+    const { code, message } = outcome;
+    if (clock.now() - begun + everyMs > timeoutMs) throw outcome;
+    if (message !== reported) report({ kind: "retrying", code, message, forMs: timeoutMs });
+    reported = message;
+    await clock.sleep(everyMs, signal);
+    stopIfAborted(signal);
   }
 }
 
@@ -122,37 +126,4 @@ export interface HubAccess {
   readonly learnedFrom?: "cluster-info" | undefined;
   /** How far this clock is ahead of the hub's, in milliseconds, where that is known. */
   readonly aheadMs?: number | undefined;
-}
-
-/** What one try gave: the end, or a reason that may pass. */
-export type Attempt<T> =
-  | { readonly kind: "done"; readonly value: T }
-  | { readonly kind: "again"; readonly error: JoinError };
-
-/** How long to go on trying, and how often, in milliseconds. */
-export interface Patience {
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-  readonly everyMs: number;
-  readonly report: JoinReport;
-  readonly signal: AbortSignal | undefined;
-}
-
-/** Tries until it is done, or the next try would come too late: then the last reason is thrown. Each new reason is reported once. @throws JoinError */
-export async function retry<T>(patience: Patience, attempt: () => Promise<Attempt<T>>): Promise<T> {
-  const { clock, timeoutMs, everyMs, report, signal } = patience;
-  const begun = clock.now();
-  let reported: string | undefined;
-  for (;;) {
-    const outcome = await attempt();
-    if (outcome.kind === "done") return outcome.value;
-    const { error } = outcome;
-    if (clock.now() - begun + everyMs > timeoutMs) throw error;
-    if (error.message !== reported) {
-      reported = error.message;
-      report({ kind: "retrying", code: error.code, message: error.message, forMs: timeoutMs });
-    }
-    await clock.sleep(everyMs, signal);
-    stopIfAborted(signal);
-  }
 }

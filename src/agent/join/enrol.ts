@@ -17,7 +17,6 @@ import { nodeRequest, outlivedCode, type NodeRequest } from "../../credentials/r
 import { hubClient } from "../../host/hub-client.ts";
 
 const requestTimeoutMs = 10_000;
-const pollMs = 1000;
 
 /** What an enrolment works with; times in milliseconds. */
 export interface Enrolment {
@@ -134,22 +133,16 @@ function clientOf(access: HubAccess, { random, userAgent, clock }: Enrolment): R
 async function ask(client: RemoteClient, key: NodeKey, { enrolment, target }: Asking): Promise<NodeRequest> {
   const { clock, nodeName, report, signal, refusedUser } = enrolment;
   // The name depends on the key alone, so asking twice does not make two requests.
-  const request = await retry(
-    { clock, report, signal, timeoutMs: enrolment.discoveryMs, everyMs: pollMs },
-    async () => {
-      try {
-        const usages = nodeUsages(await kubernetesMinor(client));
-        return {
-          kind: "done",
-          value: await nodeRequest(client, { nodeName, key, usages, now: clock.now(), refusedUser }),
-        };
-      } catch (error) {
-        const failure = error instanceof ConnectionError ? connectionFailure(error, target) : error;
-        if (failure instanceof JoinError && failure.code === "unreachable") return { kind: "again", error: failure };
-        throw failure;
-      }
-    },
-  );
+  const request = await retry({ clock, report, signal, timeoutMs: enrolment.discoveryMs }, async () => {
+    try {
+      const usages = nodeUsages(await kubernetesMinor(client));
+      return await nodeRequest(client, { nodeName, key, usages, now: clock.now(), refusedUser });
+    } catch (error) {
+      const failure = error instanceof ConnectionError ? connectionFailure(error, target) : error;
+      if (failure instanceof JoinError && failure.code === "unreachable") return failure;
+      throw failure;
+    }
+  });
   const kind = request.found ? "request-found" : "request-created";
   report({ kind, name: request.name, fingerprint: key.fingerprint, nodeName });
   return request;
