@@ -106,9 +106,34 @@ export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
   };
 }
 
-/** How a cluster is reached, besides its address; the URL may hold a password. */
-export function wayTo(cluster: KubeconfigEntry | undefined): Record<"proxyUrl" | "tlsServerName", string | undefined> {
-  return { proxyUrl: cluster?.texts.get("proxy-url"), tlsServerName: cluster?.texts.get("tls-server-name") };
+/** What the current context leads to. Nothing is checked, and no file is read; the URL of a proxy may hold a password. */
+export interface CurrentContext {
+  /** The name of the cluster, empty where the context names none. */
+  readonly entry: string;
+  readonly cluster: KubeconfigEntry | undefined;
+  readonly user: KubeconfigEntry | undefined;
+  readonly server: string | undefined;
+  /** The CA that stands in the kubeconfig itself. */
+  readonly caPem: string | undefined;
+  readonly proxyUrl: string | undefined;
+  readonly tlsServerName: string | undefined;
+}
+
+/** The entries of the current context, and how its cluster is reached. */
+export function currentContextOf({ contexts, clusters, users, currentContext }: Kubeconfig): CurrentContext {
+  const names = contexts.get(currentContext)?.texts;
+  const entry = names?.get("cluster") ?? "";
+  const cluster = clusters.get(entry);
+  const data = cluster?.texts.get("certificate-authority-data");
+  return {
+    entry,
+    cluster,
+    user: users.get(names?.get("user") ?? ""),
+    server: cluster?.texts.get("server"),
+    caPem: data && Buffer.from(data, "base64").toString("utf8"),
+    proxyUrl: cluster?.texts.get("proxy-url"),
+    tlsServerName: cluster?.texts.get("tls-server-name"),
+  };
 }
 
 function readRoot(text: string, file: string, numbers: "text" | "number" = "text"): YamlObject {

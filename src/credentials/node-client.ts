@@ -1,4 +1,4 @@
-import { KubeconfigError, parseKubeconfig, wayTo } from "../client/kubeconfig.ts";
+import { currentContextOf, KubeconfigError, parseKubeconfig } from "../client/kubeconfig.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { JoinError } from "./join-error.ts";
@@ -130,16 +130,17 @@ export async function nodeHubAddress({
   const fail = (why: string): JoinError =>
     new JoinError("no-access", `${kubeconfig} ${why}: join again with pratique join`);
   if (content === undefined) throw fail("is not there");
+  const context = readable(() => currentContextOf(parseKubeconfig(content, kubeconfig)), fail);
+  const { server, proxyUrl, tlsServerName, cluster } = context;
+  const file = cluster?.texts.get("certificate-authority");
+  const caPem = context.caPem ?? (file && (await text(file)));
+  if (server === undefined || caPem === undefined || caPem === "") throw fail("does not name a hub and its CA");
+  return { server, caPem, proxyUrl, tlsServerName };
+}
+
+function readable<T>(read: () => T, fail: (why: string) => JoinError): T {
   try {
-    const config = parseKubeconfig(content, kubeconfig);
-    const context = config.contexts.get(config.currentContext);
-    const cluster = config.clusters.get(context?.texts.get("cluster") ?? "");
-    const server = cluster?.texts.get("server");
-    const data = cluster?.texts.get("certificate-authority-data");
-    const file = cluster?.texts.get("certificate-authority");
-    const caPem = data === undefined ? file && (await text(file)) : Buffer.from(data, "base64").toString("utf8");
-    if (server === undefined || caPem === undefined || caPem === "") throw fail("does not name a hub and its CA");
-    return { server, caPem, ...wayTo(cluster) };
+    return read();
   } catch (error) {
     if (!(error instanceof KubeconfigError)) throw error;
     throw fail(`cannot be used (${error.message})`);

@@ -2,6 +2,7 @@ import { ConnectionError } from "../../client/client.ts";
 import { replyError, parsedJson } from "../../client/replies.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
+import { isJsonObject } from "../../apimachinery/json-value.ts";
 import { clusterInfoKey, clusterInfoPath } from "../../trust/cluster-info.ts";
 import { aheadOf } from "../../host/clock-skew.ts";
 import { connectionFailure, type CallTarget } from "../../credentials/request/connection-failure.ts";
@@ -49,9 +50,9 @@ export async function readClusterInfo(
   if (reply instanceof JoinError) return { kind: "again", error: reply };
   const body = parsedJson(reply.body);
   const aheadMs = aheadOf(reply.headers.date, call.clock.now());
-  if (reply.status === 200 && isRecord(body) && body["kind"] === "ConfigMap") {
-    const data = body["data"];
-    return { kind: "read", data: isRecord(data) ? data : undefined, aheadMs };
+  if (reply.status === 200 && isJsonObject(body) && body["kind"] === "ConfigMap") {
+    const { data } = body;
+    return { kind: "read", data: isJsonObject(data) ? data : undefined, aheadMs };
   }
   return refusal(reply.status, body, call.target);
 }
@@ -130,28 +131,26 @@ export function readCaPins(texts: readonly string[]): readonly CaPin[] {
 }
 
 function refusal(status: number, body: unknown, target: CallTarget): FailedRead {
-  const isStatus = isRecord(body) && body["kind"] === "Status";
+  const isStatus = isJsonObject(body) && body["kind"] === "Status";
   const text = isStatus ? `: ${plainText(replyError(status, body).message)}` : "";
+  /** Of an API that answers as one. */
+  const code = isStatus ? status : undefined;
   const fail = (code: "no-cluster-info" | "not-a-hub" | "unauthorized", message: string): JoinError =>
     new JoinError(code, message, { causeCode: String(status) });
-  if (status === 403 && isStatus) {
+  if (code === 403) {
     const message = `${target.server} does not let this machine read cluster-info${text}; anonymous clients need the Role and RoleBinding ${roleName} in kube-public, and an administrator of the cluster creates them: ${grantCommands.join("; ")}`;
     return { kind: "forbidden", error: fail("no-cluster-info", message) };
   }
-  if (status === 401 && isStatus) {
+  if (code === 401) {
     throw fail("unauthorized", `${target.server} refuses these credentials, or anonymous requests altogether${text}`);
   }
-  if (status === 404 && isStatus) {
+  if (code === 404) {
     const message = `${target.server} is a Kubernetes API but has no cluster-info in kube-public: machines cannot join there by a token until an administrator of the cluster creates it (docs/joining.md, "On a Kubernetes that kubeadm did not set up")`;
     return { kind: "again", error: fail("no-cluster-info", message) };
   }
   const message = `${target.server} answers, but not as a hub does (status ${status}): check the host and the port`;
   if (status === 429 || status >= 500) return { kind: "again", error: fail("not-a-hub", message) };
   throw fail("not-a-hub", message);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** What is said of a hub whose CA is none of the pinned ones; `kept` names what it was not told. */

@@ -103,10 +103,7 @@ function verified(data: ClusterInfoData, wanted: TokenDiscovery): (VerifiedClust
       );
     case "pin-mismatch":
       throw mismatch(data, wanted);
-    case "unparseable":
-    case "no-cluster":
-    case "bad-server":
-    case "bad-ca":
+    default:
       throw new JoinError("bad-cluster-info", `${hub} gives unusable information: ${verdict.message}`);
   }
 }

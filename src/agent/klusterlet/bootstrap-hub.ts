@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { kubeconfigAccess } from "../../client/kubeconfig-access.ts";
-import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
+import { currentContextOf, KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import { resolveKubeconfig } from "../../client/resolve-kubeconfig.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
@@ -48,8 +48,7 @@ export async function readBootstrapHub(
     }
     if (!hasCredentials(resolved)) throw bad(`${file} holds no credentials`);
     if (caPem !== undefined) certificatesOfBundle(caPem);
-    const entry = config.contexts.get(config.currentContext)?.texts.get("cluster") ?? "";
-    const address = { server, caPem, entry };
+    const address = { server, caPem, entry: currentContextOf(config).entry };
     const world = { ...processWorld({ clock }), readFile };
     const { credentials, refused, impersonate } = kubeconfigAccess(resolved, world);
     return {

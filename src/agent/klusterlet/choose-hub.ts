@@ -18,9 +18,9 @@ const reviews: ResourceRef = {
   kind: "SelfSubjectAccessReview",
   scope: "Cluster",
 };
-const needed: readonly (readonly [ResourceRef, readonly string[]])[] = [
-  [managedClusters, ["create", "get"]],
-  [certificateRequests, ["create", "get", "list", "watch"]],
+const needed: readonly (readonly [ResourceRef, string])[] = [
+  ...["create", "get"].map((verb) => [managedClusters, verb] as const),
+  ...["create", "get", "list", "watch"].map((verb) => [certificateRequests, verb] as const),
 ];
 
 interface Review extends ApiObject {
@@ -77,11 +77,9 @@ async function stillAccepts({ cluster, credential }: HubChoice, options: Kluster
 async function whyNot(hub: BootstrapHub, cluster: string, options: KlusterletOptions): Promise<string | undefined> {
   const client = bootstrapClient(hub, options);
   try {
-    for (const [resource, verbs] of needed) {
-      for (const verb of verbs) {
-        if (!(await mayDo(client, resource, verb)))
-          return `${hub.server} does not let ${hub.file} ${verb} ${resource.plural}`;
-      }
+    for (const [resource, verb] of needed) {
+      if (!(await mayDo(client, resource, verb)))
+        return `${hub.server} does not let ${hub.file} ${verb} ${resource.plural}`;
     }
     const there = await managedClusterOn(client, cluster);
     return there === undefined || isAccepted(there)

@@ -27,8 +27,7 @@ export interface KlusterletStatus {
 
 /** Asks nobody; undefined where nothing is kept. */
 export async function klusterletStatus(store: KlusterletStore, now: number): Promise<KlusterletStatus | undefined> {
-  const text = await store.readState();
-  const state = text === undefined ? undefined : readRegistrationState(text);
+  const state = readRegistrationState(await store.readState());
   const credential = readClusterCredential(await store.readCredential());
   const names = state ?? namesIn(credential);
   if (names === undefined) return undefined;

@@ -1,3 +1,5 @@
+import { hasReason } from "../../client/api-errors.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 import type { ManagedCluster } from "../../apis/managed-cluster.ts";
 import type { Condition } from "../../apimachinery/object.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
@@ -53,6 +55,38 @@ export function reportFailure({ options, notes }: Serving, topic: string, messag
   recovered(notes, topic);
   notes.reported.add(key);
   options.report({ kind: "failed", message });
+}
+
+/** How one part of the agent repeats its work; `failure` says what is not done when it fails. */
+export interface Repetition {
+  readonly topic: string;
+  readonly failure: string;
+  /** The pause after a failure, in milliseconds; after a lost race it is 2 seconds. */
+  readonly everyMs: number;
+}
+
+const raceMs = 2_000;
+
+/**
+ * Runs `step` with the newest that is known of the ManagedCluster, then waits for as many milliseconds as it says or for a change, and so
+ * on until the signal aborts. Failures are told once, lost races never.
+ */
+export async function repeatedly(
+  serving: Serving,
+  { topic, failure, everyMs }: Repetition,
+  step: (cluster: ManagedCluster | undefined) => Promise<number>,
+): Promise<void> {
+  const { signal, changes, cluster, session } = serving;
+  const changed = changes.follow();
+  while (!signal.aborted) {
+    const pauseMs = await step(cluster()).catch((error: unknown) => {
+      if (hasReason(error, "Conflict")) return raceMs;
+      if (!signal.aborted) reportFailure(serving, topic, `${failure}: ${describeError(error, session.server)}`);
+      return everyMs;
+    });
+    if (signal.aborted) return;
+    await changed(pauseMs);
+  }
 }
 
 /** The topic is well again. */

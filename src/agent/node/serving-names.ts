@@ -30,9 +30,7 @@ export function usableAddresses(texts: readonly string[]): readonly string[] {
 
 function isSpecial(bytes: Uint8Array): boolean {
   const [first = 0, second = 0] = bytes;
-  if (bytes.length === 4) {
-    return first === 0 || first === 127 || first >= 224 || (first === 169 && second === 254);
-  }
+  if (bytes.length === 4) return [0, 127].includes(first) || first >= 224 || (first === 169 && second === 254);
   const isLow = bytes.subarray(0, 10).every((byte) => byte === 0);
   return isLow || first === 0xff || (first === 0xfe && (second & 0x80) === 0x80);
 }

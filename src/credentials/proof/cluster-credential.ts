@@ -1,4 +1,4 @@
-import { KubeconfigError, parseKubeconfig, wayTo } from "../../client/kubeconfig.ts";
+import { currentContextOf, KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import { sameBytes } from "../../pki/der.ts";
 import { loadPrivateKey, spkiOf } from "../../pki/keys.ts";
 import { subjectOf } from "../../pki/names.ts";
@@ -72,18 +72,9 @@ function bad(why: string): JoinError {
 
 function hubIn(text: string): HubAddress | undefined {
   try {
-    const config = parseKubeconfig(text, "kubeconfig");
-    const entry = config.contexts.get(config.currentContext)?.texts.get("cluster") ?? "";
-    const cluster = config.clusters.get(entry);
-    const server = cluster?.texts.get("server");
+    const { server, entry, caPem, proxyUrl, tlsServerName } = currentContextOf(parseKubeconfig(text, "kubeconfig"));
     if (server === undefined || !/^https:\/\//i.test(server) || !URL.canParse(server)) return undefined;
-    const data = cluster?.texts.get("certificate-authority-data");
-    return {
-      server,
-      entry,
-      caPem: data === undefined ? undefined : Buffer.from(data, "base64").toString("utf8"),
-      ...wayTo(cluster),
-    };
+    return { server, entry, caPem, proxyUrl, tlsServerName };
   } catch (error) {
     if (error instanceof KubeconfigError) return undefined;
     throw error;

@@ -72,7 +72,7 @@ const format = stateFormat<RegistrationState, "clusterName" | "agentName">(
 export const registrationStateText: (state: RegistrationState) => string = format.print;
 
 /** What a text says, or undefined where it is no state. */
-export const readRegistrationState: (content: string) => RegistrationState | undefined = format.parse;
+export const readRegistrationState: (content: string | undefined) => RegistrationState | undefined = format.parse;
 
 /** The state of a registration, in memory and in its place. */
 export interface StoredState {
