@@ -1,6 +1,6 @@
 import { currentContextOf, KubeconfigError, parseKubeconfig } from "../client/kubeconfig.ts";
 import type { RemoteClient } from "../client/remote.ts";
-import type { Clock } from "../apimachinery/clock.ts";
+import type { AgentWorld } from "./credential-event.ts";
 import { JoinError } from "./join-error.ts";
 import { readStoredCertificate, type StoredCertificate } from "./storage/stored-certificate.ts";
 import type { ServingNames } from "./request/certificate-request.ts";
@@ -8,15 +8,11 @@ import { nodeUser } from "./request/node-identity.ts";
 import { hubClient } from "../host/hub-client.ts";
 
 /** What a node needs to speak with its hub. */
-export interface NodeHubOptions {
+export interface NodeHubOptions extends Pick<AgentWorld, "clock" | "fraction" | "userAgent"> {
   readonly kubeconfig: string;
   /** The file with the node's client certificate and key. */
   readonly current: string;
   readonly text: (path: string) => Promise<string | undefined>;
-  readonly clock: Clock;
-  /** Yields [0, 1). */
-  readonly fraction: () => number;
-  readonly userAgent: string;
 }
 
 /** The hub of a node. All that keep a certificate of the node share it. */

@@ -1,4 +1,4 @@
-import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
+import type { RandomBytes } from "../apimachinery/clock.ts";
 import {
   accessFolder,
   readAgentState,
@@ -8,7 +8,7 @@ import {
   type AgentState,
   type StoredAccess,
 } from "./storage/access-folder.ts";
-import type { AgentEvent, AgentReport, CredentialName } from "./credential-event.ts";
+import type { AgentEvent, AgentWorld, CredentialName } from "./credential-event.ts";
 import { JoinError, unlessUnusable, type JoinErrorCode } from "./join-error.ts";
 import type { Manager } from "./run-managers.ts";
 import { privateFiles, type FileAccess, type PrivateFiles } from "../host/private-files.ts";
@@ -24,21 +24,15 @@ import {
 import { randomFraction } from "../host/random-fraction.ts";
 
 /** How the token of a folder is kept. */
-export interface TokenManagerOptions {
+export interface TokenManagerOptions extends Omit<AgentWorld, "fraction"> {
   readonly dir: string;
   readonly keyFile?: string | undefined;
-  /** Nobody comes back later: a failure is the end. */
-  readonly once: boolean;
   /** Asks for access anew by itself also where the token is refused that has not expired: one that was taken back. */
   readonly askAgain: boolean;
   /** Whether the hub is known to refuse a token; with `askAgain` it is then not kept until it would be renewed. */
   readonly isRefused?: ((token: string) => boolean) | undefined;
   readonly hostname: string;
-  readonly clock: Clock;
   readonly random: RandomBytes;
-  readonly userAgent: string;
-  readonly report: AgentReport;
-  /** Is told how asking anew goes. */
   readonly files?: PrivateFiles;
   /** Who may read the token; default its owner only. */
   readonly access?: FileAccess | undefined;

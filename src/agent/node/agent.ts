@@ -1,5 +1,5 @@
-import type { Clock, RandomBytes } from "../../apimachinery/clock.ts";
-import type { AgentReport, CredentialName } from "../../credentials/credential-event.ts";
+import type { RandomBytes } from "../../apimachinery/clock.ts";
+import type { AgentWorld, CredentialName } from "../../credentials/credential-event.ts";
 import { credentialDigest } from "../../credentials/proof/credential-probe.ts";
 import { credentialStore } from "./credential-store.ts";
 import { findCredentials, type FolderView, type FoundCredential } from "./find-credentials.ts";
@@ -16,22 +16,17 @@ import type { MachineAddresses } from "./serving-names.ts";
 import { randomFraction } from "../../host/random-fraction.ts";
 
 /** What an agent keeps, and how. */
-export interface AgentOptions {
+export interface AgentOptions extends Omit<AgentWorld, "fraction"> {
   /** Everything at and below these folders is kept. */
   readonly dirs: readonly string[];
   readonly view: FolderView;
   /** The private key of access requests, where it is not in the folder. */
   readonly keyFile?: string | undefined;
-  /** Does what is due now and ends. */
-  readonly once: boolean;
   /** Asks for access anew by itself when a token is refused. */
   readonly askAgain: boolean;
   readonly hostname: string;
-  readonly clock: Clock;
   readonly random: RandomBytes;
   readonly signal: AbortSignal;
-  readonly userAgent: string;
-  readonly report: AgentReport;
   readonly addresses: MachineAddresses;
   /** Who may read what is written; default the owner of this process only. */
   readonly access?: FileAccess | undefined;

@@ -1,5 +1,5 @@
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
-import { nouns as credentialNouns, type AgentReport, type CredentialName } from "../credential-event.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { nouns as credentialNouns, type AgentWorld, type CredentialName } from "../credential-event.ts";
 import { probeCredential, credentialDigest } from "./credential-probe.ts";
 import { JoinError, unlessUnusable } from "../join-error.ts";
 import type { Trust } from "../trust/trust-bundle-manager.ts";
@@ -22,15 +22,8 @@ export interface PresentedStore {
 }
 
 /** How it is found out whether the hub takes a credential. */
-export interface CredentialProbeManagerOptions {
+export interface CredentialProbeManagerOptions extends AgentWorld {
   readonly store: PresentedStore;
-  /** There is no later look, so all is asked in this run, and a refusal is the end, as is a hub that cannot be reached. */
-  readonly once: boolean;
-  readonly clock: Clock;
-  /** Yields [0, 1). */
-  readonly fraction: () => number;
-  readonly userAgent: string;
-  readonly report: AgentReport;
   /** Is called with each answer of the hub that it accepts the credential; must not throw. */
   readonly confirmed?: (() => void) | undefined;
   /** Is told the digest of a credential that counts as refused, and undefined when none does. */
@@ -58,8 +51,8 @@ const nouns: Readonly<Record<PresentedStore["name"]["kind"], string>> = {
 
 /**
  * Finds out whether the hub takes a credential that has not ended: asks about every ten minutes, after a refusal again within a minute, and
- * believes the third in a row; one answer that it is taken ends that. A hub that cannot be reached, or says neither, counts for nothing,
- * but with `once` it is an error.
+ * believes the third in a row; one answer that it is taken ends that. A hub that cannot be reached, or says neither, counts for nothing.
+ * With `once` all is asked in this run, and such a hub is an error, as is a refusal.
  */
 export function credentialProbeManager(options: CredentialProbeManagerOptions): Manager {
   const { clock, once } = options;

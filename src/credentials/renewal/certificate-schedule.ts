@@ -1,7 +1,6 @@
-import type { Clock } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
 import { decodePem } from "../../pki/pem.ts";
-import { nouns, type AgentReport, type CredentialName, type KeptName } from "../credential-event.ts";
+import { nouns, type AgentWorld, type CredentialName, type KeptName } from "../credential-event.ts";
 import type { RenewalSchedule } from "../credential-manager.ts";
 import { JoinError } from "../join-error.ts";
 import type { HeldCertificate } from "../node-client.ts";
@@ -18,19 +17,13 @@ import { earlyRotation, issuerInBundle } from "./early-rotation.ts";
 import { overdueDelay, renewalDeadline, rotationPause } from "./rotation-plan.ts";
 
 /** When one certificate of a node is renewed. */
-export interface CertificateScheduleOptions {
+export interface CertificateScheduleOptions extends Omit<AgentWorld, "userAgent"> {
   readonly kind: "client-certificate" | "serving-certificate";
   readonly folder: CertificateFolder;
   /** For which names it must be good now; undefined while there are none, and nothing is requested then. Absent: a client certificate. */
   readonly servingNames?: (() => ServingNames | undefined) | undefined;
   /** The certificate (DER) by which the hub was known last, where that is known: its issuer is the CA that signs now. */
   readonly shown?: (() => Promise<Uint8Array | undefined>) | undefined;
-  /** There is no later try in this run: a failure is the end. */
-  readonly once: boolean;
-  readonly clock: Clock;
-  /** Yields [0, 1). */
-  readonly fraction: () => number;
-  readonly report: AgentReport;
   /** Is called once a new certificate is there, once more if the agent was killed meanwhile; must not throw. */
   readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
 }

@@ -1,8 +1,8 @@
 import { ConnectionError } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { sameBytes } from "../../pki/der.ts";
-import { nouns, type AgentReport, type KeptName } from "../credential-event.ts";
+import { nouns, type AgentWorld, type KeptName } from "../credential-event.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import type { CertificateFolder } from "../storage/certificate-folder.ts";
 import { connectionFailure } from "./connection-failure.ts";
@@ -12,18 +12,12 @@ import type { HeldCertificate, NodeSession } from "../node-client.ts";
 import { nodeRequest, type NodeRequest, type ServingNames } from "./certificate-request.ts";
 
 /** How the next certificate of a node is requested. */
-export interface NodeCertificateRequest {
+export interface NodeCertificateRequest extends Omit<AgentWorld, "userAgent"> {
   readonly name: KeptName;
   readonly folder: CertificateFolder;
   /** For which names a serving certificate must be good by now; asked while a request waits. */
   readonly servingNames?: (() => ServingNames | undefined) | undefined;
-  /** There is no later try in this run: an approver is not waited for longer than half a minute. */
-  readonly once: boolean;
-  readonly clock: Clock;
-  /** Yields [0, 1). */
-  readonly fraction: () => number;
   readonly signal: AbortSignal;
-  readonly report: AgentReport;
   /** Is given the name of the request before it is waited for, and again with what the hub says that it waits for. */
   readonly requested: (request: string, waitsFor?: string) => Promise<void>;
 }

@@ -1,11 +1,10 @@
 import { ConnectionError } from "../../client/client.ts";
 import type { RawReply, RemoteClient } from "../../client/remote.ts";
 import type { ClientCredentials } from "../../client/transport.ts";
-import type { Clock } from "../../apimachinery/clock.ts";
 import { caCheckPath, caCheckServerName, deprecatedCaCheckPath } from "../../trust/ca-check.ts";
 import { clusterInfoPath, parseClusterInfo } from "../../trust/cluster-info.ts";
 import { certificatesOfBundle } from "../../trust/pins.ts";
-import type { AgentReport, KeptName } from "../credential-event.ts";
+import type { AgentWorld, KeptName } from "../credential-event.ts";
 import type { Manager, Turn } from "../run-managers.ts";
 import type { NodeHubAddress } from "../node-client.ts";
 import { hubClient } from "../../host/hub-client.ts";
@@ -35,13 +34,8 @@ export interface TrustFiles {
 }
 
 /** How it is kept. */
-export interface TrustBundleManagerOptions {
+export interface TrustBundleManagerOptions extends Omit<AgentWorld, "once"> {
   readonly files: TrustFiles;
-  readonly clock: Clock;
-  /** Yields [0, 1). */
-  readonly fraction: () => number;
-  readonly userAgent: string;
-  readonly report: AgentReport;
   /** Is told at the end of each look by which certificate (DER) the hub was known; undefined where it was not reached. */
   readonly shown?: ((leaf: Uint8Array | undefined) => void) | undefined;
 }
