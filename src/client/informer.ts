@@ -47,8 +47,7 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
   const kept = (object: T): T => (options.transform === undefined ? object : (options.transform(object) as T));
   /** Where the next watch begins; undefined: only a list can tell. */
   let version: string | undefined;
-  let failures = 0;
-  let expiredBefore = false;
+  let [failures, expiredBefore] = [0, false];
 
   async function relist(): Promise<void> {
     const found = await client.list<T>(resource, selection);
@@ -85,13 +84,13 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
 
   async function recover(error: unknown, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const hopeless = failures >= maxResumes || (error instanceof StatusError && !resumable.has(error.reason));
-    if (hopeless) version = undefined;
+    const reason = error instanceof StatusError ? error.reason : undefined;
+    if (failures >= maxResumes || (reason !== undefined && !resumable.has(reason))) version = undefined;
     options.onError?.(error, failures + 1);
     // Expired is part of the protocol; only one that a new list does not cure is a failure to wait out.
-    const cure = error instanceof StatusError && error.reason === "Expired" && !expiredBefore;
-    expiredBefore = error instanceof StatusError && error.reason === "Expired";
-    if (!cure) await pause(signal);
+    const isCured = reason === "Expired" && !expiredBefore;
+    expiredBefore = reason === "Expired";
+    if (!isCured) await pause(signal);
   }
 
   async function run(signal: AbortSignal): Promise<void> {
@@ -106,13 +105,8 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
     settle(false);
   }
 
-  return {
-    get: (key) => store.get(key),
-    list: () => store.list(),
-    onChange: (listener) => store.onChange(listener),
-    synced,
-    run,
-  };
+  const { get, list, onChange } = store;
+  return { get, list, onChange, synced, run };
 }
 
 // After these the server still knows the version; after any other answer only a list is safe.

@@ -1,9 +1,8 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../serializer/yaml/bounded-yaml.ts";
-import { textList } from "./exec-config.ts";
-import { KubeconfigError } from "./kubeconfig-error.ts";
+import { isObject, KubeconfigError, own, textList } from "./kubeconfig-fields.ts";
 
-export { KubeconfigError } from "./kubeconfig-error.ts";
+export { KubeconfigError } from "./kubeconfig-fields.ts";
 
 /** One cluster, user or context. */
 export interface KubeconfigEntry {
@@ -124,15 +123,16 @@ export function currentContextOf({ contexts, clusters, users, currentContext }: 
   const names = contexts.get(currentContext)?.texts;
   const entry = names?.get("cluster") ?? "";
   const cluster = clusters.get(entry);
-  const data = cluster?.texts.get("certificate-authority-data");
+  const texts: KubeconfigEntry["texts"] = cluster?.texts ?? new Map();
+  const data = texts.get("certificate-authority-data");
   return {
     entry,
     cluster,
     user: users.get(names?.get("user") ?? ""),
-    server: cluster?.texts.get("server"),
+    server: texts.get("server"),
     caPem: data && Buffer.from(data, "base64").toString("utf8"),
-    proxyUrl: cluster?.texts.get("proxy-url"),
-    tlsServerName: cluster?.texts.get("tls-server-name"),
+    proxyUrl: texts.get("proxy-url"),
+    tlsServerName: texts.get("tls-server-name"),
   };
 }
 
@@ -221,22 +221,22 @@ function withExtensions(
   root: YamlObject,
 ): ReadonlyMap<string, KubeconfigEntry> {
   const all = new Map(clusters);
-  const list = own(root, clusterKind.list) ?? [];
-  for (const item of Array.isArray(list) ? (list as readonly YamlValue[]) : []) {
-    const cluster = isObject(item) ? own(item, clusterKind.field) : undefined;
+  for (const item of mappingsIn(own(root, clusterKind.list))) {
     // A name of digits is a number in this reading.
-    const named = isObject(item) ? own(item, "name") : undefined;
-    const name = typeof named === "number" ? String(named) : named;
-    const known = typeof name === "string" ? all.get(name) : undefined;
-    const extensions = cluster !== undefined && isObject(cluster) ? own(cluster, "extensions") : undefined;
-    const found = (Array.isArray(extensions) ? (extensions as readonly YamlValue[]) : []).find(
-      (one) => isObject(one) && own(one, "name") === execExtensionName,
-    );
-    const value = found !== undefined && isObject(found) ? own(found, "extension") : undefined;
-    if (typeof name === "string" && known !== undefined && value !== undefined)
-      all.set(name, { ...known, execExtension: value });
+    const name = String(own(item, "name"));
+    const known = all.get(name);
+    const cluster = own(item, clusterKind.field) ?? null;
+    const extensions = isObject(cluster) ? mappingsIn(own(cluster, "extensions")) : [];
+    const found = extensions.find((one) => own(one, "name") === execExtensionName);
+    const value = found && own(found, "extension");
+    if (known !== undefined && value !== undefined) all.set(name, { ...known, execExtension: value });
   }
   return all;
+}
+
+/** Those of a list that are mappings. */
+function mappingsIn(value: YamlValue | undefined): readonly YamlObject[] {
+  return Array.isArray(value) ? (value as readonly YamlValue[]).filter(isObject) : [];
 }
 
 function textField(record: YamlObject, field: string, where: string): string {
@@ -245,14 +245,6 @@ function textField(record: YamlObject, field: string, where: string): string {
     throw new KubeconfigError("wrong-type", `${where}: ${field} must be text`);
   }
   return value;
-}
-
-function own(record: YamlObject, key: string): YamlValue | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
-}
-
-function isObject(value: YamlValue): value is YamlObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isEmpty(value: YamlValue | undefined): boolean {

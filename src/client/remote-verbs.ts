@@ -125,15 +125,26 @@ export async function listPages<T extends ApiObject>(list: ListPage<T>): Promise
       const { continue: next } = page.metadata;
       if (next === undefined || next === "") return whole(first, items);
       empty = page.items.length === 0 ? empty + 1 : 0;
-      if (next === from.continue) throw endless("a page with the continue token that this client sent");
-      if (empty > maxEmptyPages) throw endless(`more than ${maxEmptyPages} pages in a row without objects`);
+      requireProgress(next, from.continue, empty);
       from = { continue: next };
     } catch (error) {
-      if (isTooLarge(error) && limit > 1) limit = Math.max(1, Math.floor(limit / shrinkFactor));
-      else if (isExpired(error) && from.continue !== undefined) return list({});
-      else throw error;
+      if (isExpired(error) && from.continue !== undefined) return list({});
+      limit = shorterLimit(error, limit);
     }
   }
+}
+
+/** How many objects to ask for instead, where their reply was too large. @throws the error otherwise */
+function shorterLimit(error: unknown, limit: number): number {
+  const isTooLarge = error instanceof ConnectionError && error.code === "REPLY_TOO_LARGE";
+  if (!isTooLarge || limit === 1) throw error;
+  return Math.max(1, Math.floor(limit / shrinkFactor));
+}
+
+/** @throws ConnectionError INVALID_REPLY for a list that may have no end */
+function requireProgress(next: string, sent: string | undefined, empty: number): void {
+  if (next === sent) throw endless("a page with the continue token that this client sent");
+  if (empty > maxEmptyPages) throw endless(`more than ${maxEmptyPages} pages in a row without objects`);
 }
 
 function endless(what: string): ConnectionError {
@@ -147,10 +158,6 @@ function endless(what: string): ConnectionError {
 function whole<T extends ApiObject>(first: ApiList<T>, items: readonly T[]): ApiList<T> {
   const { continue: _next, remainingItemCount: _left, ...metadata } = first.metadata;
   return { ...first, metadata, items };
-}
-
-function isTooLarge(error: unknown): boolean {
-  return error instanceof ConnectionError && error.code === "REPLY_TOO_LARGE";
 }
 
 function isExpired(error: unknown): boolean {

@@ -98,7 +98,13 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
       shown: ClientCredentials,
     ): Promise<Answer & (RawReply | { readonly message: IncomingMessage })> => {
       const message = await withDeadline(options, signal, (head) =>
-        transport.open({ method: "GET", path, headers: common, credentials: shown, signal: joined(signal, head) }),
+        transport.open({
+          method: "GET",
+          path,
+          headers: common,
+          credentials: shown,
+          signal: AbortSignal.any([signal, head]),
+        }),
       );
       if (message.statusCode === 200) return { status: 200, headers: message.headers, message };
       const body = await withDeadline(options, signal, (reading) => {
@@ -112,7 +118,15 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
     throw replyError(reply.status, parsedJson(reply.body), reply.headers["retry-after"]);
   }
 
-  async function* watch<T extends ApiObject>(
+  const watch = watching(options, openWatch);
+  return { ...remoteVerbs(sending(raw)), watch, raw, close: () => transport.close() };
+}
+
+function watching(
+  options: RemoteOptions,
+  open: (path: string, signal: AbortSignal) => Promise<IncomingMessage>,
+): Client["watch"] {
+  return async function* watch<T extends ApiObject>(
     resource: ResourceRef,
     selection: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>> {
@@ -124,30 +138,21 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
       timeoutSeconds: seconds,
       ...listQuery(selection),
     });
-    const ended = new AbortController();
-    const stop = (): void => ended.abort();
-    signal.addEventListener("abort", stop);
-    let late = false;
     // The server ends the stream itself; one that does not is dead without knowing it.
-    void options.clock.sleep((seconds + 30) * 1000, ended.signal).then(() => {
-      if (ended.signal.aborted) return;
-      late = true;
-      ended.abort();
-    });
+    const deadline = deadlineOf(options.clock, (seconds + 30) * 1000, signal);
     try {
       if (signal.aborted) return;
-      const message = await openWatch(path, ended.signal);
+      const message = await open(path, deadline.signal);
       yield* watchEvents<T>(message, options.server, options.maxEventBytes ?? 8 * 1024 * 1024);
     } catch (error) {
-      if (late) throw new ConnectionError("TIMEOUT", `the watch of ${resource.plural} did not end in time`);
+      if (deadline.isOver())
+        throw new ConnectionError("TIMEOUT", `the watch of ${resource.plural} did not end in time`);
       if (!signal.aborted) throw error;
     } finally {
-      signal.removeEventListener("abort", stop);
-      ended.abort();
+      deadline.end();
+      deadline.abort();
     }
-  }
-
-  return { ...remoteVerbs(sending(raw)), watch, raw, close: () => transport.close() };
+  };
 }
 
 function sending(raw: RemoteClient["raw"]): SendJson {
@@ -213,34 +218,45 @@ async function patiently<R extends Answer>(
 }
 
 async function withDeadline<R>(
-  options: Pick<RemoteOptions, "clock" | "timeoutMs">,
+  { clock, timeoutMs }: Pick<RemoteOptions, "clock" | "timeoutMs">,
   outer: AbortSignal | undefined,
   run: (signal: AbortSignal) => Promise<R>,
 ): Promise<R> {
-  const failing = new AbortController();
-  const finished = new AbortController();
-  let late = false;
-  const stop = (): void => failing.abort();
-  outer?.addEventListener("abort", stop);
-  if (outer?.aborted === true) stop();
-  void options.clock.sleep(options.timeoutMs, finished.signal).then(() => {
-    if (finished.signal.aborted) return;
-    late = true;
-    stop();
-  });
+  const deadline = deadlineOf(clock, timeoutMs, outer);
   try {
-    return await run(failing.signal);
+    return await run(deadline.signal);
   } catch (error) {
-    if (late) throw new ConnectionError("TIMEOUT", `the server did not answer within ${options.timeoutMs} ms`);
+    if (deadline.isOver()) throw new ConnectionError("TIMEOUT", `the server did not answer within ${timeoutMs} ms`);
     if (outer?.aborted === true) throw new ConnectionError("ABORTED", "the call was aborted");
     throw error;
   } finally {
-    outer?.removeEventListener("abort", stop);
-    finished.abort();
+    deadline.end();
   }
 }
 
-// For a stream: its head may fail late, but once open it lives until `life` ends.
-function joined(life: AbortSignal, head: AbortSignal): AbortSignal {
-  return AbortSignal.any([life, head]);
+interface Deadline {
+  /** Aborts with the outer signal, with `abort`, and when the time is over, unless it has ended. */
+  readonly signal: AbortSignal;
+  readonly isOver: () => boolean;
+  readonly abort: () => void;
+  readonly end: () => void;
+}
+
+function deadlineOf(clock: Clock, ms: number, outer: AbortSignal | undefined): Deadline {
+  const failing = new AbortController();
+  const finished = new AbortController();
+  let isOver = false;
+  const abort = (): void => failing.abort();
+  const end = (): void => {
+    outer?.removeEventListener("abort", abort);
+    finished.abort();
+  };
+  outer?.addEventListener("abort", abort);
+  if (outer?.aborted === true) abort();
+  void clock.sleep(ms, finished.signal).then(() => {
+    if (finished.signal.aborted) return;
+    isOver = true;
+    abort();
+  });
+  return { signal: failing.signal, isOver: () => isOver, abort, end };
 }

@@ -91,11 +91,7 @@ export function httpsTransport(options: TransportOptions): Transport {
   async function open(call: Call): Promise<IncomingMessage> {
     const credentials = call.credentials ?? (await options.credentials());
     const { agent } = identityFor(credentials);
-    const headers = {
-      ...call.headers,
-      ...(options.impersonate === undefined ? {} : impersonationHeaders(options.impersonate)),
-      ...(credentials.token === undefined ? {} : { authorization: `Bearer ${credentials.token}` }),
-    };
+    const headers = { ...call.headers, ...identityHeaders(options, credentials) };
     for (let attempt = 0; ; attempt += 1) {
       // Node tells a request of the abort only once it has a connection, for which a proxy may let it wait.
       const outcome = await unlessAborted(send(target, agent, { ...call, headers }), call.signal);
@@ -141,6 +137,16 @@ function serverTarget(options: TransportOptions): Target {
     host: url.hostname.replace(/^\[|\]$/g, ""),
     port: url.port === "" ? 443 : Number(url.port),
     prefix: url.pathname.replace(/\/+$/, ""),
+  };
+}
+
+function identityHeaders(
+  { impersonate }: TransportOptions,
+  { token }: ClientCredentials,
+): Readonly<OutgoingHttpHeaders> {
+  return {
+    ...(impersonate && impersonationHeaders(impersonate)),
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   };
 }
 

@@ -25,22 +25,19 @@ export async function* watchEvents<T extends ApiObject>(
 }
 
 function eventOf<T extends ApiObject>(line: Buffer): WatchEvent<T> {
-  const event = parsedJson(line) as { readonly type?: unknown; readonly object?: T } | undefined | null;
-  const object = event?.object;
-  if (event?.type === "ERROR") throw watchError(object);
+  const value = parsedJson(line) as { readonly type?: unknown; readonly object?: T } | undefined | null;
+  const { type, object } = value ?? {};
+  if (type === "ERROR") throw watchError(object);
   if (typeof object !== "object" || object === null || typeof object.metadata !== "object") {
     throw new ConnectionError("INVALID_EVENT", "the watch sent something that is no event");
   }
-  switch (event?.type) {
-    case "ADDED":
-    case "MODIFIED":
-    case "DELETED":
-      return { type: event.type, object };
-    case "BOOKMARK":
-      return { type: "BOOKMARK", resourceVersion: object.metadata.resourceVersion ?? "" };
-    default:
-      throw new ConnectionError("INVALID_EVENT", "the watch sent an event of an unknown type");
-  }
+  if (isChange(type)) return { type, object };
+  if (type === "BOOKMARK") return { type, resourceVersion: object.metadata.resourceVersion ?? "" };
+  throw new ConnectionError("INVALID_EVENT", "the watch sent an event of an unknown type");
+}
+
+function isChange(type: unknown): type is "ADDED" | "MODIFIED" | "DELETED" {
+  return type === "ADDED" || type === "MODIFIED" || type === "DELETED";
 }
 
 /** Cuts a byte stream into lines; holds at most `maxBytes` of an unfinished one. */

@@ -40,7 +40,7 @@ export async function klusterletStatus(store: KlusterletStore, now: number): Pro
     place: store.place,
     ...certificateOf(credential),
     ...requestOf(state),
-    shutOut: rejection,
+    ...(rejection && { shutOut: rejection }),
     good: isValid && rejection === undefined,
   };
 }
