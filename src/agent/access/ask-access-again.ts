@@ -21,7 +21,7 @@ export interface AskAgainOptions extends Pick<
   /** What the hub does not take any more. */
   readonly refused: StoredAccess;
   /** How long to wait for an answer, in milliseconds; default a week. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 }
 
 /** What to do about the request that the machine remembers. */

@@ -1,6 +1,6 @@
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { nouns as credentialNouns, type AgentWorld, type CredentialName } from "../credential-event.ts";
-import { probeCredential, credentialDigest } from "./credential-probe.ts";
+import { probeCredential, credentialDigest, type Acceptance } from "./credential-probe.ts";
 import { JoinError, unlessUnusable } from "../join-error.ts";
 import type { Trust } from "../trust/trust-bundle-manager.ts";
 import type { Manager, Turn } from "../run-managers.ts";
@@ -58,6 +58,23 @@ export function credentialProbeManager(options: CredentialProbeManagerOptions): 
   const { clock, once } = options;
   const { name, read } = options.store;
   let memory: Memory | undefined;
+
+  async function asked(presented: Presented, known: Memory, signal: AbortSignal): Promise<Turn> {
+    const now = clock.now();
+    const acceptance = await probeCredential(presented, { ...options, signal });
+    if (signal.aborted) return { kind: "wait", until: now };
+    const refusals = acceptance.kind === "unknown" ? known.refusals : counted(known, acceptance, clock.now());
+    await noted(known.refusals, refusals, options);
+    if (acceptance.kind === "accepted") options.confirmed?.();
+    const until = nextAsk(refusals, acceptance.kind, options);
+    memory = { ...known, refusals, lastAt: clock.now(), until };
+    if (!once || acceptance.kind === "accepted") return { kind: "wait", until };
+    const error = lastError(name, refusals, acceptance);
+    if (error !== undefined) return { kind: "lost", error };
+    await clock.sleep(until - clock.now(), signal);
+    return signal.aborted ? { kind: "wait", until: now } : { kind: "again" };
+  }
+
   return {
     name: { kind: "check", path: name.path },
     act: async (signal): Promise<Turn> => {
@@ -68,22 +85,19 @@ export function credentialProbeManager(options: CredentialProbeManagerOptions): 
       if (now >= presented.notAfter) return { kind: "wait", until: now + startMs };
       // A clock that was set back would else wait for as long as it was set back.
       if (memory.lastAt <= now && now < memory.until) return { kind: "wait", until: memory.until };
-      const acceptance = await probeCredential(presented, { ...options, signal });
-      if (signal.aborted) return { kind: "wait", until: now };
-      const refusals = acceptance.kind === "unknown" ? memory.refusals : counted(memory, acceptance, clock.now());
-      await noted(memory.refusals, refusals, options);
-      if (acceptance.kind === "accepted") options.confirmed?.();
-      memory = { ...memory, refusals, lastAt: clock.now(), until: nextAsk(refusals, acceptance.kind, options) };
-      if (!once) return { kind: "wait", until: memory.until };
-      if (isRefused(refusals)) return { kind: "lost", error: new JoinError("unauthorized", sentence(name, refusals)) };
-      if (acceptance.kind === "unknown") {
-        return { kind: "lost", error: new JoinError("unreachable", acceptance.message) };
-      }
-      if (acceptance.kind === "accepted") return { kind: "wait", until: memory.until };
-      await clock.sleep(memory.until - clock.now(), signal);
-      return signal.aborted ? { kind: "wait", until: now } : { kind: "again" };
+      return asked(presented, memory, signal);
     },
   };
+}
+
+/** Why there is nothing more to ask in a run that has no later look. */
+function lastError(
+  name: PresentedStore["name"],
+  refusals: Refusals | undefined,
+  acceptance: Exclude<Acceptance, { readonly kind: "accepted" }>,
+): JoinError | undefined {
+  if (isRefused(refusals)) return new JoinError("unauthorized", sentence(name, refusals));
+  return acceptance.kind === "unknown" ? new JoinError("unreachable", acceptance.message) : undefined;
 }
 
 interface Memory {

@@ -129,17 +129,18 @@ interface Known {
 
 function plannedState({ memory, stored, current }: Known, options: CertificateScheduleOptions): CertificateState {
   const serial = current?.serial ?? "";
-  const announced = stored?.announced ?? serial;
-  const last = stored?.hastened;
+  const before: Partial<CertificateState> = stored ?? {};
+  const { announced = serial, hastened: last } = before;
+  const common = { serial, announced, failures: 0, hastened: last };
   if (current === undefined) {
     const now = options.clock.now();
-    return { serial, deadline: now, nextAt: now, announced, failures: 0, hastened: last };
+    return { ...common, deadline: now, nextAt: now };
   }
-  const earlier = stored?.serial === serial ? stored : undefined;
-  const renewedAt = earlier?.renewedAt ?? memory?.rotatedAt;
-  const deadline = deadlineOf(current, { renewedAt, drawn: earlier?.deadline }, options);
+  const same = before.serial === serial ? before : {};
+  const renewedAt = same.renewedAt ?? memory?.rotatedAt;
+  const deadline = deadlineOf(current, { renewedAt, drawn: same.deadline }, options);
   const nextAt = memory === undefined ? startAt(deadline, current, options) : deadline;
-  return { serial, deadline, nextAt, renewedAt, announced, failures: 0, hastened: last };
+  return { ...common, deadline, nextAt, renewedAt };
 }
 
 /** Drawn once for each certificate, and the same after a restart. */
@@ -184,15 +185,13 @@ async function hastened(
   { options, name }: Keeping,
 ): Promise<Memory> {
   const { folder, clock, fraction, once, report, shown } = options;
-  const { deadline, failures } = memory.state;
+  const { deadline, failures, hastened: last } = memory.state;
   const now = clock.now();
   if (current === undefined || failures > 0 || deadline <= now) return memory;
-  const seen = await shown?.();
-  const leaf = decodePem(current.certificatesPem)[0]?.bytes;
-  const signer = seen === undefined ? undefined : issuerInBundle(seen, session.caPem);
-  const own = leaf === undefined || signer === undefined ? undefined : issuerInBundle(leaf, session.caPem);
-  if (signer === undefined || own === undefined) return memory;
-  const { hastened: last } = memory.state;
+  const signer = issuerInBundle(await shown?.(), session.caPem);
+  if (signer === undefined) return memory;
+  const own = issuerInBundle(decodePem(current.certificatesPem)[0]?.bytes, session.caPem);
+  if (own === undefined) return memory;
   // With `once` nobody comes back at the moment that was drawn.
   const plan = earlyRotation({ own, signer, deadline, last, now, random: once ? 0 : fraction() });
   if (plan === undefined) return memory;

@@ -64,7 +64,8 @@ export interface BundledIssuer {
  * The CA of a bundle whose key has signed a certificate (DER) itself, without another CA between them; undefined where none of them has,
  * or nothing of it can be read. Nothing but name and signature is looked at.
  */
-export function issuerInBundle(certificate: Uint8Array, bundle: string): BundledIssuer | undefined {
+export function issuerInBundle(certificate: Uint8Array | undefined, bundle: string): BundledIssuer | undefined {
+  if (certificate === undefined) return undefined;
   try {
     const { rawIssuer, signatureAlgorithm, tbs: data, signature } = parseCertificate(certificate);
     if (signatureAlgorithm === undefined) return undefined;

@@ -129,15 +129,16 @@ const tolerableMs = 60_000;
 export function renewalStep(view: RenewalView): RenewalStep {
   const { token, now, aheadMs, failures } = view;
   const expired = now - (aheadMs ?? 0) >= token.expiresAt;
-  if (failures !== undefined) {
-    const { refusals, lastAt, pauseMs } = failures;
-    if (refusals >= maxRefusals || (refusals > 0 && expired)) return { kind: "refused", expired };
-    // A clock that was set back would else wait for as long as it was set back.
-    return now >= lastAt + pauseMs || now < lastAt ? { kind: "renew" } : { kind: "wait", until: lastAt + pauseMs };
-  }
+  if (failures !== undefined) return stepAfter(failures, now, expired);
   if (aheadMs === undefined && now < token.issuedAt - tolerableMs) return { kind: "renew" };
   const until = dueAt(view);
   return now >= until ? { kind: "renew" } : { kind: "wait", until };
+}
+
+function stepAfter({ refusals, lastAt, pauseMs }: RenewalFailures, now: number, expired: boolean): RenewalStep {
+  if (refusals >= maxRefusals || (refusals > 0 && expired)) return { kind: "refused", expired };
+  // A clock that was set back would else wait for as long as it was set back.
+  return now >= lastAt + pauseMs || now < lastAt ? { kind: "renew" } : { kind: "wait", until: lastAt + pauseMs };
 }
 
 /** When the next token is to be asked for, by this machine's clock. */

@@ -14,6 +14,13 @@ export interface CallTarget {
   readonly aheadMs?: number | undefined;
 }
 
+/** What those mean that say themselves what to do. */
+const completeErrors: ReadonlyMap<string, JoinErrorCode> = new Map([
+  ["EXEC_PLUGIN", "bad-discovery-file"],
+  ["PROXY", "unreachable"],
+  ["INVALID_PROXY", "unreachable"],
+]);
+
 const mismatches: ReadonlySet<string> = new Set([
   "ERR_TLS_CERT_ALTNAME_INVALID",
   "SELF_SIGNED_CERT_IN_CHAIN",
@@ -35,9 +42,8 @@ export function connectionFailure(error: ConnectionError, target: CallTarget): J
   if (code === "ABORTED" || code === "ABORT_ERR") {
     return fail("aborted", "interrupted; run the same command again to resume");
   }
-  // They say what to do themselves.
-  if (code === "EXEC_PLUGIN") return fail("bad-discovery-file", error.message);
-  if (code === "PROXY" || code === "INVALID_PROXY") return fail("unreachable", error.message);
+  const kind = completeErrors.get(code);
+  if (kind !== undefined) return fail(kind, error.message);
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") return fail(...validityFailure(code, target));
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return fail("tls-mismatch", nameMismatch(error, target));
   if (isMismatch(code)) {

@@ -148,7 +148,6 @@ const sparing: ReadonlySet<JoinErrorCode> = new Set(["deleted", "clock-skew"]);
 
 /** What a rotation died of. @throws what is no failure of the world */
 export function rotationFailure(error: unknown, session: NodeSession, expired: boolean): RotationFailure {
-  const passing = { decided: false, spent: false, retryAfterMs: undefined };
   if (error instanceof ConnectionError) {
     const { code, message } = connectionFailure(error, session);
     return { ...passing, code, message };
@@ -159,27 +158,32 @@ export function rotationFailure(error: unknown, session: NodeSession, expired: b
     return { ...passing, code, message, decided, spent: decided && !sparing.has(code) };
   }
   if (!(error instanceof StatusError)) throw error;
+  return answerFailure(error, expired);
+}
+
+const passing = { decided: false, spent: false, retryAfterMs: undefined } as const;
+
+function answerFailure(error: StatusError, expired: boolean): RotationFailure {
   const seconds = error.details?.retryAfterSeconds;
   const retryAfterMs = typeof seconds === "number" && seconds > 0 ? seconds * 1000 : undefined;
+  const common = { ...passing, retryAfterMs };
   const answer = plainText(error.message);
   switch (error.reason) {
     case "Unauthorized":
       return {
-        ...passing,
-        retryAfterMs,
+        ...common,
         code: "unauthorized",
         decided: true,
         message: `the hub does not accept the client certificate (401): ${expired ? "it has expired, and this API does not renew expired certificates, or none that expired so long ago; the machine must join again" : "it was revoked, or its CA is trusted no longer"}`,
       };
     case "Forbidden":
       return {
-        ...passing,
-        retryAfterMs,
+        ...common,
         code: "forbidden",
         decided: true,
         message: `the hub does not let this node ask for a certificate: ${answer}`,
       };
     default:
-      return { ...passing, retryAfterMs, code: "refused", message: `the hub refuses the request: ${answer}` };
+      return { ...common, code: "refused", message: `the hub refuses the request: ${answer}` };
   }
 }

@@ -1,3 +1,4 @@
+import type { Subject } from "../../pki/names.ts";
 import { createHash, type KeyObject } from "node:crypto";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { JoinError, plainText } from "../join-error.ts";
@@ -36,6 +37,11 @@ export function servingUsages(minor: number | undefined): readonly string[] {
 /** The user name of a node. */
 export function nodeUser(nodeName: string): string {
   return `system:node:${nodeName}`;
+}
+
+/** Whether a subject is that of a node. */
+export function isSubjectOf(nodeName: string, { commonName, organizations }: Subject): boolean {
+  return commonName === nodeUser(nodeName) && organizations.length === 1 && organizations[0] === nodesGroup;
 }
 
 /** The name, as a node may be called. @throws JoinError bad-node-name */

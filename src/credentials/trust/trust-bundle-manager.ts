@@ -98,7 +98,7 @@ export interface PublishedHub {
 function following(asking: Asking): FollowAddressOptions {
   const { files, report, clock, userAgent, signal } = asking;
   // What is shown at an address that is not in use says nothing of the hub in use.
-  const elsewhere = { ...asking, serverSeen: () => undefined };
+  const elsewhere = { ...asking, serverSeen: undefined };
   return {
     files,
     report,
@@ -110,7 +110,7 @@ function following(asking: Asking): FollowAddressOptions {
 
 type Asking = TrustBundleManagerOptions & {
   readonly signal: AbortSignal;
-  readonly serverSeen: (leaf: Uint8Array) => void;
+  readonly serverSeen: ((leaf: Uint8Array) => void) | undefined;
 };
 
 /** Writes other CAs down once they have proven themselves, and shows the hub that they are trusted. A text says why not. */
@@ -170,30 +170,26 @@ export function clusterInfoIn(body: Buffer): ReturnType<typeof parseClusterInfo>
 
 /** Only the hub's operator needs the result, so a hub that does not know the server name is no failure. */
 async function shown(trust: Trust, asking: Asking): Promise<void> {
-  await calling(
-    trust,
-    asking,
-    async (client) => {
-      const { status } = await client.raw("GET", caCheckPath, { signal: asking.signal });
-      // A hub of the last release allows the path of that release only.
-      if (status === 403 || status === 404) await client.raw("GET", deprecatedCaCheckPath, { signal: asking.signal });
-      return "";
-    },
-    caCheckServerName,
-  );
+  const { signal } = asking;
+  // What is shown under another name says nothing of who signs.
+  const elsewhere = { ...asking, serverSeen: undefined };
+  await calling({ ...trust, tlsServerName: caCheckServerName }, elsewhere, async (client) => {
+    const { status } = await client.raw("GET", caCheckPath, { signal });
+    // A hub of the last release allows the path of that release only.
+    if (status === 403 || status === 404) await client.raw("GET", deprecatedCaCheckPath, { signal });
+    return "";
+  });
 }
 
 async function calling<T>(
   { credentials, ...address }: Trust,
   { clock, userAgent, serverSeen }: Asking,
   call: (client: RemoteClient) => Promise<T>,
-  otherName?: string,
 ): Promise<T | string> {
   const client = hubClient({
     ...address,
     ...credentials,
-    // What is shown under another name says nothing of who signs.
-    ...(otherName === undefined ? { serverSeen } : { tlsServerName: otherName }),
+    serverSeen,
     clock,
     userAgent,
     timeoutMs,
