@@ -52,7 +52,7 @@ export function getOrUndefined<T extends ApiObject>(
 export async function createOrGet<T extends ApiObject>(
   client: Pick<Client, "create" | "get">,
   resource: ResourceRef,
-  object: ApiObject,
+  object: T,
 ): Promise<{ readonly object: T; readonly created: boolean }> {
   const created = await ignoreReasons(client.create<T>(resource, object), "AlreadyExists");
   if (created !== undefined) return { object: created, created: true };

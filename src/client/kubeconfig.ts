@@ -222,8 +222,9 @@ function withExtensions(
 ): ReadonlyMap<string, KubeconfigEntry> {
   const all = new Map(clusters);
   for (const item of mappingsIn(own(root, clusterKind.list))) {
+    const named = own(item, "name");
     // A name of digits is a number in this reading.
-    const name = String(own(item, "name"));
+    const name = typeof named === "string" ? named : JSON.stringify(named);
     const known = all.get(name);
     const cluster = own(item, clusterKind.field) ?? null;
     const extensions = isObject(cluster) ? mappingsIn(own(cluster, "extensions")) : [];

@@ -13,7 +13,7 @@ export interface PathTarget {
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Where the objects of a group and version live: `/api/v1`, or `/apis/<group>/<version>`. */
-export function groupVersionPath(resource: Pick<ResourceRef, "group" | "version">): string {
+function groupVersionPath(resource: Pick<ResourceRef, "group" | "version">): string {
   const version = segment("version", resource.version);
   return resource.group === "" ? `/api/${version}` : `/apis/${segment("group", resource.group)}/${version}`;
 }

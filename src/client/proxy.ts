@@ -61,7 +61,7 @@ export function parseProxy(text: string): Proxy | undefined {
 }
 
 /** A connection to `target` through a proxy; nothing was sent on it. @throws ConnectionError PROXY that names the proxy, and ABORTED */
-export async function throughProxy(
+async function throughProxy(
   proxy: Proxy,
   target: TunnelTarget,
   options: ProxyTrust & { readonly signal: AbortSignal },

@@ -173,9 +173,9 @@ function posted({ options, key, hub, client }: Asking, name: string): Promise<On
   const { fingerprint, kind, text } = key.public;
   const spec = {
     pubKey: `${text} ${hostname}`,
-    profile,
+    ...(profile !== undefined && { profile }),
     hostname,
-    claims: Object.keys(claims).length === 0 ? undefined : claims,
+    ...(Object.keys(claims).length > 0 && { claims }),
     proof: provePossession(key.key, kind, { name, fingerprint, caPin: hub.caPin }),
   };
   const object = { apiVersion: "access.pratique.dev/v1alpha1", kind: "AccessRequest", metadata: { name }, spec };

@@ -110,7 +110,7 @@ function managersOf(found: FoundCredential, known: FolderKnowledge, options: Age
 }
 
 /** By which certificate the hub of one folder was known last; told by who keeps the trust in it, asked by who keeps certificates. */
-export interface PresentedCertificate {
+interface PresentedCertificate {
   /** As DER; undefined where the hub was not reached. */
   notify(leaf: Uint8Array | undefined): void;
   /** What was told last, undefined before. */
@@ -120,7 +120,7 @@ export interface PresentedCertificate {
 }
 
 /** Knows of nothing yet. */
-export function presentedCertificate(): PresentedCertificate {
+function presentedCertificate(): PresentedCertificate {
   let known: Uint8Array | undefined;
   let reported = (): void => undefined;
   const first = new Promise<void>((resolve) => (reported = resolve));

@@ -212,7 +212,7 @@ const format = stateFormat<Refusals, keyof Refusals>({ credential: text, count, 
 ]);
 
 /** What was written down, or undefined where nothing was, or nothing that can be read. */
-export async function readRefusals(file: Pick<RefusalFile, "text">): Promise<Refusals | undefined> {
+async function readRefusals(file: Pick<RefusalFile, "text">): Promise<Refusals | undefined> {
   return format.parse(await unlessUnusable(file.text()));
 }
 
@@ -230,6 +230,6 @@ export async function refusalOf(
 }
 
 /** Writes them down, or that there are none. It is for people and for the next agent; where it cannot be written, keeping goes on. */
-export async function writeRefusals(file: RefusalFile, refusals: Refusals | undefined): Promise<void> {
+async function writeRefusals(file: RefusalFile, refusals: Refusals | undefined): Promise<void> {
   await unlessUnusable(refusals === undefined ? file.remove() : file.write(format.print(refusals)));
 }

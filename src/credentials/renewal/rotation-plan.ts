@@ -15,7 +15,7 @@ export interface RenewalWindow {
 }
 
 /** As a kubelet does: 70 to 90 %. @see client-go util/certificate nextRotationDeadline */
-export const machineWindow: RenewalWindow = { from: 0.7, spread: 0.2, minMs: 1000 };
+const machineWindow: RenewalWindow = { from: 0.7, spread: 0.2, minMs: 1000 };
 /** As an agent of OCM does: 75 to 80 %. @see open-cluster-management.io/ocm pkg/registration/register/csr */
 export const clusterWindow: RenewalWindow = { from: 0.8, spread: -0.05, minMs: 0 };
 

@@ -139,7 +139,7 @@ async function written(next: Trust, before: string, files: TrustFiles): Promise<
 }
 
 /** The text of a kubeconfig with another CA in the place of one that stands in it; undefined where it does not. */
-export function withCa(kubeconfig: string, before: string, after: string): string | undefined {
+function withCa(kubeconfig: string, before: string, after: string): string | undefined {
   const base64 = (pem: string): string => Buffer.from(pem).toString("base64");
   const old = `certificate-authority-data: ${base64(before)}`;
   return kubeconfig.includes(old)
