@@ -28,13 +28,12 @@ const modes: readonly string[] = ["Never", "IfAvailable", "Always"] satisfies re
  * `interactiveMode` v1beta1 means IfAvailable, and v1 is refused. @throws KubeconfigError @see client-go tools/clientcmd/validation.go
  */
 export function readExecConfig(
-  value: YamlValue,
+  exec: YamlValue,
   at: { readonly where: string; readonly file: string },
 ): ExecConfig | undefined {
   const where = `${at.where}.exec`;
-  if (value === null) return undefined;
-  if (!isObject(value)) throw wrongType(where, "a mapping");
-  const exec = value;
+  if (exec === null) return undefined;
+  if (!isObject(exec)) throw wrongType(where, "a mapping");
   const command = text(exec, "command", where);
   if (command === "") throw new KubeconfigError("missing", `${where}.command is not set`);
   const apiVersion = text(exec, "apiVersion", where);

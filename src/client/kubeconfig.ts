@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../serializer/yaml/bounded-yaml.ts";
-import { isObject, KubeconfigError, own, textList } from "./kubeconfig-fields.ts";
+import { isObject, KubeconfigError, own, textList, wrongType } from "./kubeconfig-fields.ts";
 
 export { KubeconfigError } from "./kubeconfig-fields.ts";
 
@@ -79,10 +79,7 @@ export function parseKubeconfig(text: string, file: string): Kubeconfig {
   const root = readRoot(text, file);
   // What is passed on to a program of others keeps its numbers.
   const typed = text.includes(execExtensionName) ? readRoot(text, file, "number") : root;
-  const kind = root["kind"] ?? "Config";
-  if (kind !== "Config") {
-    throw new KubeconfigError("wrong-type", `${file}: kind must be Config`);
-  }
+  if ((root["kind"] ?? "Config") !== "Config") throw wrongType(`${file}: kind`, "Config");
   return {
     file,
     currentContext: textField(root, "current-context", file),
@@ -139,9 +136,7 @@ export function currentContextOf({ contexts, clusters, users, currentContext }: 
 function readRoot(text: string, file: string, numbers: "text" | "number" = "text"): YamlObject {
   try {
     const root = loadYaml(text, { maxCharacters, numbers });
-    if (isObject(root)) {
-      return root;
-    }
+    if (isObject(root)) return root;
   } catch (error) {
     if (error instanceof YamlError) {
       throw new KubeconfigError("unparseable", `${file}: ${error.message}`, { cause: error });
@@ -153,9 +148,7 @@ function readRoot(text: string, file: string, numbers: "text" | "number" = "text
 
 function entries(root: YamlObject, kind: EntryKind, file: string): ReadonlyMap<string, KubeconfigEntry> {
   const list = own(root, kind.list) ?? [];
-  if (!Array.isArray(list)) {
-    throw new KubeconfigError("wrong-type", `${file}: ${kind.list} must be a list`);
-  }
+  if (!Array.isArray(list)) throw wrongType(`${file}: ${kind.list}`, "a list");
   const found = new Map<string, KubeconfigEntry>();
   for (const item of list as readonly YamlValue[]) {
     if (!isObject(item) || typeof own(item, "name") !== "string") {
@@ -163,13 +156,9 @@ function entries(root: YamlObject, kind: EntryKind, file: string): ReadonlyMap<s
     }
     const name = textField(item, "name", file);
     const where = `${file}: ${kind.list}[${JSON.stringify(name)}]`;
-    if (found.has(name)) {
-      throw new KubeconfigError("conflict", `${where} stands there twice`);
-    }
+    if (found.has(name)) throw new KubeconfigError("conflict", `${where} stands there twice`);
     const content = own(item, kind.field) ?? {};
-    if (!isObject(content)) {
-      throw new KubeconfigError("wrong-type", `${where}.${kind.field} must be a mapping`);
-    }
+    if (!isObject(content)) throw wrongType(`${where}.${kind.field}`, "a mapping");
     found.set(name, entry(content, kind, { file, where }));
   }
   return found;
@@ -189,9 +178,7 @@ function entry(
     }
   }
   const insecure = own(content, "insecure-skip-tls-verify") ?? false;
-  if (typeof insecure !== "boolean") {
-    throw new KubeconfigError("wrong-type", `${at.where}.insecure-skip-tls-verify must be true or false`);
-  }
+  if (typeof insecure !== "boolean") throw wrongType(`${at.where}.insecure-skip-tls-verify`, "true or false");
   const unsupported = kind.unsupported.find((field) => !isEmpty(own(content, field)));
   const common = { where: at.where, texts, insecureSkipTlsVerify: insecure, unsupported };
   return kind === userKind ? { ...common, ...userParts(content, at) } : common;
@@ -203,7 +190,7 @@ function userParts(
 ): Pick<KubeconfigEntry, "groups" | "extra" | "exec" | "file"> {
   const exec = own(content, "exec") ?? null;
   const extra = own(content, "as-user-extra") ?? {};
-  if (!isObject(extra)) throw new KubeconfigError("wrong-type", `${where}.as-user-extra must be a mapping`);
+  if (!isObject(extra)) throw wrongType(`${where}.as-user-extra`, "a mapping");
   const facts = Object.entries(extra).map(
     ([key, values]) => [key, textList(values, `${where}.as-user-extra`)] as const,
   );
@@ -242,9 +229,7 @@ function mappingsIn(value: YamlValue | undefined): readonly YamlObject[] {
 
 function textField(record: YamlObject, field: string, where: string): string {
   const value = own(record, field) ?? "";
-  if (typeof value !== "string") {
-    throw new KubeconfigError("wrong-type", `${where}: ${field} must be text`);
-  }
+  if (typeof value !== "string") throw wrongType(`${where}: ${field}`, "text");
   return value;
 }
 
