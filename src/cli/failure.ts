@@ -1,5 +1,5 @@
 import { ConnectionError } from "../client/client.ts";
-import { failureMessage } from "../client/failure-message.ts";
+import { failureMessage } from "../client/api-errors.ts";
 import { OptionError } from "../apimachinery/option-error.ts";
 import type { JoinError, JoinErrorCode } from "../credentials/join-error.ts";
 import { StatusError } from "../apimachinery/status.ts";

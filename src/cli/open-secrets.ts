@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../client/kubeconfig.ts";
-import { holdsSecret } from "../client/kubeconfig-secrets.ts";
+import { holdsSecret } from "../client/resolve-kubeconfig.ts";
 import { logEntry, type Log } from "../apimachinery/log-entry.ts";
 import type { Io } from "./io.ts";
 import { printable } from "./printable.ts";

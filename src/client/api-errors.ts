@@ -1,7 +1,8 @@
 import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import { StatusError, type StatusReason } from "../apimachinery/status.ts";
-import type { Client, ResourceRef } from "./client.ts";
-import { keyOf } from "./object-key.ts";
+import { ConnectionError, type Client, type ResourceRef } from "./client.ts";
+import { keyOf } from "./paths.ts";
+import { errorText } from "../apimachinery/error-text.ts";
 
 const reasonOfCode: Readonly<Record<number, StatusReason>> = { 403: "Forbidden", 404: "NotFound", 409: "Conflict" };
 
@@ -87,4 +88,12 @@ export async function retryOnConflict<T>(
 
 function isConflict(error: unknown): boolean {
   return hasReason(error, "Conflict");
+}
+
+/** What the failure of a call to a server means, for a log line or a person. Nothing is escaped yet. */
+export function failureMessage(error: unknown): string {
+  if (error instanceof StatusError && error.code === 401)
+    return "the server does not accept the credentials (401 Unauthorized)";
+  if (error instanceof ConnectionError && error.code === "TIMEOUT") return "the server did not answer in time";
+  return errorText(error);
 }

@@ -51,13 +51,13 @@ export function kubeletKubeconfig(input: ClusterReference & { readonly credentia
 
 /** A kubeconfig that points at a file for its token, so that the token can be renewed without it. */
 export function tokenFileKubeconfig(
-  input: ClusterReference & { readonly tokenFile: string; readonly namespace?: string },
+  input: ClusterReference & { readonly tokenFile: string; readonly namespace?: string | undefined },
 ): string {
   return kubeconfigText(input, {
     clusterName: "pratique",
     userName: "machine",
     contextName: "machine@pratique",
-    ...(input.namespace === undefined ? {} : { namespace: input.namespace }),
+    namespace: input.namespace,
     user: { tokenFile: input.tokenFile },
   });
 }
@@ -97,28 +97,25 @@ interface Names {
   readonly clusterName: string;
   readonly userName: string;
   readonly contextName: string;
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   readonly user: Readonly<Record<string, unknown>>;
 }
 
 function kubeconfigText({ server, ca, proxyUrl, tlsServerName }: ClusterReference, names: Names): string {
+  const { clusterName, userName, contextName, namespace, user } = names;
   const authority =
     "pem" in ca ? { "certificate-authority-data": base64(ca.pem) } : { "certificate-authority": ca.file };
-  const proxy = proxyUrl === undefined ? {} : { "proxy-url": proxyUrl };
-  const serverName = tlsServerName === undefined ? {} : { "tls-server-name": tlsServerName };
-  const namespace = names.namespace === undefined ? {} : { namespace: names.namespace };
+  const cluster = { ...authority, "proxy-url": proxyUrl, server, "tls-server-name": tlsServerName };
   const config = {
     apiVersion: "v1",
-    clusters: [{ cluster: { ...authority, ...proxy, server, ...serverName }, name: names.clusterName }],
-    contexts: [
-      { context: { cluster: names.clusterName, ...namespace, user: names.userName }, name: names.contextName },
-    ],
-    "current-context": names.contextName,
+    clusters: [{ cluster, name: clusterName }],
+    contexts: [{ context: { cluster: clusterName, namespace, user: userName }, name: contextName }],
+    "current-context": contextName,
     kind: "Config",
     preferences: {},
-    users: [{ name: names.userName, user: names.user }],
+    users: [{ name: userName, user }],
   };
-  // Readers of YAML 1.1 take more words and digits for something else than text.
+  // Fields that are undefined are left out. Readers of YAML 1.1 take more words and digits for something else than text.
   return stringify(config, { compat: "yaml-1.1", lineWidth: 0 });
 }
 

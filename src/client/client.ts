@@ -5,20 +5,20 @@ import type { Resource } from "../apis/resource.ts";
 export type ResourceRef = Pick<Resource, "group" | "version" | "plural" | "kind" | "scope">;
 
 export interface ListOptions {
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-  readonly resourceVersion?: string;
-  readonly limit?: number;
-  readonly continue?: string;
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly continue?: string | undefined;
 }
 
 export interface WatchOptions {
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
   /** Events after this version; absent: the current state as ADDED first. */
-  readonly resourceVersion?: string;
+  readonly resourceVersion?: string | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -34,7 +34,11 @@ function matches(rule: string, host: string, port: string): boolean {
   if (rule.includes("/")) return isPrefix(network, prefix) && contains(host, network, Number(prefix));
   const { name, port: wanted } = split(rule);
   if (name === "" || (wanted !== "" && wanted !== port)) return false;
-  if (isIP(name) !== 0) return contains(host, name, isIP(name) === 4 ? 32 : 128);
+  const kind = isIP(name);
+  return kind === 0 ? isBelow(host, name) : contains(host, name, kind === 4 ? 32 : 128);
+}
+
+function isBelow(host: string, name: string): boolean {
   // `example.com` stands for itself and what is below it; `.example.com` and `*.example.com` for what is below.
   const [, below = "", base = ""] = /^(\*?\.)?(.*)$/.exec(name) ?? [];
   const domain = domainToASCII(base);

@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, join } from "node:path";
 import type { YamlObject, YamlValue } from "../serializer/yaml/bounded-yaml.ts";
-import { KubeconfigError } from "./kubeconfig-error.ts";
+import { isObject, KubeconfigError, own, textList, wrongType } from "./kubeconfig-fields.ts";
 
 /** When a credential plugin is given the terminal. */
 export type InteractiveMode = "Never" | "IfAvailable" | "Always";
@@ -28,13 +28,12 @@ const modes: readonly string[] = ["Never", "IfAvailable", "Always"] satisfies re
  * `interactiveMode` v1beta1 means IfAvailable, and v1 is refused. @throws KubeconfigError @see client-go tools/clientcmd/validation.go
  */
 export function readExecConfig(
-  value: YamlValue,
+  exec: YamlValue,
   at: { readonly where: string; readonly file: string },
 ): ExecConfig | undefined {
   const where = `${at.where}.exec`;
-  if (value === null) return undefined;
-  if (typeof value !== "object" || Array.isArray(value)) throw wrongType(where, "a mapping");
-  const exec = value as YamlObject;
+  if (exec === null) return undefined;
+  if (!isObject(exec)) throw wrongType(where, "a mapping");
   const command = text(exec, "command", where);
   if (command === "") throw new KubeconfigError("missing", `${where}.command is not set`);
   const apiVersion = text(exec, "apiVersion", where);
@@ -48,16 +47,6 @@ export function readExecConfig(
     provideClusterInfo: flag(exec, "provideClusterInfo", where),
     interactiveMode: modeOf(text(exec, "interactiveMode", where), apiVersion, where),
   };
-}
-
-/** A list of texts, empty where it is absent. @throws KubeconfigError wrong-type */
-export function textList(value: YamlValue | undefined, where: string): readonly string[] {
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw wrongType(where, "a list of texts");
-  return (value as readonly YamlValue[]).map((item) => {
-    if (typeof item !== "string") throw wrongType(where, "a list of texts");
-    return item;
-  });
 }
 
 function requireVersion(apiVersion: string, where: string): string {
@@ -87,15 +76,13 @@ function variables(value: YamlValue | undefined, where: string): ExecConfig["env
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw wrongType(where, "a list of name and value");
   return (value as readonly YamlValue[]).map((item) => {
-    if (typeof item !== "object" || item === null || Array.isArray(item)) {
-      throw wrongType(where, "a list of name and value");
-    }
-    const name = text(item as YamlObject, "name", where);
+    if (!isObject(item)) throw wrongType(where, "a list of name and value");
+    const name = text(item, "name", where);
     // What execve takes: no NUL anywhere, and no `=` in a name.
     if (name === "" || /[=\0]/.test(name)) {
       throw new KubeconfigError("bad-value", `${where} holds an environment variable without a usable name`);
     }
-    return { name, value: text(item as YamlObject, "value", where) };
+    return { name, value: text(item, "value", where) };
   });
 }
 
@@ -109,12 +96,4 @@ function flag(record: YamlObject, field: string, where: string): boolean {
   const value = own(record, field) ?? false;
   if (typeof value !== "boolean") throw wrongType(`${where}.${field}`, "true or false");
   return value;
-}
-
-function own(record: YamlObject, key: string): YamlValue | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
-}
-
-function wrongType(where: string, what: string): KubeconfigError {
-  return new KubeconfigError("wrong-type", `${where} must be ${what}`);
 }

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { Clock } from "../apimachinery/clock.ts";
-import { isJsonObject } from "../apimachinery/json-value.ts";
+import { isJsonObject, type JsonObject } from "../apimachinery/json-value.ts";
 import { ConnectionError } from "./client.ts";
 import type { ExecPlugin, ResolvedKubeconfig } from "./resolve-kubeconfig.ts";
 import type { ClientCredentials } from "./transport.ts";
@@ -109,21 +109,21 @@ function isInteractiveRun({ interactiveMode, command, where }: ExecPlugin, host:
   );
 }
 
-/** What stands in KUBERNETES_EXEC_INFO. @see pkg/apis/clientauthentication ExecCredentialSpec */
+/** What stands in KUBERNETES_EXEC_INFO as JSON, without the fields that are undefined. @see pkg/apis/clientauthentication ExecCredentialSpec */
 function execInfo(plugin: ExecPlugin, config: ResolvedKubeconfig, interactive: boolean): object {
   const { server, tlsServerName, insecureSkipTlsVerify, caPem, proxyUrl } = config;
   const cluster = {
     server,
-    ...(tlsServerName === undefined ? {} : { "tls-server-name": tlsServerName }),
-    ...(insecureSkipTlsVerify ? { "insecure-skip-tls-verify": true } : {}),
-    ...(caPem === undefined ? {} : { "certificate-authority-data": Buffer.from(caPem, "utf8").toString("base64") }),
-    ...(proxyUrl === undefined ? {} : { "proxy-url": proxyUrl }),
-    ...(plugin.extension === undefined ? {} : { config: plugin.extension }),
+    "tls-server-name": tlsServerName,
+    "insecure-skip-tls-verify": insecureSkipTlsVerify || undefined,
+    "certificate-authority-data": caPem && Buffer.from(caPem, "utf8").toString("base64"),
+    "proxy-url": proxyUrl,
+    config: plugin.extension,
   };
   return {
     kind: "ExecCredential",
     apiVersion: plugin.apiVersion,
-    spec: { ...(plugin.provideClusterInfo ? { cluster } : {}), interactive },
+    spec: { cluster: plugin.provideClusterInfo ? cluster : undefined, interactive },
   };
 }
 
@@ -135,6 +135,10 @@ function keptOf(output: string, apiVersion: string, fail: (why: string) => Conne
   }
   const { status } = answer;
   if (!isJsonObject(status)) throw fail("gave a credential without a status");
+  return { credentials: credentialsIn(status, fail), expiresAt: expiry(status["expirationTimestamp"], fail) };
+}
+
+function credentialsIn(status: JsonObject, fail: (why: string) => ConnectionError): ClientCredentials {
   const token = textIn(status, "token", fail);
   const certificate = textIn(status, "clientCertificateData", fail);
   const key = textIn(status, "clientKeyData", fail);
@@ -144,11 +148,8 @@ function keptOf(output: string, apiVersion: string, fail: (why: string) => Conne
   if (token !== "" && !/^[\u0021-\u007e]+$/.test(token)) throw fail("gave a token with characters that no token has");
   if (certificate !== "") requirePair(certificate, key, fail);
   return {
-    credentials: {
-      ...(token === "" ? {} : { token }),
-      ...(certificate === "" ? {} : { clientCertPem: certificate, clientKeyPem: key }),
-    },
-    expiresAt: expiry(status["expirationTimestamp"], fail),
+    ...(token === "" ? {} : { token }),
+    ...(certificate === "" ? {} : { clientCertPem: certificate, clientKeyPem: key }),
   };
 }
 
@@ -162,11 +163,7 @@ function requirePair(certificate: string, key: string, fail: (why: string) => Co
   if (!fits) throw fail("gave a key that is not the key of its certificate");
 }
 
-function textIn(
-  status: Readonly<Record<string, unknown>>,
-  field: string,
-  fail: (why: string) => ConnectionError,
-): string {
+function textIn(status: JsonObject, field: string, fail: (why: string) => ConnectionError): string {
   const value = status[field] ?? "";
   if (typeof value !== "string") throw fail(`gave a credential whose ${field} is no text`);
   return value;

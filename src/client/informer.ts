@@ -8,21 +8,18 @@ import { objectStore } from "./object-store.ts";
 import type { Change, Reader } from "./object-store.ts";
 
 /** Which objects to follow, and how to try again. */
-export interface InformerOptions {
+export interface InformerOptions extends Pick<ListOptions, "namespace" | "labelSelector" | "fieldSelector"> {
   readonly client: Client;
   readonly resource: ResourceRef;
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
   readonly clock: Clock;
   /** What is kept of each object, and told to listeners; default all of it. Source: client-go's SetTransform. */
-  readonly transform?: (object: ApiObject) => ApiObject;
+  readonly transform?: ((object: ApiObject) => ApiObject) | undefined;
   /** Pauses after failures, jittered; also after a watch that ended without an event. */
   readonly backoff: Backoff;
   /** Yields [0, 1). */
   readonly random: () => number;
   /** Told of every failure, for the log; `failures` counts those in a row. */
-  readonly onError?: (error: unknown, failures: number) => void;
+  readonly onError?: ((error: unknown, failures: number) => void) | undefined;
 }
 
 /**
@@ -43,15 +40,14 @@ const maxResumes = 5;
 
 /** An informer that has not started yet. */
 export function informer<T extends ApiObject = ApiObject>(options: InformerOptions): Informer<T> {
-  const { client, resource, clock, random } = options;
+  const { client, resource, clock, random, namespace, labelSelector, fieldSelector } = options;
   const store = objectStore<T>((error) => options.onError?.(error, 0));
   const { promise: synced, resolve: settle } = resolvable<boolean>();
-  const selection = selectionOf(options);
+  const selection = { namespace, labelSelector, fieldSelector };
   const kept = (object: T): T => (options.transform === undefined ? object : (options.transform(object) as T));
   /** Where the next watch begins; undefined: only a list can tell. */
   let version: string | undefined;
-  let failures = 0;
-  let expiredBefore = false;
+  let [failures, expiredBefore] = [0, false];
 
   async function relist(): Promise<void> {
     const found = await client.list<T>(resource, selection);
@@ -88,13 +84,13 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
 
   async function recover(error: unknown, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const hopeless = failures >= maxResumes || (error instanceof StatusError && !resumable.has(error.reason));
-    if (hopeless) version = undefined;
+    const reason = error instanceof StatusError ? error.reason : undefined;
+    if (failures >= maxResumes || (reason !== undefined && !resumable.has(reason))) version = undefined;
     options.onError?.(error, failures + 1);
     // Expired is part of the protocol; only one that a new list does not cure is a failure to wait out.
-    const cure = error instanceof StatusError && error.reason === "Expired" && !expiredBefore;
-    expiredBefore = error instanceof StatusError && error.reason === "Expired";
-    if (!cure) await pause(signal);
+    const isCured = reason === "Expired" && !expiredBefore;
+    expiredBefore = reason === "Expired";
+    if (!isCured) await pause(signal);
   }
 
   async function run(signal: AbortSignal): Promise<void> {
@@ -109,27 +105,12 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
     settle(false);
   }
 
-  return {
-    get: (key) => store.get(key),
-    list: () => store.list(),
-    onChange: (listener) => store.onChange(listener),
-    synced,
-    run,
-  };
+  const { get, list, onChange } = store;
+  return { get, list, onChange, synced, run };
 }
 
 // After these the server still knows the version; after any other answer only a list is safe.
 const resumable: ReadonlySet<string> = new Set(["TooManyRequests", "ServiceUnavailable"]);
-
-type Selection = Pick<ListOptions, "namespace" | "labelSelector" | "fieldSelector">;
-
-function selectionOf(options: InformerOptions): Selection {
-  return {
-    ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
-    ...(options.labelSelector === undefined ? {} : { labelSelector: options.labelSelector }),
-    ...(options.fieldSelector === undefined ? {} : { fieldSelector: options.fieldSelector }),
-  };
-}
 
 function resolvable<V>(): { readonly promise: Promise<V>; readonly resolve: (value: V) => void } {
   let resolve: (value: V) => void = () => undefined;

@@ -1,9 +1,8 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../serializer/yaml/bounded-yaml.ts";
-import { textList } from "./exec-config.ts";
-import { KubeconfigError } from "./kubeconfig-error.ts";
+import { isObject, KubeconfigError, own, textList, wrongType } from "./kubeconfig-fields.ts";
 
-export { KubeconfigError } from "./kubeconfig-error.ts";
+export { KubeconfigError } from "./kubeconfig-fields.ts";
 
 /** One cluster, user or context. */
 export interface KubeconfigEntry {
@@ -80,10 +79,7 @@ export function parseKubeconfig(text: string, file: string): Kubeconfig {
   const root = readRoot(text, file);
   // What is passed on to a program of others keeps its numbers.
   const typed = text.includes(execExtensionName) ? readRoot(text, file, "number") : root;
-  const kind = root["kind"] ?? "Config";
-  if (kind !== "Config") {
-    throw new KubeconfigError("wrong-type", `${file}: kind must be Config`);
-  }
+  if ((root["kind"] ?? "Config") !== "Config") throw wrongType(`${file}: kind`, "Config");
   return {
     file,
     currentContext: textField(root, "current-context", file),
@@ -106,22 +102,41 @@ export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
   };
 }
 
-/** How a cluster is reached, besides its address; the URL may hold a password. */
-export function wayTo({ texts }: KubeconfigEntry): { readonly proxyUrl?: string; readonly tlsServerName?: string } {
-  const proxyUrl = texts.get("proxy-url");
-  const tlsServerName = texts.get("tls-server-name");
+/** What the current context leads to. Nothing is checked, and no file is read; the URL of a proxy may hold a password. */
+export interface CurrentContext {
+  /** The name of the cluster, empty where the context names none. */
+  readonly entry: string;
+  readonly cluster: KubeconfigEntry | undefined;
+  readonly user: KubeconfigEntry | undefined;
+  readonly server: string | undefined;
+  /** The CA that stands in the kubeconfig itself. */
+  readonly caPem: string | undefined;
+  readonly proxyUrl: string | undefined;
+  readonly tlsServerName: string | undefined;
+}
+
+/** The entries of the current context, and how its cluster is reached. */
+export function currentContextOf({ contexts, clusters, users, currentContext }: Kubeconfig): CurrentContext {
+  const names = contexts.get(currentContext)?.texts;
+  const entry = names?.get("cluster") ?? "";
+  const cluster = clusters.get(entry);
+  const texts: KubeconfigEntry["texts"] = cluster?.texts ?? new Map();
+  const data = texts.get("certificate-authority-data");
   return {
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    entry,
+    cluster,
+    user: users.get(names?.get("user") ?? ""),
+    server: texts.get("server"),
+    caPem: data && Buffer.from(data, "base64").toString("utf8"),
+    proxyUrl: texts.get("proxy-url"),
+    tlsServerName: texts.get("tls-server-name"),
   };
 }
 
 function readRoot(text: string, file: string, numbers: "text" | "number" = "text"): YamlObject {
   try {
     const root = loadYaml(text, { maxCharacters, numbers });
-    if (isObject(root)) {
-      return root;
-    }
+    if (isObject(root)) return root;
   } catch (error) {
     if (error instanceof YamlError) {
       throw new KubeconfigError("unparseable", `${file}: ${error.message}`, { cause: error });
@@ -133,9 +148,7 @@ function readRoot(text: string, file: string, numbers: "text" | "number" = "text
 
 function entries(root: YamlObject, kind: EntryKind, file: string): ReadonlyMap<string, KubeconfigEntry> {
   const list = own(root, kind.list) ?? [];
-  if (!Array.isArray(list)) {
-    throw new KubeconfigError("wrong-type", `${file}: ${kind.list} must be a list`);
-  }
+  if (!Array.isArray(list)) throw wrongType(`${file}: ${kind.list}`, "a list");
   const found = new Map<string, KubeconfigEntry>();
   for (const item of list as readonly YamlValue[]) {
     if (!isObject(item) || typeof own(item, "name") !== "string") {
@@ -143,13 +156,9 @@ function entries(root: YamlObject, kind: EntryKind, file: string): ReadonlyMap<s
     }
     const name = textField(item, "name", file);
     const where = `${file}: ${kind.list}[${JSON.stringify(name)}]`;
-    if (found.has(name)) {
-      throw new KubeconfigError("conflict", `${where} stands there twice`);
-    }
+    if (found.has(name)) throw new KubeconfigError("conflict", `${where} stands there twice`);
     const content = own(item, kind.field) ?? {};
-    if (!isObject(content)) {
-      throw new KubeconfigError("wrong-type", `${where}.${kind.field} must be a mapping`);
-    }
+    if (!isObject(content)) throw wrongType(`${where}.${kind.field}`, "a mapping");
     found.set(name, entry(content, kind, { file, where }));
   }
   return found;
@@ -169,9 +178,7 @@ function entry(
     }
   }
   const insecure = own(content, "insecure-skip-tls-verify") ?? false;
-  if (typeof insecure !== "boolean") {
-    throw new KubeconfigError("wrong-type", `${at.where}.insecure-skip-tls-verify must be true or false`);
-  }
+  if (typeof insecure !== "boolean") throw wrongType(`${at.where}.insecure-skip-tls-verify`, "true or false");
   const unsupported = kind.unsupported.find((field) => !isEmpty(own(content, field)));
   const common = { where: at.where, texts, insecureSkipTlsVerify: insecure, unsupported };
   return kind === userKind ? { ...common, ...userParts(content, at) } : common;
@@ -183,7 +190,7 @@ function userParts(
 ): Pick<KubeconfigEntry, "groups" | "extra" | "exec" | "file"> {
   const exec = own(content, "exec") ?? null;
   const extra = own(content, "as-user-extra") ?? {};
-  if (!isObject(extra)) throw new KubeconfigError("wrong-type", `${where}.as-user-extra must be a mapping`);
+  if (!isObject(extra)) throw wrongType(`${where}.as-user-extra`, "a mapping");
   const facts = Object.entries(extra).map(
     ([key, values]) => [key, textList(values, `${where}.as-user-extra`)] as const,
   );
@@ -201,38 +208,29 @@ function withExtensions(
   root: YamlObject,
 ): ReadonlyMap<string, KubeconfigEntry> {
   const all = new Map(clusters);
-  const list = own(root, clusterKind.list) ?? [];
-  for (const item of Array.isArray(list) ? (list as readonly YamlValue[]) : []) {
-    const cluster = isObject(item) ? own(item, clusterKind.field) : undefined;
+  for (const item of mappingsIn(own(root, clusterKind.list))) {
+    const named = own(item, "name");
     // A name of digits is a number in this reading.
-    const named = isObject(item) ? own(item, "name") : undefined;
-    const name = typeof named === "number" ? String(named) : named;
-    const known = typeof name === "string" ? all.get(name) : undefined;
-    const extensions = cluster !== undefined && isObject(cluster) ? own(cluster, "extensions") : undefined;
-    const found = (Array.isArray(extensions) ? (extensions as readonly YamlValue[]) : []).find(
-      (one) => isObject(one) && own(one, "name") === execExtensionName,
-    );
-    const value = found !== undefined && isObject(found) ? own(found, "extension") : undefined;
-    if (typeof name === "string" && known !== undefined && value !== undefined)
-      all.set(name, { ...known, execExtension: value });
+    const name = typeof named === "string" ? named : JSON.stringify(named);
+    const known = all.get(name);
+    const cluster = own(item, clusterKind.field) ?? null;
+    const extensions = isObject(cluster) ? mappingsIn(own(cluster, "extensions")) : [];
+    const found = extensions.find((one) => own(one, "name") === execExtensionName);
+    const value = found && own(found, "extension");
+    if (known !== undefined && value !== undefined) all.set(name, { ...known, execExtension: value });
   }
   return all;
 }
 
+/** Those of a list that are mappings. */
+function mappingsIn(value: YamlValue | undefined): readonly YamlObject[] {
+  return Array.isArray(value) ? (value as readonly YamlValue[]).filter(isObject) : [];
+}
+
 function textField(record: YamlObject, field: string, where: string): string {
   const value = own(record, field) ?? "";
-  if (typeof value !== "string") {
-    throw new KubeconfigError("wrong-type", `${where}: ${field} must be text`);
-  }
+  if (typeof value !== "string") throw wrongType(`${where}: ${field}`, "text");
   return value;
-}
-
-function own(record: YamlObject, key: string): YamlValue | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
-}
-
-function isObject(value: YamlValue): value is YamlObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isEmpty(value: YamlValue | undefined): boolean {

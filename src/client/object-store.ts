@@ -1,5 +1,5 @@
 import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
-import { keyOf, keyText } from "./object-key.ts";
+import { keyOf, keyText } from "./paths.ts";
 
 /** One difference between what was known and what is known now. A DELETED object is in its last known state. */
 export interface Change<T extends ApiObject = ApiObject> {

@@ -1,18 +1,19 @@
 import { badRequest } from "../apimachinery/status.ts";
 import type { ListOptions, ResourceRef } from "./client.ts";
+import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 
 /** What a path points at inside a resource; nothing set means all objects of all namespaces. */
 export interface PathTarget {
-  readonly namespace?: string;
-  readonly name?: string;
-  readonly subresource?: string;
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
+  readonly subresource?: string | undefined;
 }
 
 /** Query parameters; undefined ones are left out. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** Where the objects of a group and version live: `/api/v1`, or `/apis/<group>/<version>`. */
-export function groupVersionPath(resource: Pick<ResourceRef, "group" | "version">): string {
+function groupVersionPath(resource: Pick<ResourceRef, "group" | "version">): string {
   const version = segment("version", resource.version);
   return resource.group === "" ? `/api/${version}` : `/apis/${segment("group", resource.group)}/${version}`;
 }
@@ -36,11 +37,6 @@ export function resourcePath(
   if (target.name !== undefined) parts.push(segment("resource name", target.name));
   if (target.subresource !== undefined) parts.push(segment("subresource", target.subresource));
   return parts.join("/");
-}
-
-/** The objects of one namespace; of all namespaces where it is undefined. */
-export function inNamespace(namespace: string | undefined): PathTarget {
-  return namespace === undefined ? {} : { namespace };
 }
 
 /** `path` with its query string; parameters keep their order. */
@@ -67,4 +63,15 @@ function segment(what: string, value: string): string {
   const wrong = value === "" || value === "." || value === ".." || value.includes("/") || value.includes("%");
   if (wrong) throw badRequest(`invalid ${what} ${JSON.stringify(value)}: it must be one path segment`);
   return encodeURIComponent(value);
+}
+
+/** The key of an object: its name, and its namespace where it has one. */
+export function keyOf(object: ApiObject): ObjectKey {
+  const { namespace, name = "" } = object.metadata;
+  return namespace === undefined || namespace === "" ? { name } : { namespace, name };
+}
+
+/** `namespace/name`, or the bare name of a cluster-scoped object: equal texts mean equal keys of one resource. */
+export function keyText(key: ObjectKey): string {
+  return key.namespace === undefined || key.namespace === "" ? key.name : `${key.namespace}/${key.name}`;
 }

@@ -1,10 +1,11 @@
 import { request as plainRequest, type IncomingMessage, type RequestOptions } from "node:http";
-import { request as tlsRequest } from "node:https";
+import { request as tlsRequest, type Agent } from "node:https";
 import type { Socket } from "node:net";
 import { rootCertificates, type SecureContextOptions } from "node:tls";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 import { ConnectionError } from "./client.ts";
 import { noAnswer, socks5 } from "./socks5.ts";
+import type { Duplex } from "node:stream";
 
 /** A proxy that carries connections to another place; user and password are secret. */
 export interface Proxy {
@@ -60,7 +61,7 @@ export function parseProxy(text: string): Proxy | undefined {
 }
 
 /** A connection to `target` through a proxy; nothing was sent on it. @throws ConnectionError PROXY that names the proxy, and ABORTED */
-export async function throughProxy(
+async function throughProxy(
   proxy: Proxy,
   target: TunnelTarget,
   options: ProxyTrust & { readonly signal: AbortSignal },
@@ -147,4 +148,37 @@ function decoded(text: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+type Connect = Agent["createConnection"];
+
+/** Reads the address of a proxy that is to be used. @throws ConnectionError INVALID_PROXY, which does not repeat the text: it may hold a password. */
+export function requiredProxy(text: string): Proxy {
+  const proxy = parseProxy(text);
+  if (proxy === undefined) {
+    throw new ConnectionError(
+      "INVALID_PROXY",
+      "the proxy must be a URL that begins with http://, https:// or socks5://",
+    );
+  }
+  return proxy;
+}
+
+/** From now on each connection of `agent` goes through the proxy, with TLS to the server itself inside. Connecting ends with `signal`. */
+export function connectThrough(
+  agent: Agent,
+  proxy: Proxy,
+  options: ProxyTrust & { readonly signal: AbortSignal },
+): void {
+  const direct = agent.createConnection.bind(agent);
+  const tunnelled: Connect = (connection, connected) => {
+    const { host, port } = connection as { readonly host?: string | null; readonly port?: number | string | null };
+    throughProxy(proxy, { host: host ?? "", port: Number(port) }, options).then(
+      // Over that socket the agent does what it does on its own: TLS with the server itself.
+      (socket) => connected?.(null, direct(Object.assign(connection, { socket })) as Duplex),
+      (error: Error) => connected?.(error, undefined as never),
+    );
+    return undefined;
+  };
+  agent.createConnection = tunnelled;
 }

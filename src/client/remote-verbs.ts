@@ -1,11 +1,7 @@
-import { apiVersionOf } from "../apimachinery/object.ts";
-import type { ApiList, ApiObject, ObjectKey } from "../apimachinery/object.ts";
-import { badRequest } from "../apimachinery/status.ts";
-import type { Client, DeleteOptions, ListOptions, ResourceRef } from "./client.ts";
-import { listPages } from "./list-pages.ts";
-import { keyOf } from "./object-key.ts";
-import { inNamespace, listQuery, resourcePath, withQuery } from "./paths.ts";
-import type { PathTarget, Query } from "./paths.ts";
+import { apiVersionOf, type ApiList, type ApiObject, type ObjectKey } from "../apimachinery/object.ts";
+import { badRequest, StatusError } from "../apimachinery/status.ts";
+import { ConnectionError, type Client, type DeleteOptions, type ListOptions, type ResourceRef } from "./client.ts";
+import { keyOf, listQuery, resourcePath, withQuery, type Query } from "./paths.ts";
 
 /** Sends one request and resolves with the JSON value of its reply. @throws StatusError for a reply that is no success; ConnectionError */
 export type SendJson = (method: string, path: string, sent?: SentBody) => Promise<unknown>;
@@ -18,7 +14,7 @@ interface SentBody {
 /** The verbs of a client except watch, each as one or more requests to a Kubernetes API. @throws what `send` throws; StatusError BadRequest for an object or a key that no path can name. */
 export function remoteVerbs(send: SendJson): Omit<Client, "watch"> {
   async function listPage<T extends ApiObject>(resource: ResourceRef, options: ListOptions): Promise<ApiList<T>> {
-    const path = withQuery(resourcePath(resource, inNamespace(options.namespace)), listQuery(options));
+    const path = withQuery(resourcePath(resource, { namespace: options.namespace }), listQuery(options));
     return withTypes((await send("GET", path)) as ApiList<T>, resource);
   }
 
@@ -41,12 +37,12 @@ export function remoteVerbs(send: SendJson): Omit<Client, "watch"> {
         throw badRequest("an empty namespace may not be set during creation");
       }
       const parent = options.subresource === undefined ? {} : { ...keyOf(object), subresource: options.subresource };
-      const path = withQuery(resourcePath(resource, { ...inNamespace(namespace), ...parent }), writeQuery(options));
+      const path = withQuery(resourcePath(resource, { namespace, ...parent }), writeQuery(options));
       return (await send("POST", path, jsonBody(object))) as T;
     },
 
     update: async <T extends ApiObject>(resource: ResourceRef, object: ApiObject, options: WriteOptions = {}) => {
-      const path = resourcePath(resource, { ...keyOf(object), ...sub(options) });
+      const path = resourcePath(resource, { ...keyOf(object), subresource: options.subresource });
       return (await send("PUT", withQuery(path, writeQuery(options)), jsonBody(object))) as T;
     },
 
@@ -56,7 +52,7 @@ export function remoteVerbs(send: SendJson): Omit<Client, "watch"> {
       patch: unknown,
       options: WriteOptions = {},
     ) => {
-      const path = resourcePath(resource, { ...key, ...sub(options) });
+      const path = resourcePath(resource, { ...key, subresource: options.subresource });
       const type = Array.isArray(patch) ? "application/json-patch+json" : "application/merge-patch+json";
       return (await send("PATCH", withQuery(path, writeQuery(options)), jsonBody(patch, type))) as T;
     },
@@ -66,7 +62,7 @@ export function remoteVerbs(send: SendJson): Omit<Client, "watch"> {
     },
 
     deleteCollection: async (resource: ResourceRef, options: ListOptions) => {
-      const path = withQuery(resourcePath(resource, inNamespace(options.namespace)), listQuery(options));
+      const path = withQuery(resourcePath(resource, { namespace: options.namespace }), listQuery(options));
       await send("DELETE", path, jsonBody(deleteBody({})));
     },
   };
@@ -75,10 +71,6 @@ export function remoteVerbs(send: SendJson): Omit<Client, "watch"> {
 interface WriteOptions {
   readonly subresource?: string;
   readonly dryRun?: boolean;
-}
-
-function sub(options: WriteOptions): PathTarget {
-  return options.subresource === undefined ? {} : { subresource: options.subresource };
 }
 
 function writeQuery(options: WriteOptions): Query {
@@ -98,4 +90,76 @@ function withTypes<T extends ApiObject>(list: ApiList<T>, resource: ResourceRef)
   const types = { apiVersion: apiVersionOf(resource.group, resource.version), kind: resource.kind };
   const items: unknown = list.items;
   return { ...list, items: Array.isArray(items) ? list.items.map((item) => ({ ...types, ...item })) : [] };
+}
+
+/** Lists one page; without `limit` and `continue`, everything at once. */
+export type ListPage<T extends ApiObject> = (page: Pick<ListOptions, "limit" | "continue">) => Promise<ApiList<T>>;
+
+/** How many objects are asked for at once, as kubectl does. */
+const pageSize = 500;
+
+/** How many pages in a row may hold no object, as where a selector matches none of theirs. */
+const maxEmptyPages = 100;
+
+/** By how much a page becomes shorter whose reply is too large. */
+const shrinkFactor = 8;
+
+/**
+ * Every object of a list, read page by page at the version of the first page: the size of a reply is bounded, however many objects a user
+ * has created. A page whose reply is too large is asked for again with fewer objects. Where the version has expired after the first page,
+ * the list is read once more without pages. @throws what `list` throws; ConnectionError REPLY_TOO_LARGE for a single object that is too
+ * large, INVALID_REPLY where a page has the continue token that was sent, or a hundred pages in a row are empty: such a list may have no
+ * end. Source: client-go tools/pager, with FullListIfExpired.
+ */
+export async function listPages<T extends ApiObject>(list: ListPage<T>): Promise<ApiList<T>> {
+  const items: T[] = [];
+  let limit = pageSize;
+  let from: Pick<ListOptions, "continue"> = {};
+  let first: ApiList<T> | undefined;
+  let empty = 0;
+  for (;;) {
+    try {
+      const page = await list({ limit, ...from });
+      first ??= page;
+      items.push(...page.items);
+      const { continue: next } = page.metadata;
+      if (next === undefined || next === "") return whole(first, items);
+      empty = page.items.length === 0 ? empty + 1 : 0;
+      requireProgress(next, from.continue, empty);
+      from = { continue: next };
+    } catch (error) {
+      if (isExpired(error) && from.continue !== undefined) return list({});
+      limit = shorterLimit(error, limit);
+    }
+  }
+}
+
+/** How many objects to ask for instead, where their reply was too large. @throws the error otherwise */
+function shorterLimit(error: unknown, limit: number): number {
+  const isTooLarge = error instanceof ConnectionError && error.code === "REPLY_TOO_LARGE";
+  if (!isTooLarge || limit === 1) throw error;
+  return Math.max(1, Math.floor(limit / shrinkFactor));
+}
+
+/** @throws ConnectionError INVALID_REPLY for a list that may have no end */
+function requireProgress(next: string, sent: string | undefined, empty: number): void {
+  if (next === sent) throw endless("a page with the continue token that this client sent");
+  if (empty > maxEmptyPages) throw endless(`more than ${maxEmptyPages} pages in a row without objects`);
+}
+
+function endless(what: string): ConnectionError {
+  return new ConnectionError(
+    "INVALID_REPLY",
+    `the server sent ${what}, so the list may have no end: check the server, and any proxy in front of it`,
+  );
+}
+
+/** A watch from the version of a later page, where a server has moved on, would miss what changed in earlier ones. */
+function whole<T extends ApiObject>(first: ApiList<T>, items: readonly T[]): ApiList<T> {
+  const { continue: _next, remainingItemCount: _left, ...metadata } = first.metadata;
+  return { ...first, metadata, items };
+}
+
+function isExpired(error: unknown): boolean {
+  return error instanceof StatusError && error.reason === "Expired";
 }

@@ -3,18 +3,22 @@ import type { Clock } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { ConnectionError } from "./client.ts";
 import type { Client, ResourceRef, WatchEvent, WatchOptions } from "./client.ts";
-import { inNamespace, listQuery, resourcePath, withQuery } from "./paths.ts";
+import { listQuery, resourcePath, withQuery } from "./paths.ts";
 import { remoteVerbs, type SendJson } from "./remote-verbs.ts";
 import { parsedJson, replyError, retryAfterMs } from "./replies.ts";
-import { connectionError, httpsTransport } from "./transport.ts";
-import type { ClientCredentials, TransportOptions } from "./transport.ts";
-import { unlessAborted } from "./unless-aborted.ts";
+import {
+  connectionError,
+  httpsTransport,
+  unlessAborted,
+  type ClientCredentials,
+  type TransportOptions,
+} from "./transport.ts";
 import { watchEvents } from "./watch-events.ts";
 
 /** How to reach a Kubernetes API, who to be there, and how long to wait. */
 export interface RemoteOptions extends Omit<TransportOptions, "credentials">, ClientCredentials {
   /** Asked before each request and used in place of the fixed credentials. */
-  readonly credentials?: TransportOptions["credentials"];
+  readonly credentials?: TransportOptions["credentials"] | undefined;
   /** Is told of credentials that the server has answered with 401; true where others are there now, with which the call is made once more. */
   readonly refused?: ((credentials: ClientCredentials) => Promise<boolean>) | undefined;
   readonly userAgent: string;
@@ -22,13 +26,13 @@ export interface RemoteOptions extends Omit<TransportOptions, "credentials">, Cl
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** Yields [0, 1); spreads the length of watches over 5 to 10 minutes. Absent: always the middle. */
-  readonly random?: () => number;
+  readonly random?: (() => number) | undefined;
   /** How long the waits that `Retry-After` asks for may take together for one call, in milliseconds, default 30000 (30 seconds); 0 never waits. */
-  readonly retryBudgetMs?: number;
+  readonly retryBudgetMs?: number | undefined;
   /** The longest reply, in bytes, default 64 MiB. */
-  readonly maxReplyBytes?: number;
+  readonly maxReplyBytes?: number | undefined;
   /** The longest watch event, in bytes, default 8 MiB. */
-  readonly maxEventBytes?: number;
+  readonly maxEventBytes?: number | undefined;
 }
 
 /** A reply as it came; `body` is complete. */
@@ -39,9 +43,9 @@ export interface RawReply {
 }
 
 export interface RawOptions {
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: Buffer;
-  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: Buffer | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A Client over the network, with a door for paths that are no resources. */
@@ -58,7 +62,9 @@ const maxRetries = 10;
 
 /** A client of any Kubernetes API (1.20 or newer) over HTTPS. Redirects are not followed. @throws ConnectionError INVALID_SERVER, INVALID_PROXY */
 export function remoteClient(options: RemoteOptions): RemoteClient {
-  const credentials = options.credentials ?? fixedCredentials(options);
+  const { clientCertPem, clientKeyPem, token } = options;
+  const fixed: ClientCredentials = { clientCertPem, clientKeyPem, token };
+  const credentials = options.credentials ?? (() => fixed);
   const transport = httpsTransport({ ...options, credentials });
   const withCredentials = credentialed(credentials, options.refused);
   const maxBytes = options.maxReplyBytes ?? 64 * 1024 * 1024;
@@ -70,9 +76,9 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
     extra: RawOptions & { readonly credentials: ClientCredentials },
   ): Promise<RawReply> {
     return withDeadline(options, extra.signal, async (signal) => {
+      const { credentials: shown, body } = extra;
       const headers = { ...common, ...extra.headers };
-      const body = extra.body === undefined ? {} : { body: extra.body };
-      const message = await transport.open({ method, path, headers, signal, credentials: extra.credentials, ...body });
+      const message = await transport.open({ method, path, headers, signal, credentials: shown, body });
       return {
         status: message.statusCode ?? 0,
         headers: message.headers,
@@ -92,7 +98,13 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
       shown: ClientCredentials,
     ): Promise<Answer & (RawReply | { readonly message: IncomingMessage })> => {
       const message = await withDeadline(options, signal, (head) =>
-        transport.open({ method: "GET", path, headers: common, credentials: shown, signal: joined(signal, head) }),
+        transport.open({
+          method: "GET",
+          path,
+          headers: common,
+          credentials: shown,
+          signal: AbortSignal.any([signal, head]),
+        }),
       );
       if (message.statusCode === 200) return { status: 200, headers: message.headers, message };
       const body = await withDeadline(options, signal, (reading) => {
@@ -106,42 +118,41 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
     throw replyError(reply.status, parsedJson(reply.body), reply.headers["retry-after"]);
   }
 
-  async function* watch<T extends ApiObject>(
+  const watch = watching(options, openWatch);
+  return { ...remoteVerbs(sending(raw)), watch, raw, close: () => transport.close() };
+}
+
+function watching(
+  options: RemoteOptions,
+  open: (path: string, signal: AbortSignal) => Promise<IncomingMessage>,
+): Client["watch"] {
+  return async function* watch<T extends ApiObject>(
     resource: ResourceRef,
     selection: WatchOptions,
   ): AsyncGenerator<WatchEvent<T>> {
-    const { signal } = selection;
+    const { signal, namespace } = selection;
     const seconds = 300 + Math.floor(300 * (options.random?.() ?? 0.5));
-    const path = withQuery(resourcePath(resource, inNamespace(selection.namespace)), {
+    const path = withQuery(resourcePath(resource, { namespace }), {
       watch: true,
       allowWatchBookmarks: true,
       timeoutSeconds: seconds,
       ...listQuery(selection),
     });
-    const ended = new AbortController();
-    const stop = (): void => ended.abort();
-    signal.addEventListener("abort", stop);
-    let late = false;
     // The server ends the stream itself; one that does not is dead without knowing it.
-    void options.clock.sleep((seconds + 30) * 1000, ended.signal).then(() => {
-      if (ended.signal.aborted) return;
-      late = true;
-      ended.abort();
-    });
+    const deadline = deadlineOf(options.clock, (seconds + 30) * 1000, signal);
     try {
       if (signal.aborted) return;
-      const message = await openWatch(path, ended.signal);
+      const message = await open(path, deadline.signal);
       yield* watchEvents<T>(message, options.server, options.maxEventBytes ?? 8 * 1024 * 1024);
     } catch (error) {
-      if (late) throw new ConnectionError("TIMEOUT", `the watch of ${resource.plural} did not end in time`);
+      if (deadline.isOver())
+        throw new ConnectionError("TIMEOUT", `the watch of ${resource.plural} did not end in time`);
       if (!signal.aborted) throw error;
     } finally {
-      signal.removeEventListener("abort", stop);
-      ended.abort();
+      deadline.end();
+      deadline.abort();
     }
-  }
-
-  return { ...remoteVerbs(sending(raw)), watch, raw, close: () => transport.close() };
+  };
 }
 
 function sending(raw: RemoteClient["raw"]): SendJson {
@@ -153,15 +164,6 @@ function sending(raw: RemoteClient["raw"]): SendJson {
     if (value === undefined) throw new ConnectionError("INVALID_REPLY", `the reply to ${method} ${path} is not JSON`);
     return value;
   };
-}
-
-function fixedCredentials(options: ClientCredentials): () => ClientCredentials {
-  const fixed = {
-    ...(options.clientCertPem === undefined ? {} : { clientCertPem: options.clientCertPem }),
-    ...(options.clientKeyPem === undefined ? {} : { clientKeyPem: options.clientKeyPem }),
-    ...(options.token === undefined ? {} : { token: options.token }),
-  };
-  return () => fixed;
 }
 
 async function wholeBody(message: IncomingMessage, server: string, maxBytes: number): Promise<Buffer> {
@@ -216,34 +218,45 @@ async function patiently<R extends Answer>(
 }
 
 async function withDeadline<R>(
-  options: Pick<RemoteOptions, "clock" | "timeoutMs">,
+  { clock, timeoutMs }: Pick<RemoteOptions, "clock" | "timeoutMs">,
   outer: AbortSignal | undefined,
   run: (signal: AbortSignal) => Promise<R>,
 ): Promise<R> {
-  const failing = new AbortController();
-  const finished = new AbortController();
-  let late = false;
-  const stop = (): void => failing.abort();
-  outer?.addEventListener("abort", stop);
-  if (outer?.aborted === true) stop();
-  void options.clock.sleep(options.timeoutMs, finished.signal).then(() => {
-    if (finished.signal.aborted) return;
-    late = true;
-    stop();
-  });
+  const deadline = deadlineOf(clock, timeoutMs, outer);
   try {
-    return await run(failing.signal);
+    return await run(deadline.signal);
   } catch (error) {
-    if (late) throw new ConnectionError("TIMEOUT", `the server did not answer within ${options.timeoutMs} ms`);
+    if (deadline.isOver()) throw new ConnectionError("TIMEOUT", `the server did not answer within ${timeoutMs} ms`);
     if (outer?.aborted === true) throw new ConnectionError("ABORTED", "the call was aborted");
     throw error;
   } finally {
-    outer?.removeEventListener("abort", stop);
-    finished.abort();
+    deadline.end();
   }
 }
 
-// For a stream: its head may fail late, but once open it lives until `life` ends.
-function joined(life: AbortSignal, head: AbortSignal): AbortSignal {
-  return AbortSignal.any([life, head]);
+interface Deadline {
+  /** Aborts with the outer signal, with `abort`, and when the time is over, unless it has ended. */
+  readonly signal: AbortSignal;
+  readonly isOver: () => boolean;
+  readonly abort: () => void;
+  readonly end: () => void;
+}
+
+function deadlineOf(clock: Clock, ms: number, outer: AbortSignal | undefined): Deadline {
+  const failing = new AbortController();
+  const finished = new AbortController();
+  let isOver = false;
+  const abort = (): void => failing.abort();
+  const end = (): void => {
+    outer?.removeEventListener("abort", abort);
+    finished.abort();
+  };
+  outer?.addEventListener("abort", abort);
+  if (outer?.aborted === true) abort();
+  void clock.sleep(ms, finished.signal).then(() => {
+    if (finished.signal.aborted) return;
+    isOver = true;
+    abort();
+  });
+  return { signal: failing.signal, isOver: () => isOver, abort, end };
 }

@@ -1,4 +1,5 @@
 import { reasonCodes, StatusError } from "../apimachinery/status.ts";
+import { isJsonObject } from "../apimachinery/json-value.ts";
 import type { StatusDetails, StatusReason } from "../apimachinery/status.ts";
 
 const reasonOfCode: Readonly<Record<number, readonly [StatusReason, string]>> = {
@@ -25,27 +26,19 @@ const reasonOfCode: Readonly<Record<number, readonly [StatusReason, string]>> = 
  * counts before what the body says of it.
  */
 export function replyError(code: number, body: unknown, retryAfter?: string): StatusError {
-  const status = isRecord(body) && body["kind"] === "Status" ? body : undefined;
-  const known = reasonOfCode[code];
-  if (status === undefined) {
-    const details = withRetryAfter(undefined, retryAfterMs(code, retryAfter));
-    return new StatusError(known?.[0] ?? "", known?.[1] ?? `the server answered ${code}`, {
-      code,
-      ...(details === undefined ? {} : { details }),
-    });
-  }
-  const details = withRetryAfter(detailsOf(status["details"]), retryAfterMs(code, retryAfter));
-  const message = typeof status["message"] === "string" && status["message"] !== "" ? status["message"] : known?.[1];
-  const reason = code === 410 ? "Expired" : reasonOf(status["reason"]);
-  return new StatusError(reason, message ?? `the server answered ${code}`, {
-    code,
-    ...(details === undefined ? {} : { details }),
-  });
+  const [known, text] = reasonOfCode[code] ?? ["" as const, `the server answered ${code}`];
+  const status = isJsonObject(body) && body["kind"] === "Status" ? body : undefined;
+  const details = withRetryAfter(status?.["details"], retryAfterMs(code, retryAfter));
+  const options = details === undefined ? { code } : { code, details };
+  if (status === undefined) return new StatusError(known, text, options);
+  const { reason, message } = status;
+  const told = typeof message === "string" && message !== "" ? message : text;
+  return new StatusError(code === 410 ? "Expired" : reasonOf(reason), told, options);
 }
 
 /** The error inside a watch event of type ERROR; its code stands in the Status. */
 export function watchError(object: unknown): StatusError {
-  const code = isRecord(object) && typeof object["code"] === "number" ? object["code"] : 500;
+  const code = isJsonObject(object) && typeof object["code"] === "number" ? object["code"] : 500;
   return replyError(code, object);
 }
 
@@ -64,18 +57,11 @@ export function parsedJson(body: Buffer): unknown {
   }
 }
 
-function withRetryAfter(details: StatusDetails | undefined, ms: number | undefined): StatusDetails | undefined {
+function withRetryAfter(given: unknown, ms: number | undefined): StatusDetails | undefined {
+  const details: StatusDetails | undefined = isJsonObject(given) ? given : undefined;
   return ms === undefined ? details : { ...details, retryAfterSeconds: ms / 1000 };
 }
 
 function reasonOf(reason: unknown): StatusReason | "" {
   return typeof reason === "string" && Object.hasOwn(reasonCodes, reason) ? (reason as StatusReason) : "";
-}
-
-function detailsOf(details: unknown): StatusDetails | undefined {
-  return isRecord(details) ? details : undefined;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

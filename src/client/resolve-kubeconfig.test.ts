@@ -125,7 +125,7 @@ describe("resolveKubeconfig", () => {
 
   it("passes a program over where there is a token or a certificate", async () => {
     const user = { exec: plugin, token: "t" };
-    await expect(resolve({ user })).resolves.not.toHaveProperty("exec");
+    await expect(resolve({ user })).resolves.toHaveProperty("exec", undefined);
     await expect(resolve({ user: { ...user, exec: { command: "" } } })).rejects.toThrow(".exec.command");
   });
 

@@ -1,9 +1,10 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { YamlValue } from "../serializer/yaml/bounded-yaml.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
-import { type ExecConfig, readExecConfig } from "./exec-config.ts";
-import type { Impersonation } from "./impersonation.ts";
-import { type Kubeconfig, type KubeconfigEntry, KubeconfigError } from "./kubeconfig.ts";
+import { readExecConfig, type ExecConfig } from "./exec-config.ts";
+import type { Impersonation } from "./transport.ts";
+import { KubeconfigError, type Kubeconfig, type KubeconfigEntry } from "./kubeconfig.ts";
+import type { KubeconfigErrorCode } from "./kubeconfig-fields.ts";
 import { parseProxy } from "./proxy.ts";
 
 /** Everything a client needs to know of one context. Credentials in it are secret. */
@@ -15,27 +16,27 @@ export interface ResolvedKubeconfig {
   readonly namespace: string;
   readonly insecureSkipTlsVerify: boolean;
   /** Absent: the system's roots. */
-  readonly caPem?: string;
-  readonly tlsServerName?: string;
+  readonly caPem?: string | undefined;
+  readonly tlsServerName?: string | undefined;
   /** Certificate and key come together. */
-  readonly clientCertPem?: string;
-  readonly clientKeyPem?: string;
-  readonly token?: string;
+  readonly clientCertPem?: string | undefined;
+  readonly clientKeyPem?: string | undefined;
+  readonly token?: string | undefined;
   /** Where the credentials were read from, for whoever reads them again after a rotation. */
-  readonly clientCertFile?: string;
-  readonly clientKeyFile?: string;
-  readonly tokenFile?: string;
+  readonly clientCertFile?: string | undefined;
+  readonly clientKeyFile?: string | undefined;
+  readonly tokenFile?: string | undefined;
   /** The program that gives the credential, where neither a certificate nor a token does. */
-  readonly exec?: ExecPlugin;
+  readonly exec?: ExecPlugin | undefined;
   /** As whom every request asks to be done. */
-  readonly impersonate?: Impersonation;
+  readonly impersonate?: Impersonation | undefined;
   /** The way to the server; it may hold a password. */
-  readonly proxyUrl?: string;
+  readonly proxyUrl?: string | undefined;
 }
 
 /** A credential plugin, and what its cluster says to it. */
 export interface ExecPlugin extends ExecConfig {
-  readonly extension?: YamlValue;
+  readonly extension?: YamlValue | undefined;
 }
 
 /** How a context is resolved. */
@@ -46,9 +47,15 @@ export interface ResolveOptions {
   readonly readFile: (path: string) => Promise<Uint8Array>;
 }
 
+type ReadFile = ResolveOptions["readFile"];
+type Facts = Partial<ResolvedKubeconfig>;
+
+/** The text of a field, or of the file that it names. */
 interface Found {
   readonly text: string;
   readonly file?: string;
+  /** The field, for messages. */
+  readonly where: string;
 }
 
 const maxFileBytes = 1_048_576;
@@ -58,42 +65,33 @@ const maxFileBytes = 1_048_576;
  * file before a token, and both and certificates before a program. Anything that cannot be honoured is refused, never passed over.
  * @throws KubeconfigError naming file and field
  */
-export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOptions): Promise<ResolvedKubeconfig> {
-  const name = options.context ?? config.currentContext;
-  if (name === "") {
-    throw new KubeconfigError("missing", `${config.file}: current-context is not set${thereAre(config)}`);
-  }
-  const context = entryOf(config, "contexts", name);
-  const cluster = entryOf(config, "clusters", context.texts.get("cluster") ?? "");
-  const userName = context.texts.get("user");
-  const user =
-    userName === undefined ? {} : await userFacts(entryOf(config, "users", userName), cluster, options.readFile);
-  return {
-    context: name,
-    namespace: context.texts.get("namespace") ?? "default",
-    ...(await clusterFacts(cluster, options.readFile)),
-    ...user,
-  };
+export async function resolveKubeconfig(
+  config: Kubeconfig,
+  { context = config.currentContext, readFile }: ResolveOptions,
+): Promise<ResolvedKubeconfig> {
+  if (context === "") throw fail("missing", `${config.file}: current-context is not set${thereAre(config)}`);
+  const { texts } = entryOf(config, "contexts", context);
+  const cluster = entryOf(config, "clusters", texts.get("cluster") ?? "");
+  const user = texts.get("user");
+  const namespace = texts.get("namespace") ?? "default";
+  const own = user === undefined ? {} : await userFacts(entryOf(config, "users", user), cluster, readFile);
+  return { context, namespace, ...own, ...(await clusterFacts(cluster, readFile)) };
 }
 
-type ReadFile = ResolveOptions["readFile"];
-type ClusterFacts = Pick<
-  ResolvedKubeconfig,
-  "server" | "insecureSkipTlsVerify" | "caPem" | "tlsServerName" | "proxyUrl"
->;
-type UserFacts = Omit<ResolvedKubeconfig, keyof ClusterFacts | "context" | "namespace">;
+function fail(code: KubeconfigErrorCode, message: string, options?: ErrorOptions): KubeconfigError {
+  return new KubeconfigError(code, message, options);
+}
 
 function entryOf(config: Kubeconfig, list: "clusters" | "users" | "contexts", name: string): KubeconfigEntry {
   const entry = config[list].get(name);
   if (entry === undefined) {
     const others = list === "contexts" ? thereAre(config) : "";
-    throw new KubeconfigError("missing", `${config.file}: there is no ${list}[${JSON.stringify(name)}]${others}`);
+    throw fail("missing", `${config.file}: there is no ${list}[${JSON.stringify(name)}]${others}`);
   }
-  if (entry.unsupported !== undefined) {
-    const next = instead[entry.unsupported] ?? "use a certificate, a token or a credential plugin (exec)";
-    throw new KubeconfigError("unsupported", `${entry.where}.${entry.unsupported} is not supported; ${next}`);
-  }
-  return entry;
+  const { unsupported, where } = entry;
+  if (unsupported === undefined) return entry;
+  const next = instead[unsupported] ?? "use a certificate, a token or a credential plugin (exec)";
+  throw fail("unsupported", `${where}.${unsupported} is not supported; ${next}`);
 }
 
 const instead: Readonly<Record<string, string>> = {
@@ -107,79 +105,61 @@ function thereAre({ contexts }: Kubeconfig): string {
   return names.length === 0 ? "" : `; contexts there: ${names.join(", ")}`;
 }
 
-async function clusterFacts(cluster: KubeconfigEntry, readFile: ReadFile): Promise<ClusterFacts> {
-  const server = cluster.texts.get("server") ?? "";
+async function clusterFacts(
+  cluster: KubeconfigEntry,
+  readFile: ReadFile,
+): Promise<Facts & Pick<ResolvedKubeconfig, "server" | "insecureSkipTlsVerify">> {
+  const { where, texts, insecureSkipTlsVerify } = cluster;
+  const server = texts.get("server") ?? "";
   // Printable characters without `#`, `?` and `@`: neither a query nor credentials belong there.
   if (!/^https:\/\/[!"$->A-~]+$/i.test(server) || !URL.canParse(server)) {
-    throw new KubeconfigError("bad-value", `${cluster.where}.server must be a URL that begins with https://`);
+    throw fail("bad-value", `${where}.server must be a URL that begins with https://`);
   }
-  const { insecureSkipTlsVerify } = cluster;
   const ca = await dataOrFile(cluster, "certificate-authority", readFile);
   if (insecureSkipTlsVerify && ca !== undefined) {
-    throw new KubeconfigError(
-      "conflict",
-      `${cluster.where} has both a certificate-authority and insecure-skip-tls-verify`,
-    );
+    throw fail("conflict", `${where} has both a certificate-authority and insecure-skip-tls-verify`);
   }
-  const tlsServerName = cluster.texts.get("tls-server-name");
-  const proxyUrl = cluster.texts.get("proxy-url");
+  const proxyUrl = texts.get("proxy-url");
   if (proxyUrl !== undefined && (parseProxy(proxyUrl) === undefined || /^socks5h:/i.test(proxyUrl))) {
     // Its text may hold a password.
-    throw new KubeconfigError(
-      "bad-value",
-      `${cluster.where}.proxy-url must be a URL that begins with http://, https:// or socks5://`,
-    );
+    throw fail("bad-value", `${where}.proxy-url must be a URL that begins with http://, https:// or socks5://`);
   }
-  return {
-    server,
-    insecureSkipTlsVerify,
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
-    ...(ca === undefined ? {} : { caPem: pem(ca, "CERTIFICATE", `${cluster.where}.certificate-authority`) }),
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
-  };
+  const caPem = ca && pem(ca, "CERTIFICATE");
+  return { server, insecureSkipTlsVerify, proxyUrl, caPem, tlsServerName: texts.get("tls-server-name") };
 }
 
-async function userFacts(user: KubeconfigEntry, cluster: KubeconfigEntry, readFile: ReadFile): Promise<UserFacts> {
+async function userFacts(user: KubeconfigEntry, cluster: KubeconfigEntry, readFile: ReadFile): Promise<Facts> {
   const certificate = await dataOrFile(user, "client-certificate", readFile);
   const key = await dataOrFile(user, "client-key", readFile);
   if ((certificate === undefined) !== (key === undefined)) {
-    throw new KubeconfigError("missing", `${user.where} needs both client-certificate and client-key, or neither`);
+    throw fail("missing", `${user.where} needs both client-certificate and client-key, or neither`);
   }
-  const facts = { ...certificateFacts(user.where, certificate, key), ...(await tokenFacts(user, readFile)) };
+  const pair = certificate && key && certificateFacts(certificate, key);
+  const facts = { ...pair, ...(await tokenFacts(user, readFile)) };
   const exec = user.exec === undefined ? undefined : readExecConfig(user.exec, { file: "", ...user });
-  const isProven = facts.token !== undefined || facts.clientCertPem !== undefined;
-  const { execExtension: extension } = cluster;
-  return {
-    ...facts,
-    ...(exec === undefined || isProven ? {} : { exec: { ...exec, ...(extension === undefined ? {} : { extension }) } }),
-    ...impersonationFacts(user),
-  };
+  const isUsed = exec !== undefined && facts.token === undefined && pair === undefined;
+  const plugin = isUsed ? { ...exec, extension: cluster.execExtension } : undefined;
+  return { ...facts, exec: plugin, impersonate: impersonationOf(user) };
 }
 
-function impersonationFacts({ where, texts, groups = [], extra = new Map() }: KubeconfigEntry): UserFacts {
+function impersonationOf({ where, texts, groups = [], extra = new Map() }: KubeconfigEntry): Impersonation | undefined {
   const user = texts.get("as");
   const uid = texts.get("as-uid");
-  if (user !== undefined) return { impersonate: { user, groups, extra, ...(uid === undefined ? {} : { uid }) } };
-  if (uid === undefined && groups.length === 0 && extra.size === 0) return {};
+  if (user !== undefined) return { user, groups, extra, uid };
+  if (uid === undefined && groups.length === 0 && extra.size === 0) return undefined;
   // Without it the request would be done as whom the credential names, with all its rights.
-  throw new KubeconfigError(
-    "missing",
-    `${where} asks to act with a uid, groups or extra facts, but not as whom: set as`,
-  );
+  throw fail("missing", `${where} asks to act with a uid, groups or extra facts, but not as whom: set as`);
 }
 
-function certificateFacts(where: string, certificate: Found | undefined, key: Found | undefined): UserFacts {
-  if (certificate === undefined || key === undefined) {
-    return {};
-  }
+function certificateFacts(certificate: Found, key: Found): Facts {
   if (isOfAnotherKey(certificate.text, key.text)) {
-    throw new KubeconfigError("bad-value", `${where}.client-key is not the key of client-certificate`);
+    throw fail("bad-value", `${key.where.replace(/-data$/, "")} is not the key of client-certificate`);
   }
   return {
-    clientCertPem: pem(certificate, "CERTIFICATE", `${where}.client-certificate`),
-    clientKeyPem: pem(key, "PRIVATE KEY", `${where}.client-key`),
-    ...(certificate.file === undefined ? {} : { clientCertFile: certificate.file }),
-    ...(key.file === undefined ? {} : { clientKeyFile: key.file }),
+    clientCertPem: pem(certificate, "CERTIFICATE"),
+    clientKeyPem: pem(key, "PRIVATE KEY"),
+    clientCertFile: certificate.file,
+    clientKeyFile: key.file,
   };
 }
 
@@ -192,60 +172,60 @@ function isOfAnotherKey(certificate: string, key: string): boolean {
   }
 }
 
-async function tokenFacts(user: KubeconfigEntry, readFile: ReadFile): Promise<UserFacts> {
-  const tokenFile = user.texts.get("tokenFile");
-  const written = user.texts.get("token");
+async function tokenFacts({ texts, where }: KubeconfigEntry, readFile: ReadFile): Promise<Facts> {
+  const tokenFile = texts.get("tokenFile");
+  const written = texts.get("token");
+  const reading = tokenFile === undefined ? undefined : fileText(tokenFile, `${where}.tokenFile`, readFile);
   // As in client-go, the token beside it serves where the file cannot be read.
-  const inFile =
-    tokenFile === undefined
-      ? undefined
-      : await fileText(tokenFile, `${user.where}.tokenFile`, readFile).catch((error: unknown) => {
-          if (written === undefined) throw error;
-          return undefined;
-        });
+  const inFile = await (written === undefined ? reading : reading?.catch(() => undefined));
   const token = inFile?.trim() ?? written;
-  if (token === undefined) {
-    return {};
-  }
+  if (token === undefined) return {};
   // Only what may stand in a header; a line break would begin another.
-  if (!/^[\u0021-\u007e]+$/.test(token)) {
-    const field = inFile === undefined ? "token" : "tokenFile";
-    throw new KubeconfigError("bad-value", `${user.where}.${field} is empty or holds characters that no token has`);
-  }
-  return { token, ...(tokenFile === undefined ? {} : { tokenFile }) };
+  if (/^[\u0021-\u007e]+$/.test(token)) return { token, tokenFile };
+  const field = inFile === undefined ? "token" : "tokenFile";
+  throw fail("bad-value", `${where}.${field} is empty or holds characters that no token has`);
 }
 
 async function dataOrFile(entry: KubeconfigEntry, field: string, readFile: ReadFile): Promise<Found | undefined> {
+  const where = `${entry.where}.${field}`;
   const data = entry.texts.get(`${field}-data`);
   if (data !== undefined) {
     const compact = data.replaceAll(/[\r\n]/g, "");
     const bytes = Buffer.from(compact, "base64");
-    if (bytes.toString("base64") !== compact) {
-      throw new KubeconfigError("bad-value", `${entry.where}.${field}-data is not base64`);
-    }
-    return { text: bytes.toString("utf8") };
+    if (bytes.toString("base64") !== compact) throw fail("bad-value", `${where}-data is not base64`);
+    return { text: bytes.toString("utf8"), where: `${where}-data` };
   }
   const file = entry.texts.get(field);
-  return file === undefined ? undefined : { text: await fileText(file, `${entry.where}.${field}`, readFile), file };
+  return file === undefined ? undefined : { text: await fileText(file, where, readFile), file, where };
 }
 
 async function fileText(path: string, where: string, readFile: ReadFile): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
     const why = systemErrorText(error, { operation: "read", at: path });
-    throw new KubeconfigError("unreadable-file", `${where}: ${why}`, { cause: error });
+    throw fail("unreadable-file", `${where}: ${why}`, { cause: error });
   });
   if (bytes.length > maxFileBytes) {
-    throw new KubeconfigError("unreadable-file", `${where}: ${path} is larger than ${maxFileBytes} bytes`);
+    throw fail("unreadable-file", `${where}: ${path} is larger than ${maxFileBytes} bytes`);
   }
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8");
 }
 
-function pem(found: Found, label: string, where: string): string {
-  if (!found.text.includes("-----BEGIN ") || !found.text.includes(`${label}-----`)) {
-    throw new KubeconfigError(
-      "bad-value",
-      `${where}${found.file === undefined ? "-data" : ""} holds no PEM block ${label}`,
-    );
-  }
-  return found.text;
+function pem({ text, where }: Found, label: string): string {
+  if (text.includes("-----BEGIN ") && text.includes(`${label}-----`)) return text;
+  throw fail("bad-value", `${where} holds no PEM block ${label}`);
+}
+
+const secretFields = ["client-key-data", "token"] as const;
+
+/** Whether a kubeconfig itself holds a secret: a token, a private key, a password. One that only names files or a program holds none. */
+export function holdsSecret({ users, clusters }: Kubeconfig): boolean {
+  const isSecret = [...users.values()].some(
+    // What is not supported (`password`, `auth-provider`) is secret, too.
+    ({ texts, unsupported }) => unsupported !== undefined || secretFields.some((field) => texts.has(field)),
+  );
+  return isSecret || [...clusters.values()].some(({ texts }) => hasPassword(texts.get("proxy-url")));
+}
+
+function hasPassword(proxyUrl: string | undefined): boolean {
+  return proxyUrl !== undefined && (parseProxy(proxyUrl)?.password ?? "") !== "";
 }

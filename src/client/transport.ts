@@ -8,18 +8,16 @@ import {
   type TLSSocket,
 } from "node:tls";
 import { ConnectionError } from "./client.ts";
-import { type Impersonation, impersonationHeaders } from "./impersonation.ts";
-import { connectThrough, requiredProxy } from "./tunnel.ts";
-import { unlessAborted } from "./unless-aborted.ts";
+import { connectThrough, requiredProxy } from "./proxy.ts";
 import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
 
 /** Who the client says it is; none of the three means anonymous. */
 export interface ClientCredentials {
   /** Leaf first. */
-  readonly clientCertPem?: string;
-  readonly clientKeyPem?: string;
+  readonly clientCertPem?: string | undefined;
+  readonly clientKeyPem?: string | undefined;
   /** Sent as a bearer token. */
-  readonly token?: string;
+  readonly token?: string | undefined;
 }
 
 /** Where a server is and how it is trusted. */
@@ -27,15 +25,15 @@ export interface TransportOptions {
   /** `https://host[:port][/prefix]`. */
   readonly server: string;
   /** The only roots that are trusted; absent: those of the runtime. */
-  readonly caPem?: string;
+  readonly caPem?: string | undefined;
   /** Trusts any server certificate; only for reading what is proven by other means. Excludes `caPem`. */
-  readonly insecureSkipTlsVerify?: boolean;
+  readonly insecureSkipTlsVerify?: boolean | undefined;
   /** The name that the server's certificate must be valid for, where it is not the host of `server`. */
-  readonly tlsServerName?: string;
+  readonly tlsServerName?: string | undefined;
   /** Carries every connection: `http://`, `https://`, `socks5://` or `socks5h://`; it may hold a password. Absent: none. */
   readonly proxyUrl?: string | undefined;
   /** As whom every request asks to be done. */
-  readonly impersonate?: Impersonation;
+  readonly impersonate?: Impersonation | undefined;
   /** Asked before each request, so that rotated credentials take effect with the next one. */
   readonly credentials: () => ClientCredentials | Promise<ClientCredentials>;
   /** Is told the certificate by which the server was known, as DER, before each reply. */
@@ -47,10 +45,10 @@ export interface Call {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<OutgoingHttpHeaders>;
-  readonly body?: Buffer;
+  readonly body?: Buffer | undefined;
   readonly signal: AbortSignal;
   /** Default: what `credentials` gives now. */
-  readonly credentials?: ClientCredentials;
+  readonly credentials?: ClientCredentials | undefined;
 }
 
 /** HTTP/1.1 over TLS with connections kept alive. */
@@ -93,11 +91,7 @@ export function httpsTransport(options: TransportOptions): Transport {
   async function open(call: Call): Promise<IncomingMessage> {
     const credentials = call.credentials ?? (await options.credentials());
     const { agent } = identityFor(credentials);
-    const headers = {
-      ...call.headers,
-      ...(options.impersonate === undefined ? {} : impersonationHeaders(options.impersonate)),
-      ...(credentials.token === undefined ? {} : { authorization: `Bearer ${credentials.token}` }),
-    };
+    const headers = { ...call.headers, ...identityHeaders(options, credentials) };
     for (let attempt = 0; ; attempt += 1) {
       // Node tells a request of the abort only once it has a connection, for which a proxy may let it wait.
       const outcome = await unlessAborted(send(target, agent, { ...call, headers }), call.signal);
@@ -146,22 +140,28 @@ function serverTarget(options: TransportOptions): Target {
   };
 }
 
+function identityHeaders(
+  { impersonate }: TransportOptions,
+  { token }: ClientCredentials,
+): Readonly<OutgoingHttpHeaders> {
+  return {
+    ...(impersonate && impersonationHeaders(impersonate)),
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+  };
+}
+
 function agentFor(options: TransportOptions, credentials: ClientCredentials): Agent {
-  const { caPem, insecureSkipTlsVerify = false, tlsServerName } = options;
-  if (caPem !== undefined && insecureSkipTlsVerify) {
+  const { caPem: ca, insecureSkipTlsVerify = false, tlsServerName } = options;
+  const { clientCertPem: cert, clientKeyPem: key } = credentials;
+  if (ca !== undefined && insecureSkipTlsVerify) {
     throw new TypeError("caPem and insecureSkipTlsVerify exclude each other");
   }
   // Node reads an empty `ca` as "the roots of the runtime"; here it must mean that nobody is trusted.
-  if (caPem !== undefined && !caPem.includes("-----BEGIN CERTIFICATE-----")) {
+  if (ca !== undefined && !ca.includes("-----BEGIN CERTIFICATE-----")) {
     throw new ConnectionError("INVALID_CA", "the certificate authority holds no PEM certificate");
   }
   try {
-    const secureContext = createSecureContext({
-      minVersion: "TLSv1.2",
-      ...(caPem === undefined ? {} : { ca: caPem }),
-      ...(credentials.clientCertPem === undefined ? {} : { cert: credentials.clientCertPem }),
-      ...(credentials.clientKeyPem === undefined ? {} : { key: credentials.clientKeyPem }),
-    });
+    const secureContext = createSecureContext({ minVersion: "TLSv1.2", ca, cert, key });
     return new Agent({
       keepAlive: true,
       maxSockets: Infinity,
@@ -221,4 +221,50 @@ function send(target: Target, agent: Agent, call: Call): Promise<Outcome> {
       resolve({ kind: "failed", error });
     }
   });
+}
+
+/** As whom a client asks to act; the server decides whether it may. */
+export interface Impersonation {
+  readonly user: string;
+  readonly uid?: string | undefined;
+  readonly groups: readonly string[];
+  readonly extra: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The headers of a request that is to be done as somebody else. @see client-go transport/round_trippers.go */
+export function impersonationHeaders({ user, uid, groups, extra }: Impersonation): OutgoingHttpHeaders {
+  return {
+    "impersonate-user": user,
+    ...(uid === undefined ? {} : { "impersonate-uid": uid }),
+    ...(groups.length === 0 ? {} : { "impersonate-group": [...groups] }),
+    ...Object.fromEntries([...extra].map(([key, values]) => [`impersonate-extra-${escapedKey(key)}`, [...values]])),
+  };
+}
+
+/** Bytes that no header name may hold are written as in URLs. */
+function escapedKey(key: string): string {
+  return [...Buffer.from(key.toLowerCase(), "utf8")]
+    .map((byte) => {
+      const character = String.fromCharCode(byte);
+      return /[!#$&'*+\-.^_`|~0-9a-z]/.test(character)
+        ? character
+        : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+    })
+    .join("");
+}
+
+/** `value`, or the end of waiting for it when `signal` aborts. @throws ConnectionError ABORTED */
+export async function unlessAborted<T>(value: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined || !(value instanceof Promise)) return value;
+  let stop = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(new ConnectionError("ABORTED", "the call was aborted"));
+  });
+  signal.addEventListener("abort", stop);
+  if (signal.aborted) stop();
+  try {
+    return await Promise.race([value, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
 }

@@ -1,9 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { StatusError } from "../apimachinery/status.ts";
-import { ConnectionError } from "./client.ts";
-import type { WatchEvent } from "./client.ts";
-import { lineCutter } from "./lines.ts";
+import { ConnectionError, type WatchEvent } from "./client.ts";
 import { parsedJson, watchError } from "./replies.ts";
 import { connectionError } from "./transport.ts";
 
@@ -27,20 +25,52 @@ export async function* watchEvents<T extends ApiObject>(
 }
 
 function eventOf<T extends ApiObject>(line: Buffer): WatchEvent<T> {
-  const event = parsedJson(line) as { readonly type?: unknown; readonly object?: T } | undefined | null;
-  const object = event?.object;
-  if (event?.type === "ERROR") throw watchError(object);
+  const value = parsedJson(line) as { readonly type?: unknown; readonly object?: T } | undefined | null;
+  const { type, object } = value ?? {};
+  if (type === "ERROR") throw watchError(object);
   if (typeof object !== "object" || object === null || typeof object.metadata !== "object") {
     throw new ConnectionError("INVALID_EVENT", "the watch sent something that is no event");
   }
-  switch (event?.type) {
-    case "ADDED":
-    case "MODIFIED":
-    case "DELETED":
-      return { type: event.type, object };
-    case "BOOKMARK":
-      return { type: "BOOKMARK", resourceVersion: object.metadata.resourceVersion ?? "" };
-    default:
-      throw new ConnectionError("INVALID_EVENT", "the watch sent an event of an unknown type");
+  if (isChange(type)) return { type, object };
+  if (type === "BOOKMARK") return { type, resourceVersion: object.metadata.resourceVersion ?? "" };
+  throw new ConnectionError("INVALID_EVENT", "the watch sent an event of an unknown type");
+}
+
+function isChange(type: unknown): type is "ADDED" | "MODIFIED" | "DELETED" {
+  return type === "ADDED" || type === "MODIFIED" || type === "DELETED";
+}
+
+/** Cuts a byte stream into lines; holds at most `maxBytes` of an unfinished one. */
+export interface LineCutter {
+  /** The lines that `chunk` completes, without their newline and without blank ones; undefined when a line is too long. */
+  push(chunk: Buffer): readonly Buffer[] | undefined;
+  /** What stands after the last newline. */
+  rest(): Buffer;
+}
+
+/** A cutter for streams of JSON objects, one on each line, as a Kubernetes watch sends them. */
+export function lineCutter(maxBytes: number): LineCutter {
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+
+  function push(chunk: Buffer): readonly Buffer[] | undefined {
+    const lines: Buffer[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+      const tail = chunk.subarray(start, end);
+      if (heldBytes + tail.length > maxBytes) return undefined;
+      const line = heldBytes === 0 ? tail : Buffer.concat([...held, tail]);
+      held = [];
+      heldBytes = 0;
+      start = end + 1;
+      if (line.length > 0 && !(line.length === 1 && line[0] === 13)) lines.push(line);
+    }
+    if (start < chunk.length) {
+      held.push(chunk.subarray(start));
+      heldBytes += chunk.length - start;
+    }
+    return heldBytes > maxBytes ? undefined : lines;
   }
+
+  return { push, rest: () => Buffer.concat(held) };
 }

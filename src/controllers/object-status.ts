@@ -2,7 +2,7 @@ import { rfc3339 } from "../apimachinery/clock.ts";
 import { setCondition } from "../apimachinery/conditions.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import type { Client, DeleteOptions, ResourceRef } from "../client/client.ts";
-import { keyOf } from "../client/object-key.ts";
+import { keyOf } from "../client/paths.ts";
 
 /** An object, as far as its conditions go. */
 export interface Conditioned {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { keyOf } from "../client/object-key.ts";
+import { keyOf } from "../client/paths.ts";
 import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import { conflict } from "../apimachinery/status.ts";
 import { controllerBench } from "../../test/kits/controller-bench.ts";

@@ -1,6 +1,6 @@
 import type { Informer } from "../client/informer.ts";
 import type { Change } from "../client/object-store.ts";
-import { keyOf, keyText } from "../client/object-key.ts";
+import { keyOf, keyText } from "../client/paths.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";

@@ -1,5 +1,5 @@
-import { backoffMs, type Backoff } from "../client/backoff.ts";
-import { keyText } from "../client/object-key.ts";
+import { type Backoff, backoffMs } from "../client/backoff.ts";
+import { keyText } from "../client/paths.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { ObjectKey } from "../apimachinery/object.ts";
 

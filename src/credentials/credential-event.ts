@@ -1,4 +1,4 @@
-import { rfc3339 } from "../apimachinery/clock.ts";
+import { rfc3339, type Clock } from "../apimachinery/clock.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { LogReason } from "../apimachinery/reasons.ts";
 
@@ -28,6 +28,17 @@ export interface AgentEvent extends KeptName {
 
 /** Receives the events of an agent as they happen; must not throw. */
 export type AgentReport = (event: AgentEvent) => void;
+
+/** What every manager of an agent works with. */
+export interface AgentWorld {
+  /** There is no later try in this run: a failure is the end. */
+  readonly once: boolean;
+  readonly clock: Clock;
+  /** Yields [0, 1). */
+  readonly fraction: () => number;
+  readonly userAgent: string;
+  readonly report: AgentReport;
+}
 
 /** A credential as messages name it. */
 export const nouns: Readonly<Record<KeptName["kind"], string>> = {

@@ -1,3 +1,10 @@
+import {
+  systemErrorCode,
+  systemErrorText,
+  systemErrorWords,
+  type FailedOperation,
+} from "../apimachinery/system-error.ts";
+
 /** Why a machine did not get in. */
 export type JoinErrorCode =
   | "bad-endpoint"
@@ -71,4 +78,22 @@ export function plainText(text: string, length = 500): string {
   // oxlint-disable-next-line no-control-regex -- finding them is the purpose
   const plain = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
   return plain.length > length ? `${plain.slice(0, length)}…` : plain;
+}
+
+/** Runs a step on a file; `advice` gives the next step in place of that of the system's errors. @throws JoinError write-failed that names the path */
+export async function onFile<T>(
+  operation: FailedOperation,
+  step: () => Promise<T>,
+  advice?: (code: string | undefined) => string,
+): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    const causeCode = systemErrorCode(error);
+    const message =
+      advice === undefined
+        ? systemErrorText(error, operation)
+        : `${systemErrorWords(error, operation).what}: ${advice(causeCode)}`;
+    throw new JoinError("write-failed", message, { cause: error, causeCode });
+  }
 }

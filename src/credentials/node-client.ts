@@ -1,6 +1,6 @@
-import { KubeconfigError, parseKubeconfig, wayTo } from "../client/kubeconfig.ts";
+import { currentContextOf, KubeconfigError, parseKubeconfig } from "../client/kubeconfig.ts";
 import type { RemoteClient } from "../client/remote.ts";
-import type { Clock } from "../apimachinery/clock.ts";
+import type { AgentWorld } from "./credential-event.ts";
 import { JoinError } from "./join-error.ts";
 import { readStoredCertificate, type StoredCertificate } from "./storage/stored-certificate.ts";
 import type { ServingNames } from "./request/certificate-request.ts";
@@ -8,15 +8,11 @@ import { nodeUser } from "./request/node-identity.ts";
 import { hubClient } from "../host/hub-client.ts";
 
 /** What a node needs to speak with its hub. */
-export interface NodeHubOptions {
+export interface NodeHubOptions extends Pick<AgentWorld, "clock" | "fraction" | "userAgent"> {
   readonly kubeconfig: string;
   /** The file with the node's client certificate and key. */
   readonly current: string;
   readonly text: (path: string) => Promise<string | undefined>;
-  readonly clock: Clock;
-  /** Yields [0, 1). */
-  readonly fraction: () => number;
-  readonly userAgent: string;
 }
 
 /** The hub of a node. All that keep a certificate of the node share it. */
@@ -117,8 +113,8 @@ export interface NodeHubAddress {
   readonly server: string;
   readonly caPem: string;
   /** The way there; it may hold a password. */
-  readonly proxyUrl?: string;
-  readonly tlsServerName?: string;
+  readonly proxyUrl?: string | undefined;
+  readonly tlsServerName?: string | undefined;
 }
 
 /** Address and CA of the hub that a kubeconfig names. @throws JoinError no-access */
@@ -130,16 +126,17 @@ export async function nodeHubAddress({
   const fail = (why: string): JoinError =>
     new JoinError("no-access", `${kubeconfig} ${why}: join again with pratique join`);
   if (content === undefined) throw fail("is not there");
+  const context = readable(() => currentContextOf(parseKubeconfig(content, kubeconfig)), fail);
+  const { server, proxyUrl, tlsServerName, cluster } = context;
+  const file = cluster?.texts.get("certificate-authority");
+  const caPem = context.caPem ?? (file && (await text(file)));
+  if (server === undefined || caPem === undefined || caPem === "") throw fail("does not name a hub and its CA");
+  return { server, caPem, proxyUrl, tlsServerName };
+}
+
+function readable<T>(read: () => T, fail: (why: string) => JoinError): T {
   try {
-    const config = parseKubeconfig(content, kubeconfig);
-    const context = config.contexts.get(config.currentContext);
-    const cluster = config.clusters.get(context?.texts.get("cluster") ?? "");
-    const server = cluster?.texts.get("server");
-    const data = cluster?.texts.get("certificate-authority-data");
-    const file = cluster?.texts.get("certificate-authority");
-    const caPem = data === undefined ? file && (await text(file)) : Buffer.from(data, "base64").toString("utf8");
-    if (server === undefined || caPem === undefined || caPem === "") throw fail("does not name a hub and its CA");
-    return { server, caPem, ...(cluster === undefined ? {} : wayTo(cluster)) };
+    return read();
   } catch (error) {
     if (!(error instanceof KubeconfigError)) throw error;
     throw fail(`cannot be used (${error.message})`);

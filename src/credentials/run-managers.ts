@@ -1,6 +1,5 @@
 import { setMaxListeners } from "node:events";
-import type { Clock } from "../apimachinery/clock.ts";
-import { nouns, type AgentReport, type KeptName } from "./credential-event.ts";
+import { nouns, type AgentWorld, type KeptName } from "./credential-event.ts";
 import { JoinError } from "./join-error.ts";
 
 /** What one look at a credential came to; times in milliseconds since the epoch. */
@@ -21,14 +20,12 @@ export interface Manager {
 }
 
 /** How credentials are kept. */
-export interface KeepOptions {
+export interface KeepOptions extends Pick<AgentWorld, "clock" | "report"> {
   /** All that there is to keep now; asked each minute, so that what is laid down later is kept as well. @throws JoinError where there is nothing */
   readonly find: () => Promise<readonly Manager[]>;
   /** Does what is due and ends. */
   readonly once: boolean;
-  readonly clock: Clock;
   readonly signal: AbortSignal;
-  readonly report: AgentReport;
 }
 
 /** Long sleeps are cut, so that a machine that slept, or whose clock was set, is not late. */

@@ -1,32 +1,38 @@
-import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
-import { accessFolder, type AccessFolder } from "./storage/access-folder.ts";
-import type { AgentEvent, AgentReport, CredentialName } from "./credential-event.ts";
-import { readAgentState, writeAgentState, type AgentState } from "./storage/token-state.ts";
-import { JoinError, unlessUnusable, type JoinErrorCode } from "./join-error.ts";
-import type { Manager } from "./run-managers.ts";
-import { storedAccess, type StoredAccess } from "./storage/stored-access.ts";
-import { privateFiles, type FileAccess, type PrivateFiles } from "../host/private-files.ts";
-import type { Renewal, renewToken } from "./request/renew-token.ts";
-import { pauseAfter, rotationPause } from "./renewal/rotation-plan.ts";
-import { dueAt, renewalStep, type RenewalFailures, type RenewalStep } from "./renewal/token-renewal-policy.ts";
 import { randomFraction } from "../host/system-random.ts";
+import type { RandomBytes } from "../apimachinery/clock.ts";
+import {
+  type AccessFolder,
+  type AgentState,
+  type StoredAccess,
+  accessFolder,
+  readAgentState,
+  storedAccess,
+  writeAgentState,
+} from "./storage/access-folder.ts";
+import type { AgentEvent, AgentWorld, CredentialName } from "./credential-event.ts";
+import { JoinError, type JoinErrorCode, unlessUnusable } from "./join-error.ts";
+import type { Manager, Turn } from "./run-managers.ts";
+import { type FileAccess, type PrivateFiles, privateFiles } from "../host/private-files.ts";
+import type { Renewal, renewToken } from "./request/renew-token.ts";
+import {
+  type RenewalFailures,
+  type RenewalStep,
+  dueAt,
+  pauseAfter,
+  renewalStep,
+  rotationPause,
+} from "./renewal/rotation-plan.ts";
 
 /** How the token of a folder is kept. */
-export interface TokenManagerOptions {
+export interface TokenManagerOptions extends Omit<AgentWorld, "fraction"> {
   readonly dir: string;
   readonly keyFile?: string | undefined;
-  /** Nobody comes back later: a failure is the end. */
-  readonly once: boolean;
   /** Asks for access anew by itself also where the token is refused that has not expired: one that was taken back. */
   readonly askAgain: boolean;
   /** Whether the hub is known to refuse a token; with `askAgain` it is then not kept until it would be renewed. */
   readonly isRefused?: ((token: string) => boolean) | undefined;
   readonly hostname: string;
-  readonly clock: Clock;
   readonly random: RandomBytes;
-  readonly userAgent: string;
-  readonly report: AgentReport;
-  /** Is told how asking anew goes. */
   readonly files?: PrivateFiles;
   /** Who may read the token; default its owner only. */
   readonly access?: FileAccess | undefined;
@@ -41,7 +47,7 @@ export interface RefusedAccess {
   readonly folder: AccessFolder;
   readonly refused: StoredAccess;
   readonly signal: AbortSignal;
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 }
 
 /** Requests access again and returns once another token is in the folder. @throws JoinError */
@@ -61,6 +67,15 @@ export function tokenManager(options: TokenManagerOptions): Manager {
   const keeping = { folder, options };
   let memory: Memory | undefined;
   let given: { readonly token: string; readonly error: JoinError } | undefined;
+
+  async function renew(access: StoredAccess, known: Memory, signal: AbortSignal): Promise<Turn> {
+    const renewal = await options.calls.renew({ ...access, clock, userAgent: options.userAgent, signal });
+    if (signal.aborted && renewal.kind === "failed") return { kind: "again" };
+    memory = await after(renewal, known, { ...keeping, access });
+    if (!options.once || memory.failures === undefined) return { kind: "again" };
+    return { kind: "lost", error: await endOnce(renewal, access, { ...keeping, signal }) };
+  }
+
   return {
     name: { kind: "token", path: folder.token },
     act: async (signal) => {
@@ -73,14 +88,11 @@ export function tokenManager(options: TokenManagerOptions): Manager {
       if (step.kind === "refused") {
         memory = { ...memory, failures: undefined };
         const error = await refused(access, { ...keeping, signal, expired: step.expired });
-        if (error !== undefined) given = { token: access.token, error };
-        return error === undefined ? { kind: "again" } : { kind: "lost", error };
+        if (error === undefined) return { kind: "again" };
+        given = { token: access.token, error };
+        return { kind: "lost", error };
       }
-      const renewal = await options.calls.renew({ ...access, clock, userAgent: options.userAgent, signal });
-      if (signal.aborted && renewal.kind === "failed") return { kind: "again" };
-      memory = await after(renewal, memory, { ...keeping, access });
-      if (!options.once || memory.failures === undefined) return { kind: "again" };
-      return { kind: "lost", error: await endOnce(renewal, access, { ...keeping, signal }) };
+      return renew(access, memory, signal);
     },
   };
 }
@@ -254,36 +266,36 @@ async function refused(
   for (let count = 1; ; count += 1) {
     try {
       await options.calls.askAgain(
-        { signal, folder, refused: access, ...(options.once ? { waitMs: onceWaitMs } : {}) },
+        { signal, folder, refused: access, waitMs: options.once ? onceWaitMs : undefined },
         (reported) => report({ ...nameOf(folder), ...reported }),
       );
       return undefined;
     } catch (error) {
       if (signal.aborted) return undefined;
-      const pauseMs = pauseAfterAsking(error, count, options);
-      if (!(error instanceof JoinError) || pauseMs === undefined) throw error;
+      const { message: failure, pauseMs } = failureOfAsking(error, count, options);
       const { expiresAt } = access.claims;
-      report({
-        ...nameOf(folder),
-        reason: "RenewalFailed",
-        message: error.message,
-        at: clock.now() + pauseMs,
-        expiresAt,
-      });
+      const at = clock.now() + pauseMs;
+      report({ ...nameOf(folder), reason: "RenewalFailed", message: failure, at, expiresAt });
       await clock.sleep(pauseMs, signal);
       if (signal.aborted) return undefined;
     }
   }
 }
 
-/** How long to wait before asking once more; undefined where it is of no use, or nobody comes back. */
-function pauseAfterAsking(error: unknown, count: number, options: TokenManagerOptions): number | undefined {
-  if (!(error instanceof JoinError) || options.once) return undefined;
+/** What failed, and how long to wait before asking once more. @throws the error where that is of no use, or nobody comes back */
+function failureOfAsking(
+  error: unknown,
+  count: number,
+  { once, random }: TokenManagerOptions,
+): { readonly message: string; readonly pauseMs: number } {
+  if (!(error instanceof JoinError) || once) throw error;
   // Of a request that ran out, or was approved for nothing, people may take care; a denial is their answer.
   const decided = error.code === "failed";
   const passes = decided || passing.has(error.code) || error.causeCode === "TooManyRequests";
-  if (!passes) return undefined;
-  return rotationPause({ count, decided, retryAfterMs: undefined, leftMs: 0, random: randomFraction(options.random) });
+  if (!passes) throw error;
+  const fraction = randomFraction(random);
+  const pauseMs = rotationPause({ count, decided, retryAfterMs: undefined, leftMs: 0, random: fraction });
+  return { message: error.message, pauseMs };
 }
 
 function nameOf(folder: AccessFolder): CredentialName {

@@ -7,7 +7,7 @@ import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import { credentialRevocations } from "../apis/credential-revocation.ts";
 import { fieldListAt, stringAt } from "../apis/json-fields.ts";
 import { watchedRevocations } from "./watched-revocations.ts";
-import { failureMessage } from "../client/failure-message.ts";
+import { failureMessage } from "../client/api-errors.ts";
 import { parsedJson } from "../client/replies.ts";
 
 /** What is revoked on a cluster, as its controllers are to respect it. */

@@ -1,5 +1,5 @@
 import type { Client } from "../client/client.ts";
-import { failureMessage } from "../client/failure-message.ts";
+import { failureMessage } from "../client/api-errors.ts";
 import type { RemoteClient } from "../client/remote.ts";
 import { accessProfile } from "../controllers/access/access-profile.ts";
 import { accessRequest, type AccessRequestOptions } from "../controllers/access/access-request.ts";

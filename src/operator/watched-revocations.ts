@@ -6,7 +6,7 @@ import { credentialOf, revocationIndex, type FoundRevocation } from "../apis/rev
 import type { Client } from "../client/client.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { AskedSpec } from "../authorization/access-review-spec.ts";
-import { failureMessage } from "../client/failure-message.ts";
+import { failureMessage } from "../client/api-errors.ts";
 
 /** The status of a SubjectAccessReview that is denied. */
 interface Denial {

@@ -9,7 +9,7 @@ import { customResourceDefinitions } from "../apis/custom-resource-definition.ts
 import { fieldsAt } from "../apis/json-fields.ts";
 import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "../apis/admission-webhook.ts";
 import type { Resource } from "../apis/resource.ts";
-import { failureMessage } from "../client/failure-message.ts";
+import { failureMessage } from "../client/api-errors.ts";
 
 export interface RegistrationOptions {
   readonly client: Client;

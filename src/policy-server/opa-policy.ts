@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { ConnectionError } from "../client/client.ts";
 import { environmentProxy } from "../client/environment-proxy.ts";
-import { requiredProxy } from "../client/tunnel.ts";
+import { requiredProxy } from "../client/proxy.ts";
 import { OptionError } from "../apimachinery/option-error.ts";
 import { reloadingPolicy, type DecidingPolicy } from "./deciding-policy.ts";
 import { opaServer, type OpaServer } from "./opa-server.ts";

@@ -1,8 +1,8 @@
 import { Agent as PlainAgent, request as plainRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { ConnectionError } from "../client/client.ts";
-import { connectThrough, requiredProxy } from "../client/tunnel.ts";
-import { unlessAborted } from "../client/unless-aborted.ts";
+import { connectThrough, requiredProxy } from "../client/proxy.ts";
+import { unlessAborted } from "../client/transport.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { isJsonObject, ownValue } from "../apimachinery/json-value.ts";
 import type { CompiledPolicy, Judgement } from "./deciding-policy.ts";

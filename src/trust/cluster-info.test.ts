@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createCa } from "../pki/ca.ts";
 import { generatePrivateKey } from "../pki/keys.ts";
 import { clusterInfoKubeconfig, parseClusterInfo, signClusterInfo, verifyClusterInfo } from "./cluster-info.ts";
-import { detachedJws } from "./jws.ts";
+import { detachedJws } from "./token.ts";
 import { parsePins } from "./pins.ts";
 
 const token = { id: "abcdef", secret: "0123456789abcdef" };

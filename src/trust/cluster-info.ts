@@ -1,7 +1,7 @@
+import { isJsonObject } from "../apimachinery/json-value.ts";
 import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../serializer/yaml/bounded-yaml.ts";
-import { detachedJws, verifyDetachedJws } from "./jws.ts";
+import { detachedJws, verifyDetachedJws, secretsEqual, type BootstrapToken } from "./token.ts";
 import { type CaPin, certificatesOfBundle, type PinnableCertificate, pinnedCertificates, PinError } from "./pins.ts";
-import { type BootstrapToken, secretsEqual } from "./token.ts";
 
 /** Where every joining machine finds the hub's address and CA before it trusts anything. */
 export const clusterInfoKey = { namespace: "kube-public", name: "cluster-info" } as const;
@@ -90,12 +90,10 @@ export function verifyClusterInfo(question: {
 }): VerifiedClusterInfo | RefusedClusterInfo {
   const { token, pins } = question;
   const data = question.data ?? {};
-  const kubeconfig = textOf(data, kubeconfigKey);
-  if (kubeconfig === undefined || kubeconfig === "") {
-    return refused("no-kubeconfig", "cluster-info holds no kubeconfig");
-  }
-  const signature = textOf(data, signatureKey(token.id));
-  if (signature === undefined || signature === "") {
+  const kubeconfig = textOf(data, kubeconfigKey) ?? "";
+  if (kubeconfig === "") return refused("no-kubeconfig", "cluster-info holds no kubeconfig");
+  const signature = textOf(data, signatureKey(token.id)) ?? "";
+  if (signature === "") {
     return refused(
       "no-signature",
       `cluster-info is not signed by the token ${token.id}: it is unknown there, expired, or may not sign`,
@@ -108,15 +106,15 @@ export function verifyClusterInfo(question: {
     );
   }
   const info = parseClusterInfo(kubeconfig);
-  if (info.kind === "refused" || pins === "unsafe-skip") {
-    return info.kind === "refused" ? info : { ...verified(kubeconfig, info), pinnedCaPem: "" };
-  }
-  const pinned = pinnedCertificates(pins, info.certificates);
+  if (info.kind === "refused") return info;
+  const { server, caPem, certificates } = info;
+  if (pins === "unsafe-skip") return { kind: "verified", kubeconfig, server, caPem, pinnedCaPem: "" };
+  const pinned = pinnedCertificates(pins, certificates);
   if (pinned.length === 0) {
-    const found = info.certificates.map((certificate) => certificate.pin).join(", ");
+    const found = certificates.map(({ pin }) => pin).join(", ");
     return refused("pin-mismatch", `the hub's CA is not the pinned one: it has ${found}`);
   }
-  return { ...verified(kubeconfig, info), pinnedCaPem: pinned.map((certificate) => certificate.pem).join("") };
+  return { kind: "verified", kubeconfig, server, caPem, pinnedCaPem: pinned.map(({ pem }) => pem).join("") };
 }
 
 /** A cluster-info kubeconfig that could be read. Nothing vouches for it yet. */
@@ -184,10 +182,6 @@ export function signClusterInfo(
   return unchanged ? undefined : Object.fromEntries([...others, ...signatures]);
 }
 
-function verified(kubeconfig: string, info: ParsedClusterInfo): Omit<VerifiedClusterInfo, "pinnedCaPem"> {
-  return { kind: "verified", kubeconfig, server: info.server, caPem: info.caPem };
-}
-
 function refused(code: ClusterInfoRefusal, message: string): RefusedClusterInfo {
   return { kind: "refused", code, message };
 }
@@ -239,5 +233,5 @@ function textOf(record: Readonly<Record<string, unknown>>, key: string): string 
 }
 
 function isObject(value: YamlValue | undefined): value is YamlObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isJsonObject(value);
 }

@@ -9,7 +9,7 @@ import {
 } from "node:crypto";
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { x25519PrivateOf, x25519PublicOf } from "./montgomery.ts";
+import { x25519PrivateOf, x25519PublicOf } from "./hpke.ts";
 import { openAnswer, sealAnswer, SealError } from "./seal.ts";
 import { sshPublicKeyOf } from "../pki/ssh-public-key.ts";
 

@@ -1,8 +1,7 @@
 import type { ApiObject } from "../apimachinery/object.ts";
 import { bootstrapGroup, bootstrapUserPrefix, type UserInfo } from "../apimachinery/user.ts";
-import { parseRfc3339 } from "./rfc3339.ts";
-import { type BootstrapToken, isBootstrapGroup, parseToken, secretsEqual } from "./token.ts";
-import { readTokenSecret, type TokenFacts, tokenIdOfName, tokenSecretType } from "./token-secret.ts";
+import { isBootstrapGroup, parseToken, secretsEqual, type BootstrapToken } from "./token.ts";
+import { readTokenSecret, tokenIdOfName, tokenSecretType, type TokenFacts } from "./token-secret.ts";
 
 /** Which check a token failed. For our own metrics and tests; a client is never told. */
 export type TokenRefusal =
@@ -103,4 +102,39 @@ function lifetime(expiration: string, now: number): Lifetime {
   }
   const end = parseRfc3339(expiration);
   return end === undefined || !(end > now) ? { kind: "expired" } : { kind: "expires", afterMs: end - now };
+}
+
+const pattern = /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))?(?:Z|([+-])(\d{2}):(\d{2}))$/;
+
+/** The least and the greatest of month, day, hour, minute and second, and of hour and minute of the zone, by their groups. */
+const ranges: readonly (readonly [group: number, min: number, max: number])[] = [
+  [2, 1, 12],
+  [3, 1, 31],
+  [4, 0, 23],
+  [5, 0, 59],
+  [6, 0, 59],
+  [9, 0, 24],
+  [10, 0, 60],
+];
+
+/**
+ * The moment that `text` names, in milliseconds since the epoch, or undefined when Go's `time.Parse(time.RFC3339, text)`
+ * would refuse it: `T` and `Z` in upper case, no blanks, real days only, no leap second, an hour of one or two digits.
+ * Fractions are cut to milliseconds. @see RFC 3339; Go package time
+ */
+export function parseRfc3339(text: string): number | undefined {
+  const match = text.length > 64 ? null : pattern.exec(text);
+  if (match === null) return undefined;
+  const part = (index: number): number => Number(match[index] ?? "0");
+  const [year, month, day] = [part(1), part(2), part(3)];
+  const [hour, minute, second] = [part(4), part(5), part(6)];
+  if (ranges.some(([index, min, max]) => part(index) < min || part(index) > max)) return undefined;
+  // Date.UTC would read the years 0 to 99 as 1900 to 1999.
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  if (date.getUTCMonth() !== month - 1) return undefined;
+  const millis = Number((match[7] ?? "").slice(0, 3).padEnd(3, "0"));
+  date.setUTCHours(hour, minute, second, millis);
+  const zone = (part(9) * 60 + part(10)) * 60_000;
+  return date.getTime() - (match[8] === "-" ? -zone : zone);
 }

@@ -8,7 +8,7 @@ import {
   type WebhookCall,
   type WebhookClientConfig,
 } from "../apimachinery/webhook-call.ts";
-import { connectThrough, requiredProxy } from "../client/tunnel.ts";
+import { connectThrough, requiredProxy } from "../client/proxy.ts";
 import { errorText } from "../apimachinery/error-text.ts";
 import { untrusted } from "./kubeconfig-target.ts";
 

@@ -6,8 +6,7 @@ import { resolveKubeconfig } from "../../src/client/resolve-kubeconfig.ts";
 import { createCa } from "../../src/pki/ca.ts";
 import { generatePrivateKey } from "../../src/pki/keys.ts";
 import { clusterInfoKubeconfig, signatureKey, verifyClusterInfo } from "../../src/trust/cluster-info.ts";
-import { detachedJws } from "../../src/trust/jws.ts";
-import { requireToken } from "../../src/trust/token.ts";
+import { detachedJws, requireToken } from "../../src/trust/token.ts";
 
 const runs = { numRuns: 300, seed: 20261121 } as const;
 const random = (size: number): Uint8Array => crypto.getRandomValues(new Uint8Array(size));

@@ -1,5 +1,5 @@
 import type { Client, DeleteOptions, ListOptions, ResourceRef, WatchEvent } from "../../src/client/client.ts";
-import { keyOf, keyText } from "../../src/client/object-key.ts";
+import { keyOf, keyText } from "../../src/client/paths.ts";
 import { apiVersionOf } from "../../src/apimachinery/object.ts";
 import type { ApiList, ApiObject, ObjectKey, ObjectMeta } from "../../src/apimachinery/object.ts";
 import * as status from "../../src/apimachinery/status.ts";

@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { Client } from "../../src/client/client.ts";
 import type { RawReply, RemoteClient } from "../../src/client/remote.ts";
-import { clusterChanges } from "../../src/agent/klusterlet/cluster-changes.ts";
+import { clusterChanges, type ServeEnd, type Serving } from "../../src/agent/klusterlet/serving-cluster.ts";
 import type { ClusterCredential } from "../../src/credentials/proof/cluster-credential.ts";
 import { credentialFiles } from "../../src/agent/klusterlet/register-cluster.ts";
-import { storedState } from "../../src/credentials/storage/stored-state.ts";
+import { storedState } from "../../src/credentials/storage/registration-state.ts";
 import type { KlusterletEvent } from "../../src/agent/klusterlet/klusterlet-event.ts";
 import type { KlusterletOptions } from "../../src/agent/klusterlet/klusterlet-options.ts";
-import type { ServeEnd, Serving } from "../../src/agent/klusterlet/serving-cluster.ts";
 import type { ApiObject, Condition } from "../../src/apimachinery/object.ts";
 import { createCsr, parseCsr } from "../../src/pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey, loadPrivateKey } from "../../src/pki/keys.ts";

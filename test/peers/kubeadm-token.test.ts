@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bootstrapKubeconfig } from "../../src/client/build-kubeconfig.ts";
-import { detachedJws } from "../../src/trust/jws.ts";
+import { detachedJws } from "../../src/trust/token.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import type { Kubectl } from "../kits/kubectl.ts";
 import { peerSuite } from "../kits/peers.ts";

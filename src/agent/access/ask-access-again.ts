@@ -4,12 +4,11 @@ import { generatedName, generatedNameAlphabet } from "../../apimachinery/names.t
 import { StatusError } from "../../apimachinery/status.ts";
 import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
 import { accessRequests, stateOf, type AccessRequest } from "../../apis/access-request.ts";
-import type { AccessFolder, AskedRequest } from "../../credentials/storage/access-folder.ts";
+import type { AccessFolder, AskedRequest, StoredAccess } from "../../credentials/storage/access-folder.ts";
 import { connectionFailure } from "../../credentials/request/connection-failure.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import type { AgentEvent } from "../../credentials/credential-event.ts";
 import type { JoinEvent, JoinReport } from "../join/join-event.ts";
-import type { StoredAccess } from "../../credentials/storage/stored-access.ts";
 import { requestAccess, type RequestAccessOptions } from "./request-access.ts";
 import { hubClient } from "../../host/hub-client.ts";
 
@@ -22,7 +21,7 @@ export interface AskAgainOptions extends Pick<
   /** What the hub does not take any more. */
   readonly refused: StoredAccess;
   /** How long to wait for an answer, in milliseconds; default a week. */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
 }
 
 /** What to do about the request that the machine remembers. */
@@ -123,7 +122,7 @@ function requestOptions(asked: AskedRequest, name: string, options: AskAgainOpti
     pins: pinsOf(refused),
     name,
     profile,
-    ...(claims === undefined ? {} : { claims }),
+    claims,
     dir: folder.dir,
     waitMs,
     discoveryTimeoutMs,

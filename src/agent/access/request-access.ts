@@ -4,6 +4,7 @@ import { ConnectionError } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import type { Clock, RandomBytes } from "../../apimachinery/clock.ts";
 import { dnsSubdomainProblems, generatedName } from "../../apimachinery/names.ts";
+import { findCondition } from "../../apimachinery/conditions.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import {
   accessRequests,
@@ -20,7 +21,8 @@ import { openAnswer, SealError, type PlainAnswer } from "../../trust/seal.ts";
 import { accessFolder, type AccessFolder, type AskedRequest } from "../../credentials/storage/access-folder.ts";
 import { accessKey, type AccessKey } from "./access-key.ts";
 import { connectionFailure, type CallTarget } from "../../credentials/request/connection-failure.ts";
-import { discoverByPin, readCaPins, type SeenHub } from "../discovery/discover-by-pin.ts";
+import { readCaPins } from "../discovery/cluster-info-read.ts";
+import { discoverByPin, type SeenHub } from "../discovery/discover-by-pin.ts";
 import { parseEndpoint } from "../discovery/endpoint.ts";
 import { JoinError, plainText, stopIfAborted } from "../../credentials/join-error.ts";
 import type { JoinReport } from "../join/join-event.ts";
@@ -35,7 +37,7 @@ export interface RequestAccessOptions {
   /** Default: the host name and five characters, the same each time it asks again. */
   readonly name?: string | undefined;
   readonly hostname: string;
-  readonly claims?: Readonly<Record<string, string>>;
+  readonly claims?: Readonly<Record<string, string>> | undefined;
   readonly dir: string;
   /** A private key of the operator's own. */
   readonly keyFile?: string | undefined;
@@ -120,36 +122,31 @@ interface Asking {
 /** The request on the hub, made if it is not there. @throws JoinError csr-conflict where the name is another machine's */
 async function ask(asking: Asking): Promise<AskedRequest> {
   const { options, report, folder, key, hub } = asking;
-  const before = await folder.asked();
-  const sameHub = before?.caPin === hub.caPin && before.fingerprint === key.public.fingerprint;
-  const name = options.name ?? (sameHub ? before.name : ownName(options));
-  const goesOn = sameHub && before.name === name;
-  // A request that is there is resumed before a new one is posted: the rules for new ones may have changed meanwhile.
-  const there = goesOn ? await getOrUndefined<AccessRequest>(asking.client, accessRequests, { name }) : undefined;
-  const { request, found } = there === undefined ? await posted(asking, name) : { request: there, found: true };
-  if (found) requireSameRequest(request, asking);
-  const { uid = "" } = request.metadata;
-  const profile = options.profile ?? (goesOn ? before.profile : undefined);
-  const claims = options.claims ?? (goesOn ? before.claims : undefined);
+  const { fingerprint } = key.public;
+  const before = await earlierRequest(asking);
+  const name = options.name ?? before?.name ?? ownName(options);
+  const resumed: Partial<AskedRequest> = before?.name === name ? before : {};
+  const { object: request, created } = await onHub(asking, name, resumed.name !== undefined);
+  const { profile = resumed.profile, claims = resumed.claims } = options;
   const asked = {
     server: hub.server,
     name,
-    uid,
-    fingerprint: key.public.fingerprint,
+    uid: request.metadata.uid ?? "",
+    fingerprint,
     caPin: hub.caPin,
-    ...(profile === undefined ? {} : { profile }),
-    ...(claims === undefined ? {} : { claims }),
+    profile,
+    claims,
   };
   await folder.write(folder.request, `${JSON.stringify(asked, undefined, 2)}\n`);
-  report({
-    kind: "access-asked",
-    name,
-    found,
-    fingerprint: asked.fingerprint,
-    words: await pairingWords(asked),
-    vouchedBy: hub.vouchedBy,
-  });
+  const words = await pairingWords(asked);
+  report({ kind: "access-asked", name, found: !created, fingerprint, words, vouchedBy: hub.vouchedBy });
   return asked;
+}
+
+/** What was requested before of the same hub with the same key. */
+async function earlierRequest({ folder, key, hub }: Asking): Promise<AskedRequest | undefined> {
+  const before = await folder.asked();
+  return before?.caPin === hub.caPin && before.fingerprint === key.public.fingerprint ? before : undefined;
 }
 
 function ownName({ hostname, random }: RequestAccessOptions): string {
@@ -161,23 +158,28 @@ function ownName({ hostname, random }: RequestAccessOptions): string {
   return generatedName(`${plain.replace(/[^a-z0-9]+$/, "") || "machine"}-`, random);
 }
 
-async function posted(
-  asking: Asking,
-  name: string,
-): Promise<{ readonly request: AccessRequest; readonly found: boolean }> {
-  const { options, key, hub, client } = asking;
-  const { profile, hostname, claims } = options;
-  const facts = { name, fingerprint: key.public.fingerprint, caPin: hub.caPin };
+type OnHub = Awaited<ReturnType<typeof createOrGet<AccessRequest>>>;
+
+/** A request that is there is resumed before a new one is posted: the rules for new ones may have changed meanwhile. */
+async function onHub(asking: Asking, name: string, isResumed: boolean): Promise<OnHub> {
+  const there = isResumed ? await getOrUndefined<AccessRequest>(asking.client, accessRequests, { name }) : undefined;
+  const answer = there === undefined ? await posted(asking, name) : { object: there, created: false };
+  if (!answer.created) requireSameRequest(answer.object, asking);
+  return answer;
+}
+
+function posted({ options, key, hub, client }: Asking, name: string): Promise<OnHub> {
+  const { profile, hostname, claims = {} } = options;
+  const { fingerprint, kind, text } = key.public;
   const spec = {
-    pubKey: `${key.public.text} ${hostname}`,
-    ...(profile === undefined ? {} : { profile }),
+    pubKey: `${text} ${hostname}`,
+    ...(profile !== undefined && { profile }),
     hostname,
-    ...(claims === undefined || Object.keys(claims).length === 0 ? {} : { claims }),
-    proof: provePossession(key.key, key.public.kind, facts),
+    ...(Object.keys(claims).length > 0 && { claims }),
+    proof: provePossession(key.key, kind, { name, fingerprint, caPin: hub.caPin }),
   };
   const object = { apiVersion: "access.pratique.dev/v1alpha1", kind: "AccessRequest", metadata: { name }, spec };
-  const { object: request, created } = await createOrGet<AccessRequest>(client, accessRequests, object);
-  return { request, found: !created };
+  return createOrGet<AccessRequest>(client, accessRequests, object);
 }
 
 /** @throws JoinError csr-conflict for a request of another key, or for another profile than the one that is given */
@@ -206,19 +208,39 @@ async function answered({ options, report, client }: Asking, asked: AskedRequest
   const until = clock.now() + options.waitMs;
   const words = (await pairingWords(asked)).join(" ");
   const commands = [`pratique approve accessrequest/${name} --words "${words}"`];
-  let reported = false;
-  let blocked: string | undefined;
-  let noProfile: string | undefined;
-  for (;;) {
+  const reportWait = waitReports(name, report);
+  for (let reported = false; ; reported = true) {
     const request = await getOrUndefined<AccessRequest>(client, accessRequests, { name });
     // Another object under the same name is another request, whoever made it.
     if (request?.metadata.uid !== uid) {
       throw new JoinError("deleted", `the request ${name} is gone from the hub; ask again`);
     }
-    const status = request.status ?? {};
+    const { status = {} } = request;
     if (status.ready === true) return request;
-    ended(request);
-    const obstacle = status.accepted === true ? notIssuedIn(status) : undefined;
+    requireOpen(request);
+    reportWait(status);
+    if (!reported) report({ kind: "waiting-for-access", name, fingerprint, commands, until });
+    const leftMs = until - clock.now();
+    if (leftMs <= 0) {
+      throw new JoinError("timeout-waiting", `${unanswered(name, status)}; run the same command again to resume`);
+    }
+    await clock.sleep(Math.min(pollMs, leftMs), signal);
+    stopIfAborted(signal);
+  }
+}
+
+type Status = NonNullable<AccessRequest["status"]>;
+
+function obstacleIn(status: Status): ReturnType<typeof notIssuedIn> {
+  return status.accepted === true ? notIssuedIn(status) : undefined;
+}
+
+/** Tells what an approver or the hub is hindered by, each time it is another. */
+function waitReports(name: string, report: JoinReport): (status: Status) => void {
+  let blocked: string | undefined;
+  let noProfile: string | undefined;
+  return (status) => {
+    const obstacle = obstacleIn(status);
     if (obstacle !== undefined && obstacle.message !== blocked) {
       const { reason, message } = obstacle;
       report({ kind: "access-blocked", name, reason: plainText(reason), message: plainText(message) });
@@ -229,44 +251,36 @@ async function answered({ options, report, client }: Asking, asked: AskedRequest
       report({ kind: "access-profile-missing", name, message: plainText(missing) });
     }
     noProfile = missing;
-    if (!reported) report({ kind: "waiting-for-access", name, fingerprint, commands, until });
-    reported = true;
-    const leftMs = until - clock.now();
-    if (leftMs <= 0) {
-      throw new JoinError("timeout-waiting", `${unanswered(name, obstacle)}; run the same command again to resume`);
-    }
-    await clock.sleep(Math.min(pollMs, leftMs), signal);
-    stopIfAborted(signal);
-  }
+  };
 }
 
-function unanswered(name: string, obstacle: ReturnType<typeof notIssuedIn>): string {
+function unanswered(name: string, status: Status): string {
+  const obstacle = obstacleIn(status);
   if (obstacle === undefined) return `the request ${name} is not answered yet; it stays on the hub`;
   const { reason, message } = obstacle;
   return `the request ${name} was approved, and access cannot be issued yet (${plainText(reason)}): ${plainText(message)}`;
 }
 
 /** @throws JoinError for a request that will not be answered any more */
-function ended({ metadata, status = {} }: AccessRequest): void {
-  const reason = status.decisions?.at(-1)?.reason;
-  const detail = reason === undefined ? "" : `: ${plainText(reason)}`;
-  const next = "to request access again, give another --name";
-  if (status.denied === true)
-    throw new JoinError("denied", `the request ${metadata.name} was denied${detail}; ${next}`);
-  if (status.revoked === true)
-    throw new JoinError("denied", `the access of ${metadata.name} was revoked${detail}; ${next}`);
-  const expired = status.conditions?.find(({ type, status: holds }) => type === "Expired" && holds === "True");
-  if (expired !== undefined) {
+function requireOpen({ metadata: { name }, status = {} }: AccessRequest): void {
+  if (status.denied === true) throw denied(`the request ${name} was denied`, status);
+  if (status.revoked === true) throw denied(`the access of ${name} was revoked`, status);
+  const expired = findCondition(status.conditions, "Expired");
+  if (expired?.status === "True") {
     const why = plainText(expired.message ?? "");
-    throw new JoinError("failed", `the request ${metadata.name} has expired (${why}); ask again under another --name`);
+    throw new JoinError("failed", `the request ${name} has expired (${why}); ask again under another --name`);
   }
   const missing = notIssuedIn(status);
   if (missing !== undefined && !missing.mayPass) {
-    throw new JoinError(
-      "failed",
-      `the request ${metadata.name} was approved and nothing was issued: ${plainText(missing.message)}`,
-    );
+    const why = plainText(missing.message);
+    throw new JoinError("failed", `the request ${name} was approved and nothing was issued: ${why}`);
   }
+}
+
+function denied(what: string, { decisions }: Status): JoinError {
+  const reason = decisions?.at(-1)?.reason;
+  const detail = reason === undefined ? "" : `: ${plainText(reason)}`;
+  return new JoinError("denied", `${what}${detail}; to request access again, give another --name`);
 }
 
 /** Opens the answer and writes it down, the kubeconfig last. @throws JoinError bad-certificate, write-failed */
@@ -278,16 +292,12 @@ async function keep({ folder, key, hub, report }: Asking, request: AccessRequest
   await folder.write(folder.token, answer.token);
   if (answer.bootstrapToken !== undefined) await folder.write(folder.bootstrapToken, answer.bootstrapToken);
   const { namespace } = request.status?.grant ?? {};
-  const text = tokenFileKubeconfig({
-    server: hub.server,
-    ca: { pem: answer.ca },
-    tokenFile: folder.token,
-    ...(namespace === undefined ? {} : { namespace }),
-  });
+  const { server } = hub;
+  const text = tokenFileKubeconfig({ server, ca: { pem: answer.ca }, tokenFile: folder.token, namespace });
   await folder.write(folder.kubeconfig, text);
   report({ kind: "written", path: folder.kubeconfig });
   return {
-    server: hub.server,
+    server,
     name: request.metadata.name ?? "",
     kubeconfig: folder.kubeconfig,
     tokenFile: folder.token,

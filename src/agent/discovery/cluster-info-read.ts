@@ -1,12 +1,14 @@
 import { ConnectionError } from "../../client/client.ts";
-import { replyError } from "../../client/replies.ts";
-import type { RawReply, RemoteClient } from "../../client/remote.ts";
+import { replyError, parsedJson } from "../../client/replies.ts";
+import type { RemoteClient } from "../../client/remote.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
+import { isJsonObject } from "../../apimachinery/json-value.ts";
 import { clusterInfoKey, clusterInfoPath } from "../../trust/cluster-info.ts";
 import { aheadOf } from "../../host/clock-skew.ts";
 import { connectionFailure, type CallTarget } from "../../credentials/request/connection-failure.ts";
 import { JoinError, plainText } from "../../credentials/join-error.ts";
-import { parsedJson } from "../../client/replies.ts";
+import { certificatesOfBundle, parsePins, PinError, type CaPin } from "../../trust/pins.ts";
+import { clockDifference, retry, warnOfSkew, withHub, type DiscoveryContext } from "./discovery-context.ts";
 
 const roleName = "kubeadm:bootstrap-signer-clusterinfo";
 
@@ -16,16 +18,21 @@ const grantCommands = [
   `kubectl create rolebinding ${roleName} -n ${clusterInfoKey.namespace} --role=${roleName} --user=system:anonymous`,
 ];
 
-/** What one read of cluster-info gave. `aheadMs` is how far this clock is ahead of the server's, where the reply tells. */
-export type ClusterInfoRead =
-  | {
-      readonly kind: "read";
-      readonly data: Readonly<Record<string, unknown>> | undefined;
-      readonly aheadMs: number | undefined;
-    }
-  | { readonly kind: "forbidden"; readonly error: JoinError }
-  /** It may go better soon. */
-  | { readonly kind: "again"; readonly error: JoinError };
+/** The data of cluster-info, which nothing has verified. */
+export type ClusterInfoData = Readonly<Record<string, unknown>> | undefined;
+
+/** What one read gave. `aheadMs` is how far this clock is ahead of the server's, where the reply tells. */
+export interface ClusterInfoRead<Data = ClusterInfoData> {
+  readonly kind: "read";
+  readonly data: Data;
+  readonly aheadMs: number | undefined;
+}
+
+/** A read that failed: `again` where it may go better soon. */
+export interface FailedRead {
+  readonly kind: "forbidden" | "again";
+  readonly error: JoinError;
+}
 
 /**
  * Reads cluster-info once with the credentials and the trust of `client`; nothing of what comes back is verified.
@@ -34,46 +41,110 @@ export type ClusterInfoRead =
 export async function readClusterInfo(
   client: RemoteClient,
   call: { readonly target: CallTarget; readonly clock: Clock; readonly signal: AbortSignal | undefined },
-): Promise<ClusterInfoRead> {
-  const reply = await sent(client, call);
+): Promise<ClusterInfoRead | FailedRead> {
+  const reply = await client.raw("GET", clusterInfoPath, { signal: call.signal }).catch((error: unknown) => {
+    const failure = error instanceof ConnectionError ? connectionFailure(error, call.target) : error;
+    if (failure instanceof JoinError && failure.code === "unreachable") return failure;
+    throw failure;
+  });
   if (reply instanceof JoinError) return { kind: "again", error: reply };
   const body = parsedJson(reply.body);
   const aheadMs = aheadOf(reply.headers.date, call.clock.now());
-  if (reply.status === 200 && isRecord(body) && body["kind"] === "ConfigMap") {
-    const data = body["data"];
-    return { kind: "read", data: isRecord(data) ? data : undefined, aheadMs };
+  if (reply.status === 200 && isJsonObject(body) && body["kind"] === "ConfigMap") {
+    const { data } = body;
+    return { kind: "read", data: isJsonObject(data) ? data : undefined, aheadMs };
   }
   return refusal(reply.status, body, call.target);
 }
 
-async function sent(
+/** What cluster-info tells once it is judged. */
+export interface Judged {
+  /** The text that the second read must give as well. */
+  readonly kubeconfig: string;
+  /** By which CAs the second read is verified, and the time that the hub signs. */
+  readonly trustedPem: string;
+}
+
+/** How a hub is found that nobody vouches for. */
+export interface TwoReads<Info extends Judged> {
+  readonly server: string;
+  /** What the data say; a JoinError that is returned may pass, one that is thrown does not. */
+  readonly judge: (data: ClusterInfoData) => Info | JoinError;
+  /** Nothing verifies the first read, so that a second one would prove nothing. */
+  readonly isUnverified: boolean;
+  /** What to do after a change between the reads, and what the hub was not sent. */
+  readonly next: string;
+}
+
+/**
+ * Reads cluster-info over TLS that nobody has verified, tells by how much the clocks differ, and reads it again with TLS verified against
+ * the CAs in which the first read has led to trust, for the same text. Both reads are anonymous. @throws JoinError
+ */
+export async function readTwice<Info extends Judged>(
+  { server, judge, isUnverified, next }: TwoReads<Info>,
+  context: DiscoveryContext,
+): Promise<Omit<ClusterInfoRead<Info>, "kind">> {
+  context.report({ kind: "discovering", server });
+  const first = await withHub({ server, insecureSkipTlsVerify: true }, context, (client) =>
+    readUntil(client, { ...context, target: { server } }, judge),
+  );
+  const { kubeconfig, trustedPem: caPem } = first.data;
+  const seen = { server, aheadMs: first.aheadMs, trustedCas: certificatesOfBundle(caPem) };
+  const difference = await clockDifference(seen, context);
+  warnOfSkew(difference, context.report);
+  const { aheadMs } = difference;
+  if (isUnverified) return { data: first.data, aheadMs };
+  const second = await withHub({ server, caPem }, context, (client) =>
+    readUntil(client, { ...context, target: { server, aheadMs } }, (data) => data ?? {}),
+  );
+  if (Object.hasOwn(second.data, "kubeconfig") && second.data["kubeconfig"] === kubeconfig) {
+    return { data: first.data, aheadMs };
+  }
+  throw new JoinError(
+    "changed-between-reads",
+    `cluster-info was not the same when it was read again over the verified connection: either it was changed just now, then ${next}`,
+  );
+}
+
+/** Reads until `judge` gives something else than a JoinError. @throws JoinError */
+function readUntil<Info extends object>(
   client: RemoteClient,
-  call: { readonly target: CallTarget; readonly signal: AbortSignal | undefined },
-): Promise<RawReply | JoinError> {
+  reading: DiscoveryContext & { readonly target: CallTarget },
+  judge: (data: ClusterInfoData) => Info | JoinError,
+): Promise<Omit<ClusterInfoRead<Info>, "kind">> {
+  return retry(reading, async () => {
+    const read = await readClusterInfo(client, reading);
+    if (read.kind !== "read") return read.error;
+    const data = judge(read.data);
+    return data instanceof JoinError ? data : { data, aheadMs: read.aheadMs };
+  });
+}
+
+/** The pins that a person typed. @throws JoinError bad-pin-format */
+export function readCaPins(texts: readonly string[]): readonly CaPin[] {
   try {
-    const signal = call.signal === undefined ? {} : { signal: call.signal };
-    return await client.raw("GET", clusterInfoPath, signal);
+    return parsePins(texts);
   } catch (error) {
-    if (!(error instanceof ConnectionError)) throw error;
-    const failure = connectionFailure(error, call.target);
-    if (failure.code === "unreachable") return failure;
-    throw failure;
+    if (error instanceof PinError) throw new JoinError("bad-pin-format", error.message, { cause: error });
+    throw error;
   }
 }
 
-function refusal(status: number, body: unknown, target: CallTarget): ClusterInfoRead {
-  const isStatus = isRecord(body) && body["kind"] === "Status";
+function refusal(status: number, body: unknown, target: CallTarget): FailedRead {
+  const isStatus = isJsonObject(body) && body["kind"] === "Status";
   const text = isStatus ? `: ${plainText(replyError(status, body).message)}` : "";
+  /** Of an API that answers as one. */
+  const code = isStatus ? status : undefined;
   const fail = (code: "no-cluster-info" | "not-a-hub" | "unauthorized", message: string): JoinError =>
     new JoinError(code, message, { causeCode: String(status) });
-  if (status === 403 && isStatus) {
+  if (code === 403) {
     const message = `${target.server} does not let this machine read cluster-info${text}; anonymous clients need the Role and RoleBinding ${roleName} in kube-public, and an administrator of the cluster creates them: ${grantCommands.join("; ")}`;
     return { kind: "forbidden", error: fail("no-cluster-info", message) };
   }
-  if (status === 401 && isStatus) {
+  if (code === 401) {
     throw fail("unauthorized", `${target.server} refuses these credentials, or anonymous requests altogether${text}`);
   }
-  if (status === 404 && isStatus) {
+  if (code === 404) {
     const message = `${target.server} is a Kubernetes API but has no cluster-info in kube-public: machines cannot join there by a token until an administrator of the cluster creates it (docs/joining.md, "On a Kubernetes that kubeadm did not set up")`;
     return { kind: "again", error: fail("no-cluster-info", message) };
   }
@@ -82,6 +153,19 @@ function refusal(status: number, body: unknown, target: CallTarget): ClusterInfo
   throw fail("not-a-hub", message);
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** What is said of a hub whose CA is none of the pinned ones; `kept` names what it was not told. */
+export function pinMismatch(at: {
+  /** The endpoint as it may be shown. */
+  readonly shown: string;
+  readonly wanted: readonly CaPin[];
+  readonly found: readonly CaPin[];
+  readonly kept: string;
+}): JoinError {
+  const { shown, wanted, found, kept } = at;
+  return new JoinError(
+    "pin-mismatch",
+    `the CA of the hub at ${shown} is not the pinned one: wanted ${wanted.join(" or ")}, found ${found.join(", ")}. ` +
+      `The pin is of another hub, or of a CA that this one has replaced, or the connection is intercepted; ${kept}. ` +
+      "The hub prints its pin at its start, and `pratique ca status` beside it shows all of them",
+  );
 }

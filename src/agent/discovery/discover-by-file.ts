@@ -1,20 +1,14 @@
 import type { RemoteClient } from "../../client/remote.ts";
 import { kubeconfigAccess, type KubeconfigAccess } from "../../client/kubeconfig-access.ts";
-import type { ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
 import { parseClusterInfo } from "../../trust/cluster-info.ts";
 import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
 import { formatToken, type BootstrapToken } from "../../trust/token.ts";
 import { readClusterInfo } from "./cluster-info-read.ts";
 import { requireJoinToken } from "./discover-by-token.ts";
-import { discoveryRequestMs, warnOfSkew, type DiscoveryContext } from "./discovery-context.ts";
+import { retry, warnOfSkew, withHub, type DiscoveryContext, type HubAccess } from "./discovery-context.ts";
 import { hasCredentials, readDiscoveryFile, type DiscoveryFile } from "./discovery-file.ts";
-import type { HubAccess, HubIdentity } from "../join/hub-access.ts";
 import { JoinError } from "../../credentials/join-error.ts";
-import { retry } from "../join/retry.ts";
 import { processWorld } from "../../host/process-world.ts";
-import { hubClient } from "../../host/hub-client.ts";
-
-const pollMs = 1000;
 
 /** A discovery file, and the token to come with, of a form that can be used. The token is secret. */
 export interface FileDiscovery {
@@ -42,47 +36,36 @@ export async function fileDiscovery(
  * @see cmd/kubeadm/app/discovery/file
  */
 export async function discoverByFile({ file, token }: FileDiscovery, context: DiscoveryContext): Promise<HubAccess> {
-  const { config } = file;
-  context.report({ kind: "discovering", server: config.server });
-  const access = kubeconfigAccess(config, processWorld(context));
-  const found = await clusterInfoOf(file, access, context);
-  warnOfSkew({ aheadMs: found.aheadMs, signed: false }, context.report);
-  if (found.server !== undefined && found.server !== config.server) {
-    context.report({ kind: "server-differs", used: config.server, other: found.server });
+  const { server } = file.config;
+  context.report({ kind: "discovering", server });
+  const access = kubeconfigAccess(file.config, processWorld(context));
+  const found = await withHub(access, context, (client) => retry(context, () => oneRead(client, server, context)));
+  const { aheadMs } = found;
+  warnOfSkew({ aheadMs, signed: false }, context.report);
+  if (found.server !== undefined && found.server !== server) {
+    context.report({ kind: "server-differs", used: server, other: found.server });
   }
-  const caPem = requireCa(config.caPem ?? found.caPem, file.shown);
-  verified(config, caPem, context);
+  const own = { ...verified(file, found.caPem, context), ...identityOf(file, access), aheadMs };
+  if (token === undefined) return own;
   return {
-    server: config.server,
-    caPem,
-    ...wayOf(config),
-    ...(token === undefined
-      ? { identity: identityOf(access), credentialName: `the credentials in ${file.shown}` }
-      : { identity: { credentials: () => ({ token: formatToken(token) }) }, credentialName: `the token ${token.id}` }),
-    aheadMs: found.aheadMs,
+    ...own,
+    identity: { credentials: () => ({ token: formatToken(token) }) },
+    credentialName: `the token ${token.id}`,
   };
 }
 
 /** Takes hub, CA and credentials from a kubelet's bootstrap kubeconfig and asks nobody. @throws JoinError bad-discovery-file */
 export async function bootstrapKubeconfigAccess(path: string, context: DiscoveryContext): Promise<HubAccess> {
   const file = await readDiscoveryFile(path, context);
-  const { config } = file;
   requireVerified(file);
-  if (!hasCredentials(config)) {
+  if (!hasCredentials(file.config)) {
     throw new JoinError(
       "bad-discovery-file",
       `${file.shown} holds no credentials; a bootstrap kubeconfig needs a token`,
     );
   }
-  const caPem = requireCa(config.caPem, file.shown);
-  verified(config, caPem, context);
-  return {
-    server: config.server,
-    caPem,
-    ...wayOf(config),
-    identity: identityOf(kubeconfigAccess(config, processWorld(context))),
-    credentialName: `the credentials in ${file.shown}`,
-  };
+  const own = verified(file, undefined, context);
+  return { ...own, ...identityOf(file, kubeconfigAccess(file.config, processWorld(context))) };
 }
 
 interface Found {
@@ -91,36 +74,13 @@ interface Found {
   readonly aheadMs?: number | undefined;
 }
 
-async function clusterInfoOf(file: DiscoveryFile, access: KubeconfigAccess, context: DiscoveryContext): Promise<Found> {
-  const client = hubClient({
-    ...access,
-    userAgent: context.userAgent,
-    timeoutMs: discoveryRequestMs(context.timeoutMs),
-    clock: context.clock,
-    retryBudgetMs: 0,
-  });
-  try {
-    return await retry({ ...context, everyMs: pollMs }, () => oneRead(client, file, context));
-  } finally {
-    client.close();
-  }
-}
-
-async function oneRead(
-  client: RemoteClient,
-  { config }: DiscoveryFile,
-  context: DiscoveryContext,
-): Promise<{ readonly kind: "done"; readonly value: Found } | { readonly kind: "again"; readonly error: JoinError }> {
-  const target = { server: config.server };
-  const read = await readClusterInfo(client, { target, clock: context.clock, signal: context.signal });
-  if (read.kind === "forbidden") return { kind: "done", value: {} };
-  if (read.kind === "again") return read;
+async function oneRead(client: RemoteClient, server: string, context: DiscoveryContext): Promise<Found | JoinError> {
+  const read = await readClusterInfo(client, { ...context, target: { server } });
+  if (read.kind !== "read") return read.kind === "forbidden" ? {} : read.error;
   const text = read.data !== undefined && Object.hasOwn(read.data, "kubeconfig") ? read.data["kubeconfig"] : undefined;
   const parsed = parseClusterInfo(typeof text === "string" ? text : "");
-  if (parsed.kind === "parsed") {
-    return { kind: "done", value: { server: parsed.server, caPem: parsed.caPem, aheadMs: read.aheadMs } };
-  }
-  return { kind: "again", error: new JoinError("bad-cluster-info", `${config.server}: ${parsed.message}`) };
+  if (parsed.kind === "refused") return new JoinError("bad-cluster-info", `${server}: ${parsed.message}`);
+  return { server: parsed.server, caPem: parsed.caPem, aheadMs: read.aheadMs };
 }
 
 function requireVerified({ config, shown }: DiscoveryFile): void {
@@ -132,29 +92,27 @@ function requireVerified({ config, shown }: DiscoveryFile): void {
   }
 }
 
-function requireCa(caPem: string | undefined, shown: string): string {
+/** Where the hub is, and its CA: that of the file, else the one that was found. @throws JoinError bad-discovery-file */
+function verified(
+  { config, shown }: DiscoveryFile,
+  foundPem: string | undefined,
+  context: DiscoveryContext,
+): Pick<HubAccess, "server" | "caPem" | "proxyUrl" | "tlsServerName"> {
+  const { server, caPem = foundPem, proxyUrl, tlsServerName } = config;
   if (caPem === undefined) throw new JoinError("bad-discovery-file", `${shown} holds no certificate-authority-data`);
   try {
-    certificatesOfBundle(caPem);
-    return caPem;
+    const caPins = certificatesOfBundle(caPem).map((certificate) => certificate.pin);
+    context.report({ kind: "verified", server, caPins, by: "file" });
+    return { server, caPem, proxyUrl, tlsServerName };
   } catch (error) {
-    if (error instanceof PinError) {
-      throw new JoinError("bad-discovery-file", `${shown}: ${error.message}`, { cause: error });
-    }
-    throw error;
+    if (!(error instanceof PinError)) throw error;
+    throw new JoinError("bad-discovery-file", `${shown}: ${error.message}`, { cause: error });
   }
 }
 
-function verified(config: ResolvedKubeconfig, caPem: string, context: DiscoveryContext): void {
-  const caPins = certificatesOfBundle(caPem).map((certificate) => certificate.pin);
-  context.report({ kind: "verified", server: config.server, caPins, by: "file" });
-}
-
-/** The way to the hub, which the kubeconfig of the node names as well. */
-function wayOf({ proxyUrl, tlsServerName }: ResolvedKubeconfig): Pick<HubAccess, "proxyUrl" | "tlsServerName"> {
-  return { proxyUrl, tlsServerName };
-}
-
-function identityOf({ credentials, refused, impersonate }: KubeconfigAccess): HubIdentity {
-  return { credentials, refused, ...(impersonate === undefined ? {} : { impersonate }) };
+function identityOf(
+  { shown }: DiscoveryFile,
+  { credentials, refused, impersonate }: KubeconfigAccess,
+): Pick<HubAccess, "identity" | "credentialName"> {
+  return { identity: { credentials, refused, impersonate }, credentialName: `the credentials in ${shown}` };
 }

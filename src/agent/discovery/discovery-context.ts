@@ -7,6 +7,8 @@ import { signedTimePath, verifiedTime } from "../../trust/signed-time.ts";
 import { skewSentence, tolerableSkewMs } from "../../host/clock-skew.ts";
 import type { JoinReport } from "../join/join-event.ts";
 import { hubClient } from "../../host/hub-client.ts";
+import type { KubeconfigAccess } from "../../client/kubeconfig-access.ts";
+import { JoinError, stopIfAborted } from "../../credentials/join-error.ts";
 
 /** What discovery needs besides its own kind of knowledge; times in milliseconds. */
 export interface DiscoveryContext {
@@ -17,13 +19,10 @@ export interface DiscoveryContext {
   readonly userAgent: string;
 }
 
+/** In milliseconds: all of the time of a discovery, within these. */
 const requestTimeoutMs = { min: 1000, max: 10_000 } as const;
 const maxReplyBytes = 1_048_576;
-
-/** How long one request of a discovery may take, in milliseconds: all of its time, within 1 to 10 seconds. */
-export function discoveryRequestMs(timeoutMs: number): number {
-  return Math.min(requestTimeoutMs.max, Math.max(requestTimeoutMs.min, timeoutMs));
-}
+const everyMs = 1000;
 
 /** How far this clock is ahead of the hub's, in milliseconds, where that is known, and whether the hub's CA has signed it. */
 export interface ClockDifference {
@@ -43,28 +42,19 @@ export async function clockDifference(
   },
   context: DiscoveryContext,
 ): Promise<ClockDifference> {
-  const { server, aheadMs } = seen;
+  const { server, aheadMs, trustedCas } = seen;
   if (!isSkew(aheadMs)) return { aheadMs, signed: false };
   const nonce = randomBytes(24).toString("base64url");
-  const time = await anonymously({ server, insecureSkipTlsVerify: true }, context, (client) =>
-    askedTime(client, nonce, { ...context, trustedCas: seen.trustedCas }),
-  );
+  const time = await withHub({ server, insecureSkipTlsVerify: true }, context, async (client) => {
+    try {
+      const { status, body } = await client.raw("GET", `${signedTimePath}?nonce=${nonce}`, { signal: context.signal });
+      return status === 200 ? verifiedTime(JSON.parse(body.toString("utf8")), nonce, trustedCas) : undefined;
+    } catch (error) {
+      if (error instanceof ConnectionError || error instanceof SyntaxError) return undefined;
+      throw error;
+    }
+  });
   return time === undefined ? { aheadMs, signed: false } : { aheadMs: context.clock.now() - time, signed: true };
-}
-
-async function askedTime(
-  client: RemoteClient,
-  nonce: string,
-  { signal, trustedCas }: Pick<DiscoveryContext, "signal"> & { readonly trustedCas: readonly PinnableCertificate[] },
-): Promise<number | undefined> {
-  try {
-    const path = `${signedTimePath}?nonce=${nonce}`;
-    const { status, body } = await client.raw("GET", path, signal === undefined ? {} : { signal });
-    return status === 200 ? verifiedTime(JSON.parse(body.toString("utf8")), nonce, trustedCas) : undefined;
-  } catch (error) {
-    if (error instanceof ConnectionError || error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
 
 /** Tells when the clocks differ by more than 30 seconds. */
@@ -79,23 +69,61 @@ function isSkew(aheadMs: number | undefined): aheadMs is number {
   return aheadMs !== undefined && Math.abs(aheadMs) > tolerableSkewMs;
 }
 
-/** Runs with a client that holds no credential of any kind. */
-export async function anonymously<T>(
-  trust: Pick<RemoteOptions, "server" | "caPem" | "insecureSkipTlsVerify" | "tlsServerName">,
-  context: DiscoveryContext,
+/** Runs with a client that is closed afterwards, and holds no credential of any kind but those of `trust`. Replies have at most 1 MiB. */
+export async function withHub<T>(
+  trust: Omit<RemoteOptions, "userAgent" | "timeoutMs" | "clock">,
+  { userAgent, timeoutMs, clock }: DiscoveryContext,
   run: (client: RemoteClient) => Promise<T>,
 ): Promise<T> {
-  const client = hubClient({
-    ...trust,
-    userAgent: context.userAgent,
-    timeoutMs: discoveryRequestMs(context.timeoutMs),
-    clock: context.clock,
-    retryBudgetMs: 0,
-    maxReplyBytes,
-  });
+  const requestMs = Math.min(requestTimeoutMs.max, Math.max(requestTimeoutMs.min, timeoutMs));
+  const client = hubClient({ ...trust, userAgent, timeoutMs: requestMs, clock, retryBudgetMs: 0, maxReplyBytes });
   try {
     return await run(client);
   } finally {
     client.close();
   }
+}
+
+/**
+ * Tries each second, until the next try would come too late: then the error that the last one gave is thrown. Each new one is reported
+ * once. @throws JoinError
+ */
+export async function retry<T>(
+  { clock, timeoutMs, report, signal }: Omit<DiscoveryContext, "userAgent">,
+  attempt: () => Promise<T | JoinError>,
+): Promise<T> {
+  const begun = clock.now();
+  let reported: string | undefined;
+  for (;;) {
+    const outcome = await attempt();
+    if (!(outcome instanceof JoinError)) return outcome;
+    const { code, message } = outcome;
+    if (clock.now() - begun + everyMs > timeoutMs) throw outcome;
+    if (message !== reported) report({ kind: "retrying", code, message, forMs: timeoutMs });
+    reported = message;
+    await clock.sleep(everyMs, signal);
+    stopIfAborted(signal);
+  }
+}
+
+/** Who a client says it is; a program of a kubeconfig may say it. */
+export type HubIdentity = Pick<KubeconfigAccess, "credentials" | "refused" | "impersonate">;
+
+/** A hub that is trusted, and what may be said to it. The credentials are secret. */
+export interface HubAccess {
+  /** An `https://` URL. */
+  readonly server: string;
+  /** The CA certificates of the hub; what it serves and issues must come from one of them. */
+  readonly caPem: string;
+  /** The way there, where a kubeconfig names one; it may hold a password. */
+  readonly proxyUrl?: string | undefined;
+  /** The name that the hub's certificate is for, where it is not that of the URL. */
+  readonly tlsServerName?: string | undefined;
+  /** Never empty: anonymous machines may not ask for certificates. */
+  readonly identity: HubIdentity;
+  /** What the credentials are, for messages: `the token abcdef`. */
+  readonly credentialName: string;
+  readonly learnedFrom?: "cluster-info" | undefined;
+  /** How far this clock is ahead of the hub's, in milliseconds, where that is known. */
+  readonly aheadMs?: number | undefined;
 }

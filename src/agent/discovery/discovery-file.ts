@@ -4,10 +4,9 @@ import { ConnectionError } from "../../client/client.ts";
 import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../../client/kubeconfig.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
 import { connectionFailure } from "../../credentials/request/connection-failure.ts";
-import { discoveryRequestMs, type DiscoveryContext } from "./discovery-context.ts";
+import { withHub, type DiscoveryContext } from "./discovery-context.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
-import { hubClient } from "../../host/hub-client.ts";
 
 /** A kubeconfig that a person vouches for; its credentials, if any, are secret. */
 export interface DiscoveryFile {
@@ -15,8 +14,6 @@ export interface DiscoveryFile {
   readonly shown: string;
   readonly config: ResolvedKubeconfig;
 }
-
-const maxBytes = 1_048_576;
 
 /**
  * Reads a kubeconfig from a path, or from an https URL with the roots of the system. Without a current context the cluster named
@@ -92,26 +89,16 @@ async function download(location: string, context: DiscoveryContext): Promise<st
       "a discovery file comes from a path or an https URL without a user or password",
     );
   }
-  const client = hubClient({
-    server: url.origin,
-    userAgent: context.userAgent,
-    timeoutMs: discoveryRequestMs(context.timeoutMs),
-    clock: context.clock,
-    retryBudgetMs: 0,
-    maxReplyBytes: maxBytes,
+  const { signal } = context;
+  const path = `${url.pathname}${url.search}`;
+  const reply = await withHub({ server: url.origin }, context, (client) =>
+    client.raw("GET", path, { headers: { accept: "*/*" }, signal }),
+  ).catch((error: unknown) => {
+    throw error instanceof ConnectionError ? connectionFailure(error, { server: url.origin }) : error;
   });
-  try {
-    const signal = context.signal === undefined ? {} : { signal: context.signal };
-    const reply = await client.raw("GET", `${url.pathname}${url.search}`, { headers: { accept: "*/*" }, ...signal });
-    if (reply.status === 200) return reply.body.toString("utf8");
-    throw new JoinError(
-      "bad-discovery-file",
-      `${url.origin}${url.pathname} answers ${reply.status}, not 200 with a kubeconfig`,
-    );
-  } catch (error) {
-    if (error instanceof ConnectionError) throw connectionFailure(error, { server: url.origin });
-    throw error;
-  } finally {
-    client.close();
-  }
+  if (reply.status === 200) return reply.body.toString("utf8");
+  throw new JoinError(
+    "bad-discovery-file",
+    `${url.origin}${url.pathname} answers ${reply.status}, not 200 with a kubeconfig`,
+  );
 }

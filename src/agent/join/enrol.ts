@@ -6,22 +6,17 @@ import { StatusError } from "../../apimachinery/status.ts";
 import { exportSec1Pem } from "../../pki/keys.ts";
 import { awaitCertificate } from "../../credentials/request/await-certificate.ts";
 import { connectionFailure, type CallTarget } from "../../credentials/request/connection-failure.ts";
-import type { HubAccess } from "./hub-access.ts";
-import { kubernetesMinor } from "../../credentials/request/kubernetes-minor.ts";
+import { retry, type HubAccess } from "../discovery/discovery-context.ts";
+import { kubernetesMinor, nodeUsages, nodeKey, type NodeKey } from "../../credentials/request/node-identity.ts";
 import { ownCertificate, type OwnCertificate } from "../../credentials/proof/issued-certificate.ts";
 import { JoinError, plainText } from "../../credentials/join-error.ts";
 import type { JoinReport } from "./join-event.ts";
 import { credentialPath } from "../../credentials/storage/certificate-folder.ts";
-import type { JoinFolder } from "./join-folder.ts";
-import { joinRecordPath, joinRecordText, type ServingWish } from "./join-record.ts";
-import { nodeUsages } from "../../credentials/request/node-identity.ts";
-import { nodeKey, type NodeKey } from "../../credentials/request/pending-key.ts";
+import { joinRecordPath, joinRecordText, type JoinFolder, type ServingWish } from "./join-folder.ts";
 import { nodeRequest, outlivedCode, type NodeRequest } from "../../credentials/request/certificate-request.ts";
-import { retry } from "./retry.ts";
 import { hubClient } from "../../host/hub-client.ts";
 
 const requestTimeoutMs = 10_000;
-const pollMs = 1000;
 
 /** What an enrolment works with; times in milliseconds. */
 export interface Enrolment {
@@ -130,38 +125,24 @@ async function certified(client: RemoteClient, key: NodeKey, asking: Asking): Pr
 }
 
 function clientOf(access: HubAccess, { random, userAgent, clock }: Enrolment): RemoteClient {
-  return hubClient({
-    server: access.server,
-    caPem: access.caPem,
-    proxyUrl: access.proxyUrl,
-    ...(access.tlsServerName === undefined ? {} : { tlsServerName: access.tlsServerName }),
-    ...access.identity,
-    ...(random === undefined ? {} : { random }),
-    userAgent,
-    timeoutMs: requestTimeoutMs,
-    clock,
-  });
+  const { server, caPem, proxyUrl, tlsServerName, identity } = access;
+  const way = { server, caPem, proxyUrl, tlsServerName };
+  return hubClient({ ...way, ...identity, random, userAgent, timeoutMs: requestTimeoutMs, clock });
 }
 
 async function ask(client: RemoteClient, key: NodeKey, { enrolment, target }: Asking): Promise<NodeRequest> {
   const { clock, nodeName, report, signal, refusedUser } = enrolment;
   // The name depends on the key alone, so asking twice does not make two requests.
-  const request = await retry(
-    { clock, report, signal, timeoutMs: enrolment.discoveryMs, everyMs: pollMs },
-    async () => {
-      try {
-        const usages = nodeUsages(await kubernetesMinor(client));
-        return {
-          kind: "done",
-          value: await nodeRequest(client, { nodeName, key, usages, now: clock.now(), refusedUser }),
-        };
-      } catch (error) {
-        const failure = error instanceof ConnectionError ? connectionFailure(error, target) : error;
-        if (failure instanceof JoinError && failure.code === "unreachable") return { kind: "again", error: failure };
-        throw failure;
-      }
-    },
-  );
+  const request = await retry({ clock, report, signal, timeoutMs: enrolment.discoveryMs }, async () => {
+    try {
+      const usages = nodeUsages(await kubernetesMinor(client));
+      return await nodeRequest(client, { nodeName, key, usages, now: clock.now(), refusedUser });
+    } catch (error) {
+      const failure = error instanceof ConnectionError ? connectionFailure(error, target) : error;
+      if (failure instanceof JoinError && failure.code === "unreachable") return failure;
+      throw failure;
+    }
+  });
   const kind = request.found ? "request-found" : "request-created";
   report({ kind, name: request.name, fingerprint: key.fingerprint, nodeName });
   return request;

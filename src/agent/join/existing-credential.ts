@@ -1,4 +1,4 @@
-import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../../client/kubeconfig.ts";
+import { currentContextOf, KubeconfigError, parseKubeconfig, type CurrentContext } from "../../client/kubeconfig.ts";
 import { decodePem } from "../../pki/pem.ts";
 import { certificatesOfBundle, pinnedCertificates, type CaPin, type PinnableCertificate } from "../../trust/pins.ts";
 import { verifyClientChain, loadTrustRoots } from "../../pki/verify-chain.ts";
@@ -80,22 +80,16 @@ interface Cluster {
 }
 
 function clusterOfOwn(text: string, folder: JoinFolder): Cluster | undefined {
-  const config = parsed(text, folder);
-  const context = config.contexts.get(config.currentContext);
-  const user = config.users.get(context?.texts.get("user") ?? "");
+  const { user, server, caPem } = parsed(text, folder);
   if (user?.texts.get("client-certificate") !== folder.current) {
     throw foreign(folder, "belongs to another program: it does not use the credential of this machine");
   }
-  const cluster = config.clusters.get(context?.texts.get("cluster") ?? "");
-  const server = cluster?.texts.get("server");
-  const ca = cluster?.texts.get("certificate-authority-data");
-  if (server === undefined || ca === undefined) return undefined;
-  return { server, caPem: Buffer.from(ca, "base64").toString("utf8") };
+  return server === undefined || caPem === undefined ? undefined : { server, caPem };
 }
 
-function parsed(text: string, folder: JoinFolder): Kubeconfig {
+function parsed(text: string, folder: JoinFolder): CurrentContext {
   try {
-    return parseKubeconfig(text, folder.kubeconfig);
+    return currentContextOf(parseKubeconfig(text, folder.kubeconfig));
   } catch (error) {
     if (error instanceof KubeconfigError) throw foreign(folder, "is there already and is no kubeconfig");
     throw error;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../apimachinery/clock.ts";
-import type { ServingWish } from "./join-record.ts";
+import type { ServingWish } from "./join-folder.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
 
 /** How a machine learns whom to trust; each way is complete in itself. */

@@ -10,6 +10,7 @@ import { resolveKubeconfig } from "../../client/resolve-kubeconfig.ts";
 import { exportSec1Pem, generatePrivateKey, loadPrivateKey, spkiOf } from "../../pki/keys.ts";
 import type { JoinEvent } from "./join-event.ts";
 import { privateFiles, type PrivateFiles } from "../../host/private-files.ts";
+import { joinDefaults } from "./join.ts";
 
 let hub: FakeHub;
 let bench: JoinBench;
@@ -525,5 +526,21 @@ describe("what the hub answers", () => {
     expect(error.code).toBe("bad-node-name");
     expect(error.message).toContain('"Not_A_Node" cannot be the name of a node');
     expect(hub.seen).toEqual([]);
+  });
+});
+
+test("are a kubelet's own places for root", () => {
+  expect(joinDefaults({ hostname: "N1.Example\n", uid: 0, home: "/root" })).toEqual({
+    nodeName: "n1.example",
+    certDir: "/var/lib/kubelet/pki",
+    kubeconfig: "/etc/kubernetes/kubelet.conf",
+  });
+});
+
+test.each([1000, undefined])("are a folder under the home for the user %j", (uid) => {
+  expect(joinDefaults({ hostname: "n1", uid, home: "/home/a" })).toEqual({
+    nodeName: "n1",
+    certDir: "/home/a/.pratique/agent/pki",
+    kubeconfig: "/home/a/.pratique/agent/kubelet.conf",
   });
 });

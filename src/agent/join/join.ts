@@ -7,18 +7,17 @@ import {
   type FileDiscovery,
 } from "../discovery/discover-by-file.ts";
 import { discoverByToken, tokenDiscovery } from "../discovery/discover-by-token.ts";
-import type { DiscoveryContext } from "../discovery/discovery-context.ts";
+import type { DiscoveryContext, HubAccess } from "../discovery/discovery-context.ts";
 import { enrol, writeHub, writeRecord, type Enrolled, type Enrolment } from "./enrol.ts";
 import { credentialFor, existingJoin, requireSameJoin, type ExistingJoin } from "./existing-credential.ts";
-import type { HubAccess } from "./hub-access.ts";
 import { JoinError } from "../../credentials/join-error.ts";
-import { joinDefaults } from "./join-defaults.ts";
 import type { JoinReport } from "./join-event.ts";
 import { joinFolder } from "./join-folder.ts";
-import type { Discovery, Joined, JoinOptions } from "./join-options.ts";
+import type { Discovery, JoinOptions, Joined } from "./join-options.ts";
 import { readStoredCertificate } from "../../credentials/storage/stored-certificate.ts";
 import { nodeUser, requireNodeName } from "../../credentials/request/node-identity.ts";
 import { privateFiles } from "../../host/private-files.ts";
+import { join as joinPath } from "node:path";
 
 const defaultWaitMs = 900_000;
 const defaultDiscoveryMs = 10_000;
@@ -155,4 +154,28 @@ function joined(
 ): Joined {
   const { certDir, kubeconfig, current } = folder;
   return { outcome: "joined", nodeName, server, certDir, kubeconfig, credentialFile: current, ...result };
+}
+
+/** What a join takes where nothing else is said. */
+export interface JoinDefaults {
+  readonly nodeName: string;
+  readonly certDir: string;
+  readonly kubeconfig: string;
+}
+
+/**
+ * The defaults for this machine: the host name in lower case, and a kubelet's own places for root (`uid` 0), a folder under the home
+ * of anybody else. @see pkg/kubelet/util nodeutil GetHostname
+ */
+export function joinDefaults(machine: {
+  readonly hostname: string;
+  readonly uid: number | undefined;
+  readonly home: string;
+}): JoinDefaults {
+  const nodeName = machine.hostname.trim().toLowerCase();
+  if (machine.uid === 0) {
+    return { nodeName, certDir: "/var/lib/kubelet/pki", kubeconfig: "/etc/kubernetes/kubelet.conf" };
+  }
+  const folder = joinPath(machine.home, ".pratique", "agent");
+  return { nodeName, certDir: joinPath(folder, "pki"), kubeconfig: joinPath(folder, "kubelet.conf") };
 }

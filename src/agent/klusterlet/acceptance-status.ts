@@ -6,7 +6,7 @@ import { isAcceptedByHub } from "./lease-updater.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import { bootstrapClient } from "./register-cluster.ts";
 import type { Rejection } from "../../credentials/storage/registration-state.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const refusedAgainMs = 30_000;
@@ -29,7 +29,7 @@ interface AcceptanceReports {
 
 /** Tells how the cluster stands, and keeps that it is shut out for whoever asks, also after a restart. */
 function acceptanceReports(serving: Serving): AcceptanceReports {
-  const { session, state, options, hasOtherHubs } = serving;
+  const { session, state, options, hasOtherHubs, end } = serving;
   const { report, clock } = options;
   let reported: keyof AcceptanceReports | undefined;
 
@@ -64,6 +64,7 @@ function acceptanceReports(serving: Serving): AcceptanceReports {
       const { clusterName } = state.now();
       const next = hasOtherHubs ? "" : `; it waits for: pratique cluster accept ${clusterName}`;
       reportEnd("denied", `cluster ${clusterName} is no longer accepted by ${session.server}${next}`);
+      if (hasOtherHubs) end({ kind: "next-hub", message: "the hub no longer accepts the cluster" });
     },
     detached: () => {
       const next = "to join again, leave first: pratique klusterlet --leave, with the options that it was started with";
@@ -78,20 +79,23 @@ function acceptanceReports(serving: Serving): AcceptanceReports {
 
 /** Makes out of answers and refusals how the cluster stands with its hub. */
 export function acceptanceStatus(serving: Serving): AcceptanceStatus {
-  const { session, state, options, notes, end, hasOtherHubs, signal } = serving;
+  const { session, state, options, notes, end, signal } = serving;
   const { clock } = options;
   const acceptance = acceptanceReports(serving);
   let wasAccepted = false;
   let askedAt = Number.NEGATIVE_INFINITY;
 
-  function denied(): void {
-    acceptance.denied();
-    if (hasOtherHubs) end({ kind: "next-hub", message: "the hub no longer accepts the cluster" });
+  function reject(): void {
+    if (wasAccepted) acceptance.denied();
+    else acceptance.waiting();
   }
 
-  function reject(): void {
-    if (wasAccepted) denied();
-    else acceptance.waiting();
+  /** What the bootstrap identity sees of a cluster whose own credential is refused, as one that is not known or has no rights. */
+  function seenByOther(cluster: ManagedCluster | undefined, isUnknown: boolean): void {
+    if (!isThere(cluster)) return acceptance.detached();
+    if (!isAccepted(cluster)) return isUnknown ? acceptance.denied() : reject();
+    const message = "the hub accepts the cluster, but no longer this agent's certificate";
+    if (isUnknown) end({ kind: "register", newAgent: true, message });
   }
 
   /** The certificate is good by its dates and refused all the same: the hub may tell the bootstrap identity why. */
@@ -103,15 +107,7 @@ export function acceptanceStatus(serving: Serving): AcceptanceStatus {
     const client = bootstrapClient(hub, options);
     try {
       const cluster = await managedClusterOn(client, state.now().clusterName);
-      if (signal.aborted) return;
-      if (!isThere(cluster)) acceptance.detached();
-      else if (!isAccepted(cluster)) {
-        if (isUnknown) denied();
-        else reject();
-      } else if (isUnknown) {
-        const message = "the hub accepts the cluster, but no longer this agent's certificate";
-        end({ kind: "register", newAgent: true, message });
-      }
+      if (!signal.aborted) seenByOther(cluster, isUnknown);
     } catch (error) {
       if (!isUnknown) return reject();
       const why = describeError(error, hub.server);

@@ -3,7 +3,7 @@ import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
 import { testCa } from "../../../test/kits/fake-hub.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
-import { hubKubeconfig } from "../../credentials/storage/hub-kubeconfig.ts";
+import { hubKubeconfig } from "../../credentials/proof/cluster-credential.ts";
 import { readBootstrapHub, withLearned, type ReadFile } from "./bootstrap-hub.ts";
 
 const ca = testCa().pem;

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { kubeconfigAccess } from "../../client/kubeconfig-access.ts";
-import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
+import { currentContextOf, KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import { resolveKubeconfig } from "../../client/resolve-kubeconfig.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
 import { certificatesOfBundle, PinError } from "../../trust/pins.ts";
 import { hasCredentials } from "../discovery/discovery-file.ts";
-import type { HubIdentity } from "../join/hub-access.ts";
+import type { HubIdentity } from "../discovery/discovery-context.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import { processWorld } from "../../host/process-world.ts";
-import type { HubAddress } from "../../credentials/storage/hub-kubeconfig.ts";
+import type { HubAddress } from "../../credentials/proof/cluster-credential.ts";
 import type { LearnedTrust } from "../../credentials/storage/registration-state.ts";
 
 /** A hub as a bootstrap kubeconfig names it, and what may be said to it. The credentials are secret. */
@@ -48,17 +48,16 @@ export async function readBootstrapHub(
     }
     if (!hasCredentials(resolved)) throw bad(`${file} holds no credentials`);
     if (caPem !== undefined) certificatesOfBundle(caPem);
-    const entry = config.contexts.get(config.currentContext)?.texts.get("cluster") ?? "";
-    const address = { server, caPem, entry };
+    const address = { server, caPem, entry: currentContextOf(config).entry };
     const world = { ...processWorld({ clock }), readFile };
     const { credentials, refused, impersonate } = kubeconfigAccess(resolved, world);
     return {
       ...address,
-      ...(proxyUrl === undefined ? {} : { proxyUrl }),
-      ...(tlsServerName === undefined ? {} : { tlsServerName }),
+      proxyUrl,
+      tlsServerName,
       file,
       program: resolved.exec?.command,
-      identity: { credentials, refused, ...(impersonate === undefined ? {} : { impersonate }) },
+      identity: { credentials, refused, impersonate },
       origin: originOf(address),
     };
   } catch (error) {

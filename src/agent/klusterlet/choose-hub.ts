@@ -6,10 +6,10 @@ import { isAccepted, managedClusters } from "../../apis/managed-cluster.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
 import type { ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
-import { hubSession } from "./hub-session.ts";
+import { hubSession } from "./serving-cluster.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 
 const reviews: ResourceRef = {
   group: "authorization.k8s.io",
@@ -18,9 +18,9 @@ const reviews: ResourceRef = {
   kind: "SelfSubjectAccessReview",
   scope: "Cluster",
 };
-const needed: readonly (readonly [ResourceRef, readonly string[]])[] = [
-  [managedClusters, ["create", "get"]],
-  [certificateRequests, ["create", "get", "list", "watch"]],
+const needed: readonly (readonly [ResourceRef, string])[] = [
+  ...["create", "get"].map((verb) => [managedClusters, verb] as const),
+  ...["create", "get", "list", "watch"].map((verb) => [certificateRequests, verb] as const),
 ];
 
 interface Review extends ApiObject {
@@ -77,11 +77,9 @@ async function stillAccepts({ cluster, credential }: HubChoice, options: Kluster
 async function whyNot(hub: BootstrapHub, cluster: string, options: KlusterletOptions): Promise<string | undefined> {
   const client = bootstrapClient(hub, options);
   try {
-    for (const [resource, verbs] of needed) {
-      for (const verb of verbs) {
-        if (!(await mayDo(client, resource, verb)))
-          return `${hub.server} does not let ${hub.file} ${verb} ${resource.plural}`;
-      }
+    for (const [resource, verb] of needed) {
+      if (!(await mayDo(client, resource, verb)))
+        return `${hub.server} does not let ${hub.file} ${verb} ${resource.plural}`;
     }
     const there = await managedClusterOn(client, cluster);
     return there === undefined || isAccepted(there)

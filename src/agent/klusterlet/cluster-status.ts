@@ -59,18 +59,19 @@ export function clusterStatusPatch(cluster: ManagedCluster, saying: ClusterSayin
 
 function factChanges(
   stored: OwnStatus,
-  { version, capacity, allocatable, claims }: SpokeFacts,
+  { version, capacity = {}, allocatable, claims }: SpokeFacts,
 ): readonly (readonly [string, unknown])[] {
-  const changes: (readonly [string, unknown])[] = [];
-  if (version !== undefined && stored.version?.kubernetes !== version) {
-    changes.push(["version", { kubernetes: version }]);
-  }
-  const more = capacity === undefined ? {} : differences(stored.capacity, capacity, "keep");
-  if (Object.keys(more).length > 0) changes.push(["capacity", more]);
+  const more = differences(stored.capacity, capacity, "keep");
   const usable = allocatable === undefined ? {} : differences(stored.allocatable, allocatable, "drop");
-  if (Object.keys(usable).length > 0) changes.push(["allocatable", usable]);
-  if (claims !== undefined && !jsonEqual(claims, stored.clusterClaims ?? [])) changes.push(["clusterClaims", claims]);
-  return changes;
+  const isNewVersion = version !== undefined && stored.version?.kubernetes !== version;
+  const isNewClaims = claims !== undefined && !jsonEqual(claims, stored.clusterClaims ?? []);
+  const changes = [
+    [isNewVersion, "version", { kubernetes: version }],
+    [Object.keys(more).length > 0, "capacity", more],
+    [Object.keys(usable).length > 0, "allocatable", usable],
+    [isNewClaims, "clusterClaims", claims],
+  ] as const;
+  return changes.flatMap(([isChange, field, value]) => (isChange ? [[field, value] as const] : []));
 }
 
 /** Why no status may be written, or undefined where it may: the hub's clock and this one are too far apart. */

@@ -34,7 +34,7 @@ function clusterObject(name: string, configs: ClientConfigs): ApiObject {
     metadata: { name },
     spec: {
       hubAcceptsClient: false,
-      ...(configs.servers.length === 0 ? {} : { managedClusterClientConfigs: clientConfigs(configs) }),
+      managedClusterClientConfigs: configs.servers.length === 0 ? undefined : clientConfigs(configs),
     },
   };
 }
@@ -52,6 +52,6 @@ function clientConfigs({
   servers,
   caPem,
 }: ClientConfigs): readonly { readonly url: string; readonly caBundle?: string }[] {
-  const bundle = caPem === undefined ? {} : { caBundle: Buffer.from(caPem, "utf8").toString("base64") };
+  const bundle = caPem && { caBundle: Buffer.from(caPem, "utf8").toString("base64") };
   return servers.map((url) => ({ url, ...bundle }));
 }

@@ -27,8 +27,7 @@ export interface KlusterletStatus {
 
 /** Asks nobody; undefined where nothing is kept. */
 export async function klusterletStatus(store: KlusterletStore, now: number): Promise<KlusterletStatus | undefined> {
-  const text = await store.readState();
-  const state = text === undefined ? undefined : readRegistrationState(text);
+  const state = readRegistrationState(await store.readState());
   const credential = readClusterCredential(await store.readCredential());
   const names = state ?? namesIn(credential);
   if (names === undefined) return undefined;
@@ -41,7 +40,7 @@ export async function klusterletStatus(store: KlusterletStore, now: number): Pro
     place: store.place,
     ...certificateOf(credential),
     ...requestOf(state),
-    ...(rejection === undefined ? {} : { shutOut: rejection }),
+    ...(rejection && { shutOut: rejection }),
     good: isValid && rejection === undefined,
   };
 }
@@ -62,5 +61,5 @@ function requestOf(state: RegistrationState | undefined): Pick<KlusterletStatus,
   const pending = state?.pending;
   if (pending === undefined) return {};
   const { request: name, keyPem, denied } = pending;
-  return { request: { name, fingerprint: fingerprintOf(keyPem), ...(denied === undefined ? {} : { denied }) } };
+  return { request: { name, fingerprint: fingerprintOf(keyPem), denied } };
 }

@@ -3,15 +3,20 @@ import { jitteredBackoffMs } from "../../client/backoff.ts";
 import { dnsLabelProblems, generatedName } from "../../apimachinery/names.ts";
 import { JoinError, plainText } from "../../credentials/join-error.ts";
 import { originOf, readBootstrapHub, withLearned, type BootstrapHub } from "./bootstrap-hub.ts";
-import { chooseHub } from "./choose-hub.ts";
+import { chooseHub, type HubChoice } from "./choose-hub.ts";
 import { readClusterCredential, type ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
-import { hubSession } from "./hub-session.ts";
-import { storedState, type StoredState } from "../../credentials/storage/stored-state.ts";
+import { hubSession } from "./serving-cluster.ts";
+import {
+  storedState,
+  readRegistrationState,
+  type StoredState,
+  type RegistrationState,
+} from "../../credentials/storage/registration-state.ts";
+import type { CredentialFiles } from "../../credentials/storage/klusterlet-store.ts";
 import type { KlusterletOptions, KlusterletResult } from "./klusterlet-options.ts";
 import { randomFraction } from "../../host/system-random.ts";
 import { credentialFiles, registerCluster } from "./register-cluster.ts";
-import { readRegistrationState } from "../../credentials/storage/registration-state.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 import { serveCluster } from "./serve-cluster.ts";
 
 const backoff = { initialMs: 1000, maxMs: 60_000 };
@@ -92,20 +97,11 @@ async function persistently<T>(
 
 /** The names of cluster and agent as the store has them; else chosen now and kept before anybody hears of them. */
 async function openState(options: KlusterletOptions): Promise<StoredState> {
-  const { store, clusterName, random } = options;
-  const problem = clusterName === undefined ? undefined : dnsLabelProblems(clusterName)[0];
-  if (problem !== undefined) {
-    throw new JoinError(
-      "bad-node-name",
-      `--cluster-name ${JSON.stringify(plainText(clusterName ?? "", 100))} cannot be the name of a cluster: ${problem}`,
-    );
-  }
+  const { store, clusterName } = options;
+  if (clusterName !== undefined) requireClusterName(clusterName);
   const text = await store.readState();
   const files = await store.readCredential();
-  const stored = (text === undefined ? undefined : readRegistrationState(text)) ?? {
-    clusterName: files["cluster-name"] ?? clusterName ?? randomUUID(),
-    agentName: files["agent-name"] ?? generatedName("", random),
-  };
+  const stored = readRegistrationState(text) ?? newNames(files, options);
   if (clusterName !== undefined && stored.clusterName !== clusterName) {
     throw new JoinError(
       "already-joined",
@@ -118,22 +114,31 @@ async function openState(options: KlusterletOptions): Promise<StoredState> {
   return state;
 }
 
+function newNames(
+  files: Partial<CredentialFiles>,
+  { clusterName, random }: KlusterletOptions,
+): Pick<RegistrationState, "clusterName" | "agentName"> {
+  return {
+    clusterName: files["cluster-name"] ?? clusterName ?? randomUUID(),
+    agentName: files["agent-name"] ?? generatedName("", random),
+  };
+}
+
+/** @throws JoinError bad-node-name */
+function requireClusterName(name: string): void {
+  const [problem] = dnsLabelProblems(name);
+  if (problem === undefined) return;
+  const shown = JSON.stringify(plainText(name, 100));
+  throw new JoinError("bad-node-name", `--cluster-name ${shown} cannot be the name of a cluster: ${problem}`);
+}
+
 /**
  * Of a cluster that has never registered one bootstrap kubeconfig at the least must be of use, before anything is kept here. @throws
  * JoinError bad-discovery-file for the first of those that are not
  */
-async function requireOneHub({ bootstrapKubeconfigs, readFile, clock }: KlusterletOptions): Promise<void> {
-  let first: JoinError | undefined;
-  for (const file of bootstrapKubeconfigs) {
-    try {
-      await readBootstrapHub(file, { readFile, clock });
-      return;
-    } catch (error) {
-      if (!(error instanceof JoinError)) throw error;
-      first ??= error;
-    }
-  }
-  if (first === undefined) return;
+async function requireOneHub(options: KlusterletOptions): Promise<void> {
+  const [hubs, [first]] = await readHubs(options);
+  if (hubs.length > 0 || first === undefined) return;
   throw new JoinError(first.code, `--bootstrap-kubeconfig: ${first.message}`, { cause: first });
 }
 
@@ -149,36 +154,36 @@ interface Memory {
 async function oneLife(state: StoredState, memory: Memory, options: KlusterletOptions): Promise<void> {
   await finishLayingOut(state, options);
   const credential = await usableCredential(state, options);
-  const passOver = (failure: JoinError | undefined): void => {
-    const message = failure?.message ?? "";
-    if (message !== "" && message !== memory.unreadable) options.report({ kind: "failed", message });
-    memory.unreadable = message;
-  };
-  const hubs = await bootstrapHubs(state, options, passOver).catch((error: unknown) => {
-    // A hub that is joined is not doubted because its bootstrap kubeconfig cannot be read at the moment.
-    if (credential !== undefined && error instanceof JoinError) return [];
-    throw error;
-  });
-  const origin = credential && (state.now().origin ?? originOf(credential.hub));
-  // While no bootstrap kubeconfig can be read, there is no other hub to go to.
-  const isChosen = hubs.length === 0 || (!memory.left && hubs.some((hub) => hub.origin === origin));
-  if (credential !== undefined && origin !== undefined && isChosen) {
-    if (state.now().origin === undefined) await state.change({ origin, pending: undefined });
-    if (options.until === "issued") options.report({ kind: "issued", request: "", expiresAt: credential.notAfter });
-    else memory.left = await served(credential, hubs.length > 1, { state, options });
+  const hubs = await bootstrapHubs(state, { memory, options, isJoined: credential !== undefined });
+  const { clusterName: cluster, origin: known } = state.now();
+  if (credential === undefined) {
+    const choice = { cluster, preferred: known, wasLeft: memory.left, credential };
+    await registerCluster(await nextHub(hubs, choice, { memory, options }), state, options);
     return;
   }
-  const choice = {
-    cluster: state.now().clusterName,
-    preferred: origin ?? state.now().origin,
-    wasLeft: memory.left,
-    credential,
-  };
+  const origin = known ?? originOf(credential.hub);
+  // While no bootstrap kubeconfig can be read, there is no other hub to go to.
+  if (hubs.length > 0 && (memory.left || !hubs.some((hub) => hub.origin === origin))) {
+    const choice = { cluster, preferred: origin, wasLeft: memory.left, credential };
+    const hub = await nextHub(hubs, choice, { memory, options });
+    if (hub.origin !== origin) await registerCluster(hub, state, options);
+    return;
+  }
+  if (known === undefined) await state.change({ origin, pending: undefined });
+  if (options.until === "issued") options.report({ kind: "issued", request: "", expiresAt: credential.notAfter });
+  else memory.left = await served(credential, hubs.length > 1, { state, options });
+}
+
+/** While no hub takes the cluster, the next life chooses again, instead of waiting once more for the hub that it left. @throws JoinError refused */
+async function nextHub(
+  hubs: readonly BootstrapHub[],
+  choice: HubChoice,
+  { memory, options }: { readonly memory: Memory; readonly options: KlusterletOptions },
+): Promise<BootstrapHub> {
   const hub = await chooseHub(hubs, choice, options);
-  // While no hub takes the cluster, the next life chooses again, instead of waiting once more for the hub that it left.
   if (typeof hub === "string") throw new JoinError("refused", hub);
   memory.left = false;
-  if (credential === undefined || hub.origin !== origin) await registerCluster(hub, state, options);
+  return hub;
 }
 
 /** Whether the hub was left for another one. */
@@ -189,7 +194,10 @@ async function served(
 ): Promise<boolean> {
   const session = hubSession(credential, options);
   const bootstrap = async (): Promise<BootstrapHub | undefined> => {
-    const hubs = await bootstrapHubs(state, options).catch(() => []);
+    const hubs = await readHubs(options, state).then(
+      ([found]) => found,
+      () => [],
+    );
     return hubs.find(({ origin }) => origin === state.now().origin) ?? hubs[0];
   };
   try {
@@ -235,25 +243,43 @@ async function usableCredential(
 }
 
 /**
- * Those that can be read; `passOver` is told of the last one that cannot, or that all can. @throws JoinError bad-discovery-file where
- * none can and there are some
+ * The hubs whose bootstrap kubeconfigs can be read; one that cannot is reported once. @throws JoinError bad-discovery-file where none can
+ * and there are some, unless a hub is joined, which is not doubted because its bootstrap kubeconfig cannot be read at the moment
  */
 async function bootstrapHubs(
   state: StoredState,
-  options: KlusterletOptions,
-  passOver: (failure: JoinError | undefined) => void = () => undefined,
+  {
+    memory,
+    options,
+    isJoined,
+  }: { readonly memory: Memory; readonly options: KlusterletOptions; readonly isJoined: boolean },
 ): Promise<readonly BootstrapHub[]> {
+  const [hubs, failures] = await readHubs(options, state);
+  const failure = failures.at(-1);
+  if (hubs.length === 0 && failure !== undefined) {
+    if (isJoined) return [];
+    throw failure;
+  }
+  const message = failure?.message ?? "";
+  if (message !== "" && message !== memory.unreadable) options.report({ kind: "failed", message });
+  memory.unreadable = message;
+  return hubs;
+}
+
+/** The hubs whose bootstrap kubeconfigs can be read, and why the others cannot. */
+async function readHubs(
+  options: KlusterletOptions,
+  state?: StoredState,
+): Promise<readonly [readonly BootstrapHub[], readonly JoinError[]]> {
   const found: BootstrapHub[] = [];
-  let failure: JoinError | undefined;
+  const failures: JoinError[] = [];
   for (const file of options.bootstrapKubeconfigs) {
     try {
-      found.push(withLearned(await readBootstrapHub(file, options), state.now().learned));
+      found.push(withLearned(await readBootstrapHub(file, options), state?.now().learned));
     } catch (error) {
       if (!(error instanceof JoinError)) throw error;
-      failure = error;
+      failures.push(error);
     }
   }
-  if (found.length === 0 && failure !== undefined) throw failure;
-  passOver(failure);
-  return found;
+  return [found, failures];
 }

@@ -1,11 +1,11 @@
+import { randomFraction } from "../../host/system-random.ts";
 import { jitteredBackoffMs } from "../../client/backoff.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
-import { clusterCondition, clusterLeaseName, leaseMs, type ManagedCluster } from "../../apis/managed-cluster.ts";
-import { randomFraction } from "../../host/system-random.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
-import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
+import { type ManagedCluster, clusterCondition, clusterLeaseName, leaseMs } from "../../apis/managed-cluster.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
+import { type Serving, recovered, reportFailure } from "./serving-cluster.ts";
 
 const leases: ResourceRef = {
   group: "coordination.k8s.io",

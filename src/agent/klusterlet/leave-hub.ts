@@ -4,16 +4,15 @@ import type { RemoteClient } from "../../client/remote.ts";
 import { findCondition } from "../../apimachinery/conditions.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { clusterCondition, leaveAnnotation, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
-import { connectionFailure } from "../../credentials/request/connection-failure.ts";
+import { connectionFailure, isRace } from "../../credentials/request/connection-failure.ts";
 import { JoinError, stopIfAborted } from "../../credentials/join-error.ts";
 import { readBootstrapHub, withLearned } from "./bootstrap-hub.ts";
 import { readClusterCredential, type ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { managedClusterOn } from "./ensure-managed-cluster.ts";
-import { hubSession } from "./hub-session.ts";
+import { hubSession } from "./serving-cluster.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import { bootstrapClient } from "./register-cluster.ts";
 import { readRegistrationState } from "../../credentials/storage/registration-state.ts";
-import { isRace } from "../../credentials/request/describe-error.ts";
 
 /** What is left of a cluster on its hub. */
 export type LeftOnHub =
@@ -45,18 +44,17 @@ const againMs = 200;
  */
 export async function leaveHub(options: KlusterletOptions, force: boolean): Promise<LeftHub> {
   const { store, clock } = options;
-  const text = await store.readState();
-  const state = text === undefined ? undefined : readRegistrationState(text);
+  const state = readRegistrationState(await store.readState());
   const credential = readClusterCredential(await store.readCredential());
-  if (state === undefined && credential === undefined) {
+  const { cluster, agent } =
+    state === undefined ? (credential?.identity ?? {}) : { cluster: state.clusterName, agent: state.agentName };
+  if (cluster === undefined || agent === undefined) {
     throw new JoinError("no-access", `${store.place} holds no registration: there is nothing to leave`);
   }
-  const names = { cluster: state?.clusterName, agent: state?.agentName };
-  const { cluster = credential?.identity.cluster ?? "", agent = credential?.identity.agent ?? "" } = names;
-  const isGood = credential !== undefined && credential.notAfter > clock.now();
-  const outcome = isGood
-    ? await notifyHub(credential, { options, force })
-    : notNotified(withoutCertificate(credential));
+  const outcome =
+    credential !== undefined && credential.notAfter > clock.now()
+      ? await notifyHub(credential, { options, force })
+      : notNotified(withoutCertificate(credential));
   await store.remove();
   return { cluster, agent, server: credential?.hub.server, ...outcome };
 }
@@ -155,9 +153,8 @@ async function seenByOthers(name: string, options: KlusterletOptions): Promise<L
   const [file] = options.bootstrapKubeconfigs;
   if (file === undefined) return "shut-out";
   try {
-    const text = await options.store.readState();
-    const learned = text === undefined ? undefined : readRegistrationState(text)?.learned;
-    const client = bootstrapClient(withLearned(await readBootstrapHub(file, options), learned), options);
+    const state = readRegistrationState(await options.store.readState());
+    const client = bootstrapClient(withLearned(await readBootstrapHub(file, options), state?.learned), options);
     try {
       return (await managedClusterOn(client, name)) === undefined ? "nothing" : undefined;
     } finally {

@@ -1,4 +1,4 @@
-import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
+import { getOrUndefined } from "../../client/api-errors.ts";
 import { createHash } from "node:crypto";
 import type { Client, ResourceRef } from "../../client/client.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
@@ -9,12 +9,11 @@ import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { isAcceptedByHub } from "./lease-updater.ts";
 import { whyWithheld } from "./cluster-status.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
-import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
+import { recovered, repeatedly, type Serving } from "./serving-cluster.ts";
 
 const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", scope: "Cluster" };
-const lookMs = 60_000;
-const againMs = 2_000;
+const everyMs = 60_000;
 /** A hub does not fill a cluster with namespaces. */
 const maxNamespaces = 500;
 
@@ -36,24 +35,14 @@ export function managedNamespaceLabel(hubUrl: string): string {
  * label turned to false. Ends with its signal; a spoke without an API has no namespaces.
  */
 export async function keepManagedNamespaces(serving: Serving): Promise<void> {
-  const { options, signal, cluster, changes, session, notes } = serving;
-  const changed = changes.follow();
-  const { spoke } = options;
-  while (!signal.aborted && spoke !== undefined) {
-    const now = cluster();
-    let pauseMs = lookMs;
-    if (isAcceptedByHub(now) && whyWithheld(now) === undefined) {
-      try {
-        await keepOnce(spoke, now, serving);
-        recovered(notes, "namespaces");
-      } catch (error) {
-        if (signal.aborted) return;
-        if (hasReason(error, "Conflict")) pauseMs = againMs;
-        else reportFailure(serving, "namespaces", `managed namespaces: ${describeError(error, session.server)}`);
-      }
-    }
-    await changed(pauseMs);
-  }
+  const { spoke } = serving.options;
+  if (spoke === undefined) return;
+  await repeatedly(serving, { topic: "namespaces", failure: "managed namespaces", everyMs }, async (cluster) => {
+    if (!isAcceptedByHub(cluster) || whyWithheld(cluster) !== undefined) return everyMs;
+    await keepOnce(spoke, cluster, serving);
+    recovered(serving.notes, "namespaces");
+    return everyMs;
+  });
 }
 
 async function keepOnce(spoke: Client, cluster: ManagedCluster, { session, options }: Serving): Promise<void> {

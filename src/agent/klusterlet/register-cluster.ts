@@ -1,20 +1,19 @@
+import { randomFraction } from "../../host/system-random.ts";
 import { hasReason } from "../../client/api-errors.ts";
 import type { RemoteClient } from "../../client/remote.ts";
-import { clusterCondition, isAccepted, type ManagedCluster } from "../../apis/managed-cluster.ts";
+import { type ManagedCluster, clusterCondition, isAccepted } from "../../apis/managed-cluster.ts";
 import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import { approverCommands, deniedRequestStep } from "./approver-commands.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
-import type { AgentCertificate } from "../../credentials/proof/cluster-credential.ts";
-import { obtainCertificate, type RequestNews } from "../../credentials/request/cluster-certificate-request.ts";
+import { type AgentCertificate, type HubAddress, hubKubeconfig } from "../../credentials/proof/cluster-credential.ts";
+import { type RequestNews, obtainCertificate } from "../../credentials/request/cluster-certificate-request.ts";
 import { ensureManagedCluster, managedClusterOn } from "./ensure-managed-cluster.ts";
-import { hubKubeconfig, type HubAddress } from "../../credentials/storage/hub-kubeconfig.ts";
-import type { StoredState } from "../../credentials/storage/stored-state.ts";
+import type { StoredState } from "../../credentials/storage/registration-state.ts";
 import type { OpenDecision } from "./klusterlet-event.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
 import type { CredentialFiles } from "../../credentials/storage/klusterlet-store.ts";
-import { randomFraction } from "../../host/system-random.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 import { hubClient } from "../../host/hub-client.ts";
 
 const timeoutMs = 30_000;
@@ -22,18 +21,8 @@ const lookMs = 5_000;
 
 /** A client with the bootstrap credential; whoever asks for it closes it. */
 export function bootstrapClient(hub: BootstrapHub, { clock, userAgent, random }: KlusterletOptions): RemoteClient {
-  return hubClient({
-    server: hub.server,
-    proxyUrl: hub.proxyUrl,
-    ...(hub.caPem === undefined ? {} : { caPem: hub.caPem }),
-    ...(hub.tlsServerName === undefined ? {} : { tlsServerName: hub.tlsServerName }),
-    ...hub.identity,
-    userAgent,
-    timeoutMs,
-    clock,
-    random: () => randomFraction(random),
-    retryBudgetMs: 0,
-  });
+  const fraction = (): number => randomFraction(random);
+  return hubClient({ ...hub, ...hub.identity, userAgent, timeoutMs, clock, random: fraction, retryBudgetMs: 0 });
 }
 
 /**

@@ -10,7 +10,7 @@ import { randomFraction } from "../../host/system-random.ts";
 import { credentialFiles } from "./register-cluster.ts";
 import { clusterWindow, renewalDeadline } from "../../credentials/renewal/rotation-plan.ts";
 import { requireAccepted } from "../../credentials/proof/credential-probe.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const maxSleepMs = 60_000;

@@ -1,50 +1,34 @@
 import { hasReason } from "../../client/api-errors.ts";
-import type { ResourceRef } from "../../client/client.ts";
+import { ConnectionError, type ResourceRef } from "../../client/client.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { findCondition } from "../../apimachinery/conditions.ts";
 import { clusterCondition, managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { isAcceptedByHub, microTime } from "./lease-updater.ts";
 import { clusterStatusPatch, whyWithheld, type SpokeFacts } from "./cluster-status.ts";
-import { describeError } from "../../credentials/request/describe-error.ts";
-import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
+import { recovered, repeatedly, type Serving } from "./serving-cluster.ts";
 import { gatherFacts } from "./spoke-facts.ts";
-import { healthJudge, lookAtSpoke, suspiciousMs, type SpokeHealth } from "./spoke-health.ts";
+import type { RemoteClient } from "../../client/remote.ts";
 
 const everyMs = 60_000;
-const againMs = 2_000;
 
 /** Looks at the spoke each minute, and whenever the hub's view changes, and says on the hub how it is. Ends with its signal. */
 export async function reportStatus(serving: Serving): Promise<void> {
-  const { cluster, changes, signal, notes, session, options } = serving;
-  const changed = changes.follow();
+  const { notes, options } = serving;
   const judge = healthJudge();
   let withheld = "";
-  while (!signal.aborted) {
-    const now = cluster();
-    const why = now === undefined ? undefined : whyWithheld(now);
+  await repeatedly(serving, { topic: "status", failure: "the status is not written", everyMs }, async (cluster) => {
+    const why = cluster === undefined ? undefined : whyWithheld(cluster);
     if (why !== undefined && why !== withheld) options.report({ kind: "withheld", message: why });
     withheld = why ?? "";
-    if (!isAcceptedByHub(now) || why !== undefined) {
+    if (!isAcceptedByHub(cluster) || why !== undefined) {
       forgetHealth(notes);
-      await changed(everyMs);
-      continue;
+      return everyMs;
     }
-    let pauseMs = everyMs;
-    try {
-      const health = judge(await problemOf(serving), options.clock.now());
-      if (health.isSettled) await writeHealth(now, health, serving);
-      else pauseMs = suspiciousMs;
-      recovered(notes, "status");
-    } catch (error) {
-      if (signal.aborted) return;
-      const isConflict = hasReason(error, "Conflict");
-      pauseMs = isConflict ? againMs : everyMs;
-      if (!isConflict) {
-        reportFailure(serving, "status", `the status is not written: ${describeError(error, session.server)}`);
-      }
-    }
-    await changed(pauseMs);
-  }
+    const health = judge(await problemOf(serving), options.clock.now());
+    if (health.isSettled) await writeHealth(cluster, health, serving);
+    recovered(notes, "status");
+    return health.isSettled ? everyMs : suspiciousMs;
+  });
 }
 
 async function problemOf({ options, signal }: Serving): Promise<string | undefined> {
@@ -53,22 +37,26 @@ async function problemOf({ options, signal }: Serving): Promise<string | undefin
 }
 
 async function writeHealth(cluster: ManagedCluster, health: SpokeHealth, serving: Serving): Promise<void> {
-  const { session, options, notes } = serving;
-  const facts = health.isGood ? await factsOf(serving) : undefined;
+  const { options, notes } = serving;
+  const { isGood, message } = health;
+  await writeStatus(cluster, health, serving);
   const before = findCondition(cluster.status?.conditions, clusterCondition.available)?.status;
-  const patch = clusterStatusPatch(cluster, { health, facts, rotated: notes.rotated }, options.clock.now());
-  if (patch !== undefined) {
-    const { name = "" } = cluster.metadata;
-    await session.client.patch(managedClusters, { name }, patch, { subresource: "status" });
-  }
-  const after = health.isGood ? "True" : "False";
+  const after = isGood ? "True" : "False";
   const wasReported = notes.reported.has(`health ${after}`);
   if (before === after && wasReported) return;
   forgetHealth(notes);
   notes.reported.add(`health ${after}`);
-  if (!wasReported)
-    options.report(health.isGood ? { kind: "available" } : { kind: "unavailable", message: health.message });
+  if (!wasReported) options.report(isGood ? { kind: "available" } : { kind: "unavailable", message });
   if (before !== after) await writeEvent(cluster, health, serving);
+}
+
+async function writeStatus(cluster: ManagedCluster, health: SpokeHealth, serving: Serving): Promise<void> {
+  const { session, options, notes } = serving;
+  const facts = health.isGood ? await factsOf(serving) : undefined;
+  const patch = clusterStatusPatch(cluster, { health, facts, rotated: notes.rotated }, options.clock.now());
+  if (patch === undefined) return;
+  const { name = "" } = cluster.metadata;
+  await session.client.patch(managedClusters, { name }, patch, { subresource: "status" });
 }
 
 /** What is said next is news. */
@@ -95,41 +83,77 @@ const events: ResourceRef = {
 
 /** Told to whoever looks; a hub that takes no events loses nothing. */
 async function writeEvent(
-  cluster: ManagedCluster,
-  health: SpokeHealth,
-  { session, options, state }: Serving,
+  { metadata: { uid = "" } }: ManagedCluster,
+  { isGood, message }: SpokeHealth,
+  { session: { client }, options, state }: Serving,
 ): Promise<void> {
   const { clusterName: namespace, agentName } = state.now();
   const now = options.clock.now();
-  const regarding = {
-    apiVersion: "cluster.open-cluster-management.io/v1",
-    kind: "ManagedCluster",
-    name: namespace,
-    uid: cluster.metadata.uid ?? "",
-  };
-  const reason = health.isGood ? "Available" : "Unavailable";
-  const type = health.isGood ? "Normal" : "Warning";
-  const action = reason;
-  const metadata = { generateName: `${namespace.slice(0, 40)}.`, namespace };
-  const reporting = { reportingController: "klusterlet-agent", reportingInstance: `klusterlet-agent-${agentName}` };
-  const event = {
-    apiVersion: "events.k8s.io/v1",
+  const apiVersion = "cluster.open-cluster-management.io/v1";
+  const regarding = { apiVersion, kind: "ManagedCluster", name: namespace, uid };
+  const common = {
     kind: "Event",
-    metadata,
-    reason,
-    type,
-    action,
-    regarding,
-    ...reporting,
+    metadata: { generateName: `${namespace.slice(0, 40)}.`, namespace },
+    reason: isGood ? "Available" : "Unavailable",
+    type: isGood ? "Normal" : "Warning",
   };
-  const { client } = session;
   try {
-    await client.create(events, { ...event, eventTime: microTime(now), note: health.message });
+    await client.create(events, {
+      apiVersion: "events.k8s.io/v1",
+      ...common,
+      action: common.reason,
+      regarding,
+      reportingController: "klusterlet-agent",
+      reportingInstance: `klusterlet-agent-${agentName}`,
+      eventTime: microTime(now),
+      note: message,
+    });
   } catch (error) {
     if (!hasReason(error, "NotFound")) return;
-    const { message } = health;
     const times = { firstTimestamp: rfc3339(now), lastTimestamp: rfc3339(now), count: 1 };
-    const core = { metadata, reason, type, message, involvedObject: { ...regarding, namespace }, ...times };
-    await client.create({ ...events, group: "" }, { apiVersion: "v1", kind: "Event", ...core }).catch(() => undefined);
+    const core = { apiVersion: "v1", ...common, message, involvedObject: { ...regarding, namespace }, ...times };
+    await client.create({ ...events, group: "" }, core).catch(() => undefined);
   }
+}
+
+/** How the API of a spoke answered when it was last asked. */
+interface SpokeHealth {
+  readonly isGood: boolean;
+  readonly message: string;
+  /** Whether a failure has lasted so long that it is believed. */
+  readonly isSettled: boolean;
+}
+
+/** How long a failure has to last before it is believed, and how often it is looked at until then, in milliseconds. */
+const settledMs = 20_000;
+const suspiciousMs = 5_000;
+
+/** One look at the API: `/livez`, and `/healthz` where that is not served or not allowed. A text says what is wrong. */
+async function lookAtSpoke(client: RemoteClient, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const live = await client.raw("GET", "/livez", { signal });
+    const { status } =
+      live.status === 404 || live.status === 403 ? await client.raw("GET", "/healthz", { signal }) : live;
+    return status === 200 ? undefined : `the API answers ${status}`;
+  } catch (error) {
+    if (error instanceof ConnectionError) return `the API cannot be reached: ${error.message}`;
+    throw error;
+  }
+}
+
+/** What looks at an API mean, one after the other; `now` in milliseconds since the epoch. */
+function healthJudge(): (problem: string | undefined, now: number) => SpokeHealth {
+  let since: number | undefined;
+  return (problem, now) => {
+    if (problem === undefined) {
+      since = undefined;
+      return { isGood: true, message: "Managed cluster is available", isSettled: true };
+    }
+    since ??= now;
+    return {
+      isGood: false,
+      message: `The kube-apiserver is not ok: ${problem}`,
+      isSettled: now - since >= settledMs,
+    };
+  };
 }

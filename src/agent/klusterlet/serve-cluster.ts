@@ -1,6 +1,6 @@
 import { informer } from "../../client/informer.ts";
 import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
-import { clusterChanges } from "./cluster-changes.ts";
+import { clusterChanges, reportFailure, type ServeEnd, type Serving } from "./serving-cluster.ts";
 import { updateLease, isAcceptedByHub } from "./lease-updater.ts";
 import { withClientConfigs } from "./ensure-managed-cluster.ts";
 import { followHubTrust } from "./follow-hub-trust.ts";
@@ -9,8 +9,7 @@ import { keepManagedNamespaces } from "./managed-namespaces.ts";
 import { randomFraction } from "../../host/system-random.ts";
 import { renewCertificate } from "./renew-certificate.ts";
 import { reportStatus } from "./report-status.ts";
-import { isRace, describeError } from "../../credentials/request/describe-error.ts";
-import { reportFailure, type ServeEnd, type Serving } from "./serving-cluster.ts";
+import { isRace, describeError } from "../../credentials/request/connection-failure.ts";
 
 const informerBackoff = { initialMs: 1000, maxMs: 15_000 };
 const lookMs = 60_000;

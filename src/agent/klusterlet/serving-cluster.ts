@@ -1,10 +1,15 @@
+import { hasReason } from "../../client/api-errors.ts";
+import { describeError } from "../../credentials/request/connection-failure.ts";
 import type { ManagedCluster } from "../../apis/managed-cluster.ts";
 import type { Condition } from "../../apimachinery/object.ts";
-import type { ClusterChanges } from "./cluster-changes.ts";
 import type { BootstrapHub } from "./bootstrap-hub.ts";
-import type { HubSession } from "./hub-session.ts";
-import type { StoredState } from "../../credentials/storage/stored-state.ts";
+import type { StoredState } from "../../credentials/storage/registration-state.ts";
 import type { KlusterletOptions } from "./klusterlet-options.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import type { RemoteClient } from "../../client/remote.ts";
+import type { ClusterCredential } from "../../credentials/proof/cluster-credential.ts";
+import { randomFraction } from "../../host/system-random.ts";
+import { hubClient } from "../../host/hub-client.ts";
 
 /** Why an agent ends its conversation with a hub. */
 export type ServeEnd =
@@ -52,7 +57,102 @@ export function reportFailure({ options, notes }: Serving, topic: string, messag
   options.report({ kind: "failed", message });
 }
 
+/** How one part of the agent repeats its work; `failure` says what is not done when it fails. */
+export interface Repetition {
+  readonly topic: string;
+  readonly failure: string;
+  /** The pause after a failure, in milliseconds; after a lost race it is 2 seconds. */
+  readonly everyMs: number;
+}
+
+const raceMs = 2_000;
+
+/**
+ * Runs `step` with the newest that is known of the ManagedCluster, then waits for as many milliseconds as it says or for a change, and so
+ * on until the signal aborts. Failures are told once, lost races never.
+ */
+export async function repeatedly(
+  serving: Serving,
+  { topic, failure, everyMs }: Repetition,
+  step: (cluster: ManagedCluster | undefined) => Promise<number>,
+): Promise<void> {
+  const { signal, changes, cluster, session } = serving;
+  const changed = changes.follow();
+  while (!signal.aborted) {
+    const pauseMs = await step(cluster()).catch((error: unknown) => {
+      if (hasReason(error, "Conflict")) return raceMs;
+      if (!signal.aborted) reportFailure(serving, topic, `${failure}: ${describeError(error, session.server)}`);
+      return everyMs;
+    });
+    if (signal.aborted) return;
+    await changed(pauseMs);
+  }
+}
+
 /** The topic is well again. */
 export function recovered({ reported }: ServingNotes, topic: string): void {
   for (const key of reported) if (key.startsWith(`${topic}: `)) reported.delete(key);
+}
+
+/** Wakes the parts of an agent that wait for a change of their ManagedCluster. */
+export interface ClusterChanges {
+  readonly wake: () => void;
+  /**
+   * For one part, which then waits with the returned function: it resolves after so many milliseconds, or as soon as `wake` has been
+   * called since it last resolved. So a change that arrives while the part works ends the next pause at once.
+   */
+  readonly follow: () => (ms: number) => Promise<void>;
+}
+
+/** The changes of one session with a hub; every pause ends with `signal`. */
+export function clusterChanges(clock: Clock, signal: AbortSignal): ClusterChanges {
+  const wakers: (() => void)[] = [];
+  return {
+    wake: () => {
+      for (const wake of wakers) wake();
+    },
+    follow: () => {
+      let change = new AbortController();
+      wakers.push(() => change.abort());
+      return async (ms) => {
+        await clock.sleep(ms, AbortSignal.any([signal, change.signal]));
+        change = new AbortController();
+      };
+    },
+  };
+}
+
+/** The agent's conversation with its hub, with the newest certificate at any time. */
+export interface HubSession {
+  readonly server: string;
+  readonly client: RemoteClient;
+  credential(): ClusterCredential;
+  /** From now on another certificate of the same agent is shown; connections with the old one end with what they carry. */
+  renewed(credential: ClusterCredential): void;
+  /** Speaks with a certificate that is not in use yet, or to another address. */
+  clientWith(credential: ClusterCredential): RemoteClient;
+  close(): void;
+}
+
+const timeoutMs = 30_000;
+
+/** Nothing is asked yet. */
+export function hubSession(first: ClusterCredential, { clock, userAgent, random }: KlusterletOptions): HubSession {
+  let current = first;
+  const shared = { userAgent, timeoutMs, clock, random: () => randomFraction(random), retryBudgetMs: 0 };
+  const shown = (one: ClusterCredential): { readonly clientCertPem: string; readonly clientKeyPem: string } => ({
+    clientCertPem: one.certificatePem,
+    clientKeyPem: one.keyPem,
+  });
+  const client = hubClient({ ...shared, ...first.hub, credentials: () => shown(current) });
+  return {
+    server: first.hub.server,
+    client,
+    credential: () => current,
+    renewed: (credential) => {
+      current = credential;
+    },
+    clientWith: (credential) => hubClient({ ...shared, ...credential.hub, ...shown(credential) }),
+    close: () => client.close(),
+  };
 }

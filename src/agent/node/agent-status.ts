@@ -1,17 +1,18 @@
-import type { ClientCredentials } from "../../client/transport.ts";
 import type { CredentialName } from "../../credentials/credential-event.ts";
-import { accessFolder } from "../../credentials/storage/access-folder.ts";
+import { accessFolder, readAgentState, storedAccess } from "../../credentials/storage/access-folder.ts";
 import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
-import { readAgentState } from "../../credentials/storage/token-state.ts";
-import { certificateFolder, type CertificatePrefix } from "../../credentials/storage/certificate-folder.ts";
-import { readCertificateState, type CertificateState } from "../../credentials/storage/certificate-state.ts";
+import {
+  certificateFolder,
+  readCertificateState,
+  type CertificatePrefix,
+  type CertificateState,
+} from "../../credentials/storage/certificate-folder.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import type { FoundCredential } from "./find-credentials.ts";
-import { storedAccess } from "../../credentials/storage/stored-access.ts";
 import { readStoredCertificate, type StoredCertificate } from "../../credentials/storage/stored-certificate.ts";
 import { nodeHubAddress } from "../../credentials/node-client.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
-import { refusalOf, type Refused } from "../../credentials/storage/refusal-state.ts";
+import { refusalOf, type Refused } from "../../credentials/proof/credential-probe-manager.ts";
 import type { Trust } from "../../credentials/trust/trust-bundle-manager.ts";
 
 /** How a credential stands. Times in milliseconds since the epoch, those of the credential by the hub's clock. */
@@ -67,64 +68,90 @@ export async function agentStatus(
 }
 
 async function statusOf(found: FoundCredential, view: StatusView): Promise<readonly CredentialStatus[]> {
-  switch (found.kind) {
-    case "token":
-      return [await tokenStatus(found.dir, view)];
-    case "node": {
-      const { certDir, kubeconfig, serving } = found;
-      const client = await certificateStatus({ certDir, kubeconfig, prefix: "kubelet-client" }, view);
-      if (serving === undefined) return [client];
-      return [client, await certificateStatus({ certDir, kubeconfig, prefix: "kubelet-server" }, view)];
-    }
-  }
+  if (found.kind === "token") return [await tokenStatus(found.dir, view)];
+  const client = await certificateStatus({ ...found, prefix: "kubelet-client" }, view);
+  return found.serving === undefined
+    ? [client]
+    : [client, await certificateStatus({ ...found, prefix: "kubelet-server" }, view)];
 }
 
-async function certificateStatus(
-  {
-    kubeconfig,
-    ...where
-  }: { readonly certDir: string; readonly kubeconfig: string; readonly prefix: CertificatePrefix },
-  { files, now, ask }: StatusView,
-): Promise<CredentialStatus> {
-  const folder = certificateFolder(where, files, undefined);
-  const kind = where.prefix === "kubelet-client" ? "client-certificate" : "serving-certificate";
-  const name: CredentialName = { kind, path: folder.current };
-  try {
-    const address = await nodeHubAddress({ kubeconfig, text: folder.text });
+interface CertificatePlace {
+  readonly certDir: string;
+  readonly kubeconfig: string;
+  readonly prefix: CertificatePrefix;
+}
+
+async function certificateStatus(place: CertificatePlace, view: StatusView): Promise<CredentialStatus> {
+  const folder = certificateFolder(place, view.files, undefined);
+  const { text, refusals } = folder;
+  // A serving certificate is shown to others, not to the hub.
+  const isShown = place.prefix === "kubelet-client";
+  const kind = isShown ? "client-certificate" : "serving-certificate";
+  return unlessUnreadable({ kind, path: folder.current }, async () => {
+    const { now } = view;
+    const address = await nodeHubAddress({ kubeconfig: place.kubeconfig, text });
+    const content = await text(folder.current);
+    const current = content === undefined ? undefined : readStoredCertificate(content);
+    const agent = certificateAgent(await readCertificateState(folder), current, now);
     const { server } = address;
-    const text = await folder.text(folder.current);
-    const current = text === undefined ? undefined : readStoredCertificate(text);
-    const state = await readCertificateState(folder);
-    const agent = certificateAgent(state, current, now);
     if (current === undefined) {
-      const problem = text === undefined ? "there is none yet" : "the file holds no certificate with its key";
-      return { ...name, good: false, server, problem, ...agent };
+      const problem = content === undefined ? "there is none yet" : "the file holds no certificate with its key";
+      return { good: false, server, problem, ...agent };
     }
     const { commonName: subject, notBefore, notAfter: expiresAt, certificatesPem, keyPem } = current;
-    const credentials = { clientCertPem: certificatesPem, clientKeyPem: keyPem };
-    // A serving certificate is shown to others, not to the hub.
-    const isShown = kind === "client-certificate";
-    const refused = isShown ? await refusedNow(folder, credentials) : {};
-    const hub = isShown && now < expiresAt ? await askedHub({ ...address, credentials }, ask) : {};
-    const isTaken = refused.refused === undefined && hub.hub?.kind !== "refused";
-    const good = notBefore <= now && now < expiresAt && isTaken;
-    return { ...name, good, server, subject, expiresAt, ...refused, ...hub, ...agent };
+    const trust = { ...address, credentials: { clientCertPem: certificatesPem, clientKeyPem: keyPem } };
+    const isOver = expiresAt <= now;
+    const answer = isShown ? await answerOf(trust, { isOver, refusals: () => text(refusals) }, view) : {};
+    const good = notBefore <= now && !isOver && isTaken(answer);
+    return { good, server, subject, expiresAt, ...answer, ...agent };
+  });
+}
+
+async function tokenStatus(dir: string, view: StatusView): Promise<CredentialStatus> {
+  const folder = accessFolder(dir, undefined, view.files);
+  return unlessUnreadable({ kind: "token", path: folder.token }, async () => {
+    const { claims, token, ...address } = await storedAccess(folder);
+    const state = await readAgentState(folder);
+    const { expiresAt, namespace, serviceAccount } = claims;
+    const isOver = view.now - (state?.aheadMs ?? 0) >= expiresAt;
+    const place = { isOver, refusals: () => folder.text(folder.refusals) };
+    const answer = await answerOf({ ...address, credentials: { token } }, place, view);
+    const facts = { server: address.server, subject: `${namespace}/${serviceAccount}`, expiresAt, ...answer };
+    const good = !isOver && isTaken(answer);
+    // What was written about an earlier token says nothing of this one.
+    if (state?.expiresAt !== expiresAt) return { good, ...facts };
+    const { nextAt, renewedAt, failures, lastError, refused } = state;
+    return { good: good && !refused, ...facts, agent: { nextAt, renewedAt, failures, lastError, refused } };
+  });
+}
+
+async function unlessUnreadable(
+  name: CredentialName,
+  read: () => Promise<Omit<CredentialStatus, keyof CredentialName>>,
+): Promise<CredentialStatus> {
+  try {
+    return { ...name, ...(await read()) };
   } catch (error) {
     if (!(error instanceof JoinError)) throw error;
     return { ...name, good: false, problem: error.message };
   }
 }
 
-async function askedHub(trust: Trust, ask: StatusView["ask"]): Promise<Pick<CredentialStatus, "hub">> {
-  return ask === undefined ? {} : { hub: await ask(trust) };
+type Answer = Pick<CredentialStatus, "refused" | "hub">;
+
+/** What the hub has said of a credential, as the agent has written it down, and what it says now. */
+async function answerOf(
+  trust: Trust,
+  { isOver, refusals }: { readonly isOver: boolean; readonly refusals: () => Promise<string | undefined> },
+  { ask }: StatusView,
+): Promise<Answer> {
+  const refused = await refusalOf(trust.credentials, { text: refusals });
+  const hub = isOver || ask === undefined ? undefined : await ask(trust);
+  return { ...(refused && { refused }), ...(hub && { hub }) };
 }
 
-async function refusedNow(
-  { refusals, text }: { readonly refusals: string; readonly text: (path: string) => Promise<string | undefined> },
-  credentials: ClientCredentials,
-): Promise<Pick<CredentialStatus, "refused">> {
-  const refused = await refusalOf(credentials, { text: () => text(refusals) });
-  return refused === undefined ? {} : { refused };
+function isTaken({ refused, hub }: Answer): boolean {
+  return refused === undefined && hub?.kind !== "refused";
 }
 
 /** What was written about an earlier certificate says nothing of this one. */
@@ -136,32 +163,6 @@ function certificateAgent(
   if (state?.serial !== (current?.serial ?? "")) return {};
   const { nextAt, renewedAt, failures, lastError, request, waitsFor } = state;
   const isOver = current !== undefined && current.notAfter <= now;
-  const returning = isOver && request !== undefined ? (waitsFor ?? "an answer of the hub") : undefined;
-  const waits = request === undefined || isOver ? undefined : waitsFor;
-  return { agent: { nextAt, renewedAt, failures, lastError, refused: false, request, returning, waitsFor: waits } };
-}
-
-async function tokenStatus(dir: string, { files, now, ask }: StatusView): Promise<CredentialStatus> {
-  const folder = accessFolder(dir, undefined, files);
-  const name: CredentialName = { kind: "token", path: folder.token };
-  try {
-    const { claims, token, ...address } = await storedAccess(folder);
-    const state = await readAgentState(folder);
-    const { expiresAt, namespace, serviceAccount } = claims;
-    // What was written about an earlier token says nothing of this one.
-    const own = state?.expiresAt === expiresAt ? state : undefined;
-    const reported = await refusedNow(folder, { token });
-    const isOver = now - (state?.aheadMs ?? 0) >= expiresAt;
-    const hub = isOver ? {} : await askedHub({ ...address, credentials: { token } }, ask);
-    const subject = `${namespace}/${serviceAccount}`;
-    const facts = { server: address.server, subject, expiresAt, ...reported, ...hub };
-    const isTaken = reported.refused === undefined && hub.hub?.kind !== "refused";
-    const good = !isOver && own?.refused !== true && isTaken;
-    if (own === undefined) return { ...name, good, ...facts };
-    const { nextAt, renewedAt, failures, lastError, refused } = own;
-    return { ...name, good, ...facts, agent: { nextAt, renewedAt, failures, lastError, refused } };
-  } catch (error) {
-    if (!(error instanceof JoinError)) throw error;
-    return { ...name, good: false, problem: error.message };
-  }
+  const waits = request === undefined ? {} : isOver ? { returning: waitsFor ?? "an answer of the hub" } : { waitsFor };
+  return { agent: { nextAt, renewedAt, failures, lastError, refused: false, request, ...waits } };
 }

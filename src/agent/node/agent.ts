@@ -1,5 +1,5 @@
-import type { Clock, RandomBytes } from "../../apimachinery/clock.ts";
-import type { AgentReport, CredentialName } from "../../credentials/credential-event.ts";
+import type { RandomBytes } from "../../apimachinery/clock.ts";
+import type { AgentWorld, CredentialName } from "../../credentials/credential-event.ts";
 import { credentialDigest } from "../../credentials/proof/credential-probe.ts";
 import { credentialStore } from "./credential-store.ts";
 import { findCredentials, type FolderView, type FoundCredential } from "./find-credentials.ts";
@@ -12,27 +12,21 @@ import { trustBundleManager } from "../../credentials/trust/trust-bundle-manager
 import { nodeManagers } from "./node-managers.ts";
 import { privateFiles, type FileAccess } from "../../host/private-files.ts";
 import { shareCredential } from "./share-credential.ts";
-import { presentedCertificate, type PresentedCertificate } from "../../credentials/renewal/presented-certificate.ts";
 import type { MachineAddresses } from "./serving-names.ts";
 import { randomFraction } from "../../host/system-random.ts";
 
 /** What an agent keeps, and how. */
-export interface AgentOptions {
+export interface AgentOptions extends Omit<AgentWorld, "fraction"> {
   /** Everything at and below these folders is kept. */
   readonly dirs: readonly string[];
   readonly view: FolderView;
   /** The private key of access requests, where it is not in the folder. */
   readonly keyFile?: string | undefined;
-  /** Does what is due now and ends. */
-  readonly once: boolean;
   /** Asks for access anew by itself when a token is refused. */
   readonly askAgain: boolean;
   readonly hostname: string;
-  readonly clock: Clock;
   readonly random: RandomBytes;
   readonly signal: AbortSignal;
-  readonly userAgent: string;
-  readonly report: AgentReport;
   readonly addresses: MachineAddresses;
   /** Who may read what is written; default the owner of this process only. */
   readonly access?: FileAccess | undefined;
@@ -113,4 +107,32 @@ function managersOf(found: FoundCredential, known: FolderKnowledge, options: Age
         check,
       ];
   }
+}
+
+/** By which certificate the hub of one folder was known last; told by who keeps the trust in it, asked by who keeps certificates. */
+interface PresentedCertificate {
+  /** As DER; undefined where the hub was not reached. */
+  notify(leaf: Uint8Array | undefined): void;
+  /** What was told last, undefined before. */
+  now(): Promise<Uint8Array | undefined>;
+  /** The same, once something was told. */
+  first(): Promise<Uint8Array | undefined>;
+}
+
+/** Knows of nothing yet. */
+function presentedCertificate(): PresentedCertificate {
+  let known: Uint8Array | undefined;
+  let reported = (): void => undefined;
+  const first = new Promise<void>((resolve) => (reported = resolve));
+  return {
+    notify: (leaf) => {
+      known = leaf;
+      reported();
+    },
+    now: async () => known,
+    first: async () => {
+      await first;
+      return known;
+    },
+  };
 }

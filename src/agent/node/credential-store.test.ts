@@ -4,7 +4,7 @@ import { tokenFileKubeconfig } from "../../client/build-kubeconfig.ts";
 import { testCa } from "../../../test/kits/fake-hub.ts";
 import { unsignedToken } from "../../../test/kits/service-account-token.ts";
 import { credentialStore } from "./credential-store.ts";
-import { memoryFiles } from "../simulated/memory-files.ts";
+import { memoryFiles } from "../simulated/machine.ts";
 
 describe("the store of a token", () => {
   test("reads the whole way to the hub: its proxy, and the name that its certificate is for", async () => {

@@ -1,17 +1,18 @@
 import { join } from "node:path";
-import { accessFolder } from "../../credentials/storage/access-folder.ts";
+import { accessFolder, readAgentState, storedAccess } from "../../credentials/storage/access-folder.ts";
 import type { CredentialName } from "../../credentials/credential-event.ts";
-import { readAgentState } from "../../credentials/storage/token-state.ts";
-import { certificateFolder } from "../../credentials/storage/certificate-folder.ts";
-import { readCertificateState } from "../../credentials/storage/certificate-state.ts";
-import { onFile } from "../../credentials/storage/file-errors.ts";
+import { certificateFolder, readCertificateState } from "../../credentials/storage/certificate-folder.ts";
+import { onFile, JoinError } from "../../credentials/join-error.ts";
 import type { FoundCredential } from "./find-credentials.ts";
-import type { Presented } from "../../credentials/proof/credential-probe-manager.ts";
+import {
+  refusalOf,
+  type Presented,
+  type RefusalFile,
+  type Refused,
+} from "../../credentials/proof/credential-probe-manager.ts";
 import type { TrustFiles } from "../../credentials/trust/trust-bundle-manager.ts";
-import { storedAccess } from "../../credentials/storage/stored-access.ts";
 import { nodeHubAddress, nodeCertificate } from "../../credentials/node-client.ts";
 import type { FileAccess, PrivateFiles } from "../../host/private-files.ts";
-import type { RefusalFile } from "../../credentials/storage/refusal-state.ts";
 
 /** Holds no secret. */
 const publishedFile = "hub-address.json";
@@ -106,4 +107,24 @@ function nodeStore(
       read,
     },
   };
+}
+
+/** What a program of this machine needs to speak with the hub. The credentials are secret. Times in milliseconds since the epoch. */
+export interface MachineCredential extends StoredCredential {
+  /** That the hub refuses it, as the agent that keeps it has found. */
+  readonly refused: Refused | undefined;
+}
+
+/** Reads a credential as it is now. @throws JoinError no-access where there is none, unauthorized where it has expired */
+export async function machineCredential(
+  found: FoundCredential,
+  { files, now }: { readonly files: PrivateFiles; readonly now: number },
+): Promise<MachineCredential> {
+  const { read, refusals } = credentialStore(found, files, undefined);
+  const credential = await read();
+  if (now < credential.notAfter) return { ...credential, refused: await refusalOf(credential.credentials, refusals) };
+  throw new JoinError(
+    "unauthorized",
+    `the credential in ${found.kind === "token" ? found.dir : found.certDir} has expired: see pratique agent --status`,
+  );
 }

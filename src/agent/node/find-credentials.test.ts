@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { kubeletKubeconfig } from "../../client/build-kubeconfig.ts";
 import { findCredentials, type FolderView } from "./find-credentials.ts";
-import { joinRecordText, readJoinRecord } from "../join/join-record.ts";
+import { joinRecordText, readJoinRecord } from "../join/join-folder.ts";
 
 const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
 

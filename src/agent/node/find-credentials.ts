@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import { JoinError } from "../../credentials/join-error.ts";
-import { joinRecordPath, readJoinRecord, type ServingWish } from "../join/join-record.ts";
+import { joinRecordPath, readJoinRecord, type ServingWish } from "../join/join-folder.ts";
 
 /** A credential in a folder that an agent keeps fresh. */
 export type FoundCredential =

@@ -1,5 +1,4 @@
-import type { Clock } from "../../apimachinery/clock.ts";
-import type { AgentReport, CredentialName } from "../../credentials/credential-event.ts";
+import type { AgentWorld } from "../../credentials/credential-event.ts";
 import { certificateFolder } from "../../credentials/storage/certificate-folder.ts";
 import type { FoundCredential } from "./find-credentials.ts";
 import type { Manager } from "../../credentials/run-managers.ts";
@@ -9,18 +8,10 @@ import type { FileAccess, PrivateFiles } from "../../host/private-files.ts";
 import { servingNamesOf, type MachineAddresses } from "./serving-names.ts";
 
 /** How the certificates of a node are kept. */
-export interface NodeManagerOptions {
-  readonly once: boolean;
-  readonly clock: Clock;
-  /** Yields [0, 1). */
-  readonly fraction: () => number;
-  readonly userAgent: string;
-  readonly report: AgentReport;
+export interface NodeManagerOptions extends AgentWorld, Pick<CertificateManagerOptions, "shown" | "renewed"> {
   readonly files: PrivateFiles;
   readonly access: FileAccess | undefined;
   readonly addresses: MachineAddresses;
-  readonly shown?: CertificateManagerOptions["shown"];
-  readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
 }
 
 /** The keepers of what `pratique join` has left: of the client certificate, and of the serving certificate where one is wanted. */

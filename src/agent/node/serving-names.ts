@@ -1,7 +1,7 @@
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { ipAddressBytes, ipAddressText } from "../../pki/ip-address.ts";
 import { JoinError, plainText } from "../../credentials/join-error.ts";
-import type { ServingWish } from "../join/join-record.ts";
+import type { ServingWish } from "../join/join-folder.ts";
 import type { ServingNames } from "../../credentials/request/certificate-request.ts";
 
 /** The addresses of the machine's interfaces as text, as they are now. */
@@ -30,9 +30,7 @@ export function usableAddresses(texts: readonly string[]): readonly string[] {
 
 function isSpecial(bytes: Uint8Array): boolean {
   const [first = 0, second = 0] = bytes;
-  if (bytes.length === 4) {
-    return first === 0 || first === 127 || first >= 224 || (first === 169 && second === 254);
-  }
+  if (bytes.length === 4) return [0, 127].includes(first) || first >= 224 || (first === 169 && second === 254);
   const isLow = bytes.subarray(0, 10).every((byte) => byte === 0);
   return isLow || first === 0xff || (first === 0xfe && (second & 0x80) === 0x80);
 }

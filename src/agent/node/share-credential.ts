@@ -3,7 +3,7 @@ import { chmod, chown, open, readlink } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { FoundCredential } from "./find-credentials.ts";
 import { JoinError } from "../../credentials/join-error.ts";
-import { joinRecordPath } from "../join/join-record.ts";
+import { joinRecordPath } from "../join/join-folder.ts";
 import type { FileAccess } from "../../host/private-files.ts";
 import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
 

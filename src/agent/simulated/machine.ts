@@ -1,7 +1,6 @@
 import { ignoreReasons } from "../../client/api-errors.ts";
-import { ConnectionError } from "../../client/client.ts";
+import { ConnectionError, type ResourceRef } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
-import type { ResourceRef } from "../../client/client.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import type { AgentEvent } from "../../credentials/credential-event.ts";
@@ -11,11 +10,11 @@ import { JoinError } from "../../credentials/join-error.ts";
 import type { JoinEvent } from "../join/join-event.ts";
 import type { Discovery } from "../join/join-options.ts";
 import { keepFresh } from "../../credentials/run-managers.ts";
-import { memoryFiles } from "./memory-files.ts";
 import { nodeHubAddress } from "../../credentials/node-client.ts";
 import { nodeManagers } from "../node/node-managers.ts";
 import { readStoredCertificate } from "../../credentials/storage/stored-certificate.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
+import { basename, dirname } from "node:path";
 
 /** What a simulated machine has come to so far. */
 export interface MachineTally {
@@ -217,4 +216,33 @@ async function beat(client: RemoteClient, { nodeName, clock }: SimulatedMachineO
     if (error instanceof ConnectionError || error instanceof StatusError) return false;
     throw error;
   }
+}
+
+/** Files of one simulated machine, in memory; they are as long as the process. */
+export function memoryFiles(): PrivateFiles {
+  const files = new Map<string, string>();
+  const links = new Map<string, string>();
+  const resolved = (path: string): string => links.get(path) ?? path;
+  return {
+    privateFolder: async () => undefined,
+    replaceFile: async (path, content) => {
+      files.set(resolved(path), typeof content === "string" ? content : Buffer.from(content).toString("utf8"));
+    },
+    textIfThere: async (path) => files.get(resolved(path)),
+    namesIn: async (folder) =>
+      [...files.keys(), ...links.keys()].filter((path) => dirname(path) === folder).map((path) => basename(path)),
+    targetOf: async (path) => {
+      const target = links.get(path);
+      if (target === undefined) throw Object.assign(new TypeError(`no link ${path}`), { code: "ENOENT" });
+      return target;
+    },
+    replaceLink: async ({ path, target }) => {
+      links.set(path, target);
+    },
+    removeFile: async (path) => {
+      files.delete(path);
+      links.delete(path);
+    },
+    removeUnfinished: async () => undefined,
+  };
 }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { FoundCredential } from "../../agent/node/find-credentials.ts";
 import { remedies } from "../../credentials/proof/credential-probe-manager.ts";
-import { machineCredential, type MachineCredential } from "../../agent/node/machine-credential.ts";
+import { machineCredential, type MachineCredential } from "../../agent/node/credential-store.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
 import { execKubeconfig, type ClusterReference } from "../../client/build-kubeconfig.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";

@@ -3,7 +3,7 @@ import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import type { JoinEvent } from "../../agent/join/join-event.ts";
 import type { Discovery, Joined } from "../../agent/join/join-options.ts";
-import type { ServingWish } from "../../agent/join/join-record.ts";
+import type { ServingWish } from "../../agent/join/join-folder.ts";
 import { remedies } from "../../credentials/proof/credential-probe-manager.ts";
 import { servingWish } from "../../agent/node/serving-names.ts";
 import { credentialStore } from "../../agent/node/credential-store.ts";

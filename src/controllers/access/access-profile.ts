@@ -1,19 +1,19 @@
 import type { ControllerOptions } from "../shared-informers.ts";
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import type { Change } from "../../client/object-store.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
-import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import {
+  type AccessProfile,
+  type AccessRole,
   accessProfiles,
   defaultConflictCondition,
   defaultProfileAnnotation,
   isMarkedDefault,
   profileCondition,
-  type AccessProfile,
-  type AccessRole,
 } from "../../apis/access-profile.ts";
 import { isConditionTrue, setCondition } from "../../apimachinery/conditions.ts";
-import { done, retryOn, type Controller, type Outcome, type Watch, referenceTo } from "../controller.ts";
+import { type Controller, type Outcome, type Watch, done, referenceTo, retryOn } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
 import type { Reason } from "../../apimachinery/reasons.ts";
 

@@ -1,13 +1,13 @@
-import { lastProfile, recoveredCondition, type AccessRecoveryView } from "./access-recovery.ts";
+import { type AccessRecoveryView, lastProfile, recoveredCondition } from "./access-recovery.ts";
 import {
-  withoutAnswer,
+  type AccessStep,
   accessStep,
   condition,
   profileFor,
   withConditions,
-  type AccessStep,
+  withoutAnswer,
 } from "./access-request-policy.ts";
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import { sameUid } from "../object-status.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
 import { getOrUndefined, hasReason } from "../../client/api-errors.ts";
@@ -18,12 +18,12 @@ import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { serviceAccountUser } from "../../apimachinery/user.ts";
-import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts";
-import { accessRequests, type AccessRequest, type AccessRequestStatus } from "../../apis/access-request.ts";
-import { done, retryOn, type Controller, type Outcome, type Watch, type Report } from "../controller.ts";
+import { type AccessProfile, accessProfiles } from "../../apis/access-profile.ts";
+import { type AccessRequest, type AccessRequestStatus, accessRequests } from "../../apis/access-request.ts";
+import { type Controller, type Outcome, type Report, type Watch, done, retryOn } from "../controller.ts";
 import { clusterRoles, namespaces, roles } from "../kinds.ts";
-import { isMadeFor, bindingKinds, takeBack, withForgottenGrant } from "./access-grant.ts";
-import { answered, type Issuing } from "./access-issuing.ts";
+import { bindingKinds, isMadeFor, takeBack, withForgottenGrant } from "./access-grant.ts";
+import { type Issuing, answered } from "./access-issuing.ts";
 import { accessReports, obstacleIn, obstacleReport, waitsFor } from "./access-obstacle.ts";
 
 const serviceAccount = "access-request-controller";

@@ -1,15 +1,15 @@
 import { findCondition } from "../../apimachinery/conditions.ts";
-import { changedConditions, patchConditions, versionOf, type Conditioned } from "../object-status.ts";
+import { type Conditioned, changedConditions, patchConditions, versionOf } from "../object-status.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
 import type { Change } from "../../client/object-store.ts";
-import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import {
+  type ManagedCluster,
   clusterCondition,
   managedClusterAddOns,
   managedClusters,
-  type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
-import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
+import { type Controller, type Outcome, done, retryOn } from "../controller.ts";
 import { qualifiedNameProblems } from "../../apimachinery/names.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 

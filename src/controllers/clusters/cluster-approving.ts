@@ -29,7 +29,7 @@ import {
 import { getOrUndefined } from "../../client/api-errors.ts";
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import type { Reader } from "../../client/object-store.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";

@@ -1,18 +1,18 @@
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import { patchConditions, versionOf } from "../object-status.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
-import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
+import { type Clock, rfc3339 } from "../../apimachinery/clock.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import type { Lease } from "../../apis/lease.ts";
 import {
+  type ClusterTaint,
+  type ManagedCluster,
   clusterCondition,
   leaseMs,
   managedClusters,
   skipClockAnnotation,
-  type ClusterTaint,
-  type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
-import { done, retryOn, type Controller, type Outcome, referenceTo, type Report } from "../controller.ts";
+import { type Controller, type Outcome, type Report, done, referenceTo, retryOn } from "../controller.ts";
 import { heartbeats, leaseKey } from "./managed-cluster-grant.ts";
 import { conditionOf } from "./managed-cluster-policy.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";

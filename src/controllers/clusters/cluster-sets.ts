@@ -1,18 +1,18 @@
-import { changedConditions, patchConditions, type Conditioned } from "../object-status.ts";
+import { type Conditioned, changedConditions, patchConditions } from "../object-status.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
-import { keyOf } from "../../client/object-key.ts";
-import type { ObjectKey, ApiObject, Condition } from "../../apimachinery/object.ts";
+import { keyOf } from "../../client/paths.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import {
   clusterGroup,
   clusterSetLabel,
-  managedClusters,
   managedClusterSetBindings,
   managedClusterSets,
+  managedClusters,
 } from "../../apis/managed-cluster.ts";
-import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
+import { type Controller, type Outcome, done, retryOn } from "../controller.ts";
 import { namespaces } from "../kinds.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
-import { labelSelectorFrom, matchesLabels, type LabelSelectorObject } from "../../apimachinery/label-selector.ts";
+import { type LabelSelectorObject, labelSelectorFrom, matchesLabels } from "../../apimachinery/label-selector.ts";
 import { SelectorError } from "../../apimachinery/selector-error.ts";
 
 const serviceAccount = "managed-cluster-controller";

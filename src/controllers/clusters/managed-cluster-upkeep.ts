@@ -1,7 +1,7 @@
 import { changedConditions, patchConditions, sameUid, versionOf } from "../object-status.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import type { Reader } from "../../client/object-store.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";

@@ -1,19 +1,19 @@
 import { sameUid } from "../object-status.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import type { Reader } from "../../client/object-store.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import {
+  type ManagedCluster,
   clusterNameLabel,
   managedClusterAddOns,
   managedClusters,
-  type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
-import { done, retryOn, type Controller, type Outcome } from "../controller.ts";
+import { type Controller, type Outcome, done, retryOn } from "../controller.ts";
 import { clusterRoleBindings, clusterRoles, namespaces, roleBindings } from "../kinds.ts";
 import { heartbeats } from "./managed-cluster-grant.ts";
-import { clusterStep, type ClusterStep } from "./managed-cluster-policy.ts";
-import { admit, deny, detach, removed, type UpkeepParts } from "./managed-cluster-upkeep.ts";
+import { type ClusterStep, clusterStep } from "./managed-cluster-policy.ts";
+import { type UpkeepParts, admit, deny, detach, removed } from "./managed-cluster-upkeep.ts";
 
 const serviceAccount = "managed-cluster-controller";
 

@@ -1,14 +1,14 @@
 import type { ControllerOptions } from "../shared-informers.ts";
-import type { ObjectKey, ApiObject } from "../../apimachinery/object.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
+import { type Controller, type Outcome, done } from "../controller.ts";
 import { clusterRoles } from "../kinds.ts";
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import type { Change } from "../../client/object-store.ts";
 import {
-  labelSelectorFrom,
-  matchesLabels,
   type LabelSelector,
   type LabelSelectorObject,
+  labelSelectorFrom,
+  matchesLabels,
 } from "../../apimachinery/label-selector.ts";
 import { SelectorError } from "../../apimachinery/selector-error.ts";
 

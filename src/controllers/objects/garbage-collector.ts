@@ -1,18 +1,18 @@
 import { versionOf } from "../object-status.ts";
-import type { Client, ResourceRef, DeleteOptions } from "../../client/client.ts";
+import type { Client, DeleteOptions, ResourceRef } from "../../client/client.ts";
 import {
-  apiVersionOf,
   type ApiObject,
   type ObjectKey,
-  type OwnerReference,
   type ObjectMeta,
+  type OwnerReference,
+  apiVersionOf,
 } from "../../apimachinery/object.ts";
 import { getOrUndefined, ignoreReasons } from "../../client/api-errors.ts";
-import { done, type Controller, type Outcome, type Watch } from "../controller.ts";
-import { isCollectable, oneVersionEach, type ManagedResource } from "../kinds.ts";
+import { type Controller, type Outcome, type Watch, done } from "../controller.ts";
+import { type ManagedResource, isCollectable, oneVersionEach } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import type { Change } from "../../client/object-store.ts";
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 
 const serviceAccount = "generic-garbage-collector";
 

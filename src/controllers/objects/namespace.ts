@@ -2,13 +2,13 @@ import { sameUid } from "../object-status.ts";
 import type { ControllerOptions } from "../shared-informers.ts";
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
-import { keyOf } from "../../client/object-key.ts";
+import { keyOf } from "../../client/paths.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
-import type { ApiObject, ObjectKey, Condition } from "../../apimachinery/object.ts";
+import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import { qualified } from "../../apimachinery/status.ts";
 import { hasReason, ignoreReasons } from "../../client/api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
-import { namespaces, oneVersionEach, type ManagedResource } from "../kinds.ts";
+import { type Controller, type Outcome, done } from "../controller.ts";
+import { type ManagedResource, namespaces, oneVersionEach } from "../kinds.ts";
 
 const serviceAccount = "namespace-controller";
 

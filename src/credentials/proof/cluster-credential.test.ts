@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createCsr, parseCsr } from "../../pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../pki/keys.ts";
 import { clientCertificate, testCa } from "../../../test/kits/fake-hub.ts";
-import { ownClusterCertificate, readClusterCredential } from "./cluster-credential.ts";
-import { hubKubeconfig } from "../storage/hub-kubeconfig.ts";
+import { ownClusterCertificate, readClusterCredential, hubKubeconfig } from "./cluster-credential.ts";
 import type { CredentialFiles } from "../storage/klusterlet-store.ts";
 
 const prefix = "system:open-cluster-management:";
@@ -86,4 +85,38 @@ describe("a certificate that a hub has issued", () => {
     const pem = certificate(undefined, groups, { fromMs: -7_200_000, toMs: -3_600_000 });
     expect(() => ownClusterCertificate(pem, wanted)).toThrow(/set the clock/);
   });
+});
+
+it("the kubeconfig of an agent is byte for byte what client-go 0.35 writes", () => {
+  const text = hubKubeconfig({
+    server: "https://hub.example:6443",
+    caPem: "-----BEGIN CERTIFICATE-----\nabc\n",
+    entry: "hub-1",
+  });
+  expect(text).toBe(`apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCmFiYwo=
+    server: https://hub.example:6443
+  name: hub-1
+contexts:
+- context:
+    cluster: hub-1
+    namespace: configuration
+    user: default-auth
+  name: default-context
+current-context: default-context
+kind: Config
+users:
+- name: default-auth
+  user:
+    client-certificate: tls.crt
+    client-key: tls.key
+`);
+});
+
+it("the kubeconfig of an agent is in lines that are never folded", () => {
+  const text = hubKubeconfig({ server: "https://h:1", caPem: "x".repeat(9000), entry: "on" });
+  expect(text.split("\n")).toHaveLength(20);
+  expect(text).toContain('name: "on"');
 });

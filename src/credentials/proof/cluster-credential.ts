@@ -1,4 +1,4 @@
-import { KubeconfigError, parseKubeconfig, wayTo } from "../../client/kubeconfig.ts";
+import { currentContextOf, KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import { sameBytes } from "../../pki/der.ts";
 import { loadPrivateKey, spkiOf } from "../../pki/keys.ts";
 import { subjectOf } from "../../pki/names.ts";
@@ -14,8 +14,8 @@ import {
 } from "../../apis/managed-cluster.ts";
 import { JoinError } from "../join-error.ts";
 import { readable } from "../storage/stored-certificate.ts";
-import type { HubAddress } from "../storage/hub-kubeconfig.ts";
 import { isComplete, type CredentialFiles } from "../storage/klusterlet-store.ts";
+import { stringify } from "yaml";
 
 /** The certificate of an agent, with its key, which is secret. Times in milliseconds since the epoch. */
 export interface AgentCertificate {
@@ -72,18 +72,9 @@ function bad(why: string): JoinError {
 
 function hubIn(text: string): HubAddress | undefined {
   try {
-    const config = parseKubeconfig(text, "kubeconfig");
-    const entry = config.contexts.get(config.currentContext)?.texts.get("cluster") ?? "";
-    const cluster = config.clusters.get(entry);
-    const server = cluster?.texts.get("server");
+    const { server, entry, caPem, proxyUrl, tlsServerName } = currentContextOf(parseKubeconfig(text, "kubeconfig"));
     if (server === undefined || !/^https:\/\//i.test(server) || !URL.canParse(server)) return undefined;
-    const data = cluster?.texts.get("certificate-authority-data");
-    return {
-      server,
-      entry,
-      caPem: data === undefined ? undefined : Buffer.from(data, "base64").toString("utf8"),
-      ...(cluster === undefined ? {} : wayTo(cluster)),
-    };
+    return { server, entry, caPem, proxyUrl, tlsServerName };
   } catch (error) {
     if (error instanceof KubeconfigError) return undefined;
     throw error;
@@ -114,4 +105,43 @@ function certificateIn(pem: string, keyPem: string): AgentCertificate | undefine
 function areGroupsOf(cluster: string, organizations: readonly string[]): boolean {
   const own = clusterGroupOf(cluster);
   return organizations.includes(own) && organizations.every((one) => one === own || one === managedClustersGroup);
+}
+
+/** A hub as the kubeconfig of its agents names it. */
+export interface HubAddress {
+  /** An `https://` URL. */
+  readonly server: string;
+  /** Absent: the roots of the system. */
+  readonly caPem: string | undefined;
+  /** The way there; it may hold a password. */
+  readonly proxyUrl?: string | undefined;
+  /** The name that the hub's certificate is for, where it is not that of the URL. */
+  readonly tlsServerName?: string | undefined;
+  /** The name of the cluster entry, as the bootstrap kubeconfig has it. */
+  readonly entry: string;
+}
+
+/**
+ * The kubeconfig beside `tls.crt` and `tls.key`, byte for byte as client-go writes it: an agent of OCM that finds any other bytes asks for
+ * another certificate. @see open-cluster-management.io/ocm pkg/registration/register, client-go clientcmd.Write
+ */
+export function hubKubeconfig({ server, caPem, proxyUrl, tlsServerName, entry }: HubAddress): string {
+  // Fields that are undefined are left out.
+  const cluster = {
+    "certificate-authority-data": caPem && Buffer.from(caPem, "utf8").toString("base64"),
+    "proxy-url": proxyUrl,
+    server,
+    "tls-server-name": tlsServerName,
+  };
+  const config = {
+    apiVersion: "v1",
+    clusters: [{ cluster, name: entry }],
+    contexts: [
+      { context: { cluster: entry, namespace: "configuration", user: "default-auth" }, name: "default-context" },
+    ],
+    "current-context": "default-context",
+    kind: "Config",
+    users: [{ name: "default-auth", user: { "client-certificate": "tls.crt", "client-key": "tls.key" } }],
+  };
+  return stringify(config, { compat: "yaml-1.1", lineWidth: 0, indentSeq: false });
 }

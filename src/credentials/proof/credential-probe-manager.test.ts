@@ -4,9 +4,9 @@ import { refuse, startFakeHub, testCa, type FakeHub } from "../../../test/kits/f
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { AgentEvent } from "../credential-event.ts";
 import { credentialDigest } from "./credential-probe.ts";
-import type { RefusalFile } from "../storage/refusal-state.ts";
 import {
   credentialProbeManager,
+  type RefusalFile,
   type CredentialProbeManagerOptions,
   type Presented,
 } from "./credential-probe-manager.ts";

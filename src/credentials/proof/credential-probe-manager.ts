@@ -1,10 +1,11 @@
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
-import { nouns as credentialNouns, type AgentReport, type CredentialName } from "../credential-event.ts";
-import { probeCredential, credentialDigest } from "./credential-probe.ts";
-import { JoinError } from "../join-error.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
+import { nouns as credentialNouns, type AgentWorld, type CredentialName } from "../credential-event.ts";
+import { probeCredential, credentialDigest, type Acceptance } from "./credential-probe.ts";
+import { JoinError, unlessUnusable } from "../join-error.ts";
 import type { Trust } from "../trust/trust-bundle-manager.ts";
 import type { Manager, Turn } from "../run-managers.ts";
-import { isRefused, readRefusals, writeRefusals, type RefusalFile, type Refusals } from "../storage/refusal-state.ts";
+import type { ClientCredentials } from "../../client/transport.ts";
+import { count, stateFormat, text, time } from "../storage/state-format.ts";
 
 /** A credential as it is now. The credentials are secret. */
 export interface Presented extends Trust {
@@ -21,15 +22,8 @@ export interface PresentedStore {
 }
 
 /** How it is found out whether the hub takes a credential. */
-export interface CredentialProbeManagerOptions {
+export interface CredentialProbeManagerOptions extends AgentWorld {
   readonly store: PresentedStore;
-  /** There is no later look, so all is asked in this run, and a refusal is the end, as is a hub that cannot be reached. */
-  readonly once: boolean;
-  readonly clock: Clock;
-  /** Yields [0, 1). */
-  readonly fraction: () => number;
-  readonly userAgent: string;
-  readonly report: AgentReport;
   /** Is called with each answer of the hub that it accepts the credential; must not throw. */
   readonly confirmed?: (() => void) | undefined;
   /** Is told the digest of a credential that counts as refused, and undefined when none does. */
@@ -57,13 +51,30 @@ const nouns: Readonly<Record<PresentedStore["name"]["kind"], string>> = {
 
 /**
  * Finds out whether the hub takes a credential that has not ended: asks about every ten minutes, after a refusal again within a minute, and
- * believes the third in a row; one answer that it is taken ends that. A hub that cannot be reached, or says neither, counts for nothing,
- * but with `once` it is an error.
+ * believes the third in a row; one answer that it is taken ends that. A hub that cannot be reached, or says neither, counts for nothing.
+ * With `once` all is asked in this run, and such a hub is an error, as is a refusal.
  */
 export function credentialProbeManager(options: CredentialProbeManagerOptions): Manager {
   const { clock, once } = options;
   const { name, read } = options.store;
   let memory: Memory | undefined;
+
+  async function asked(presented: Presented, known: Memory, signal: AbortSignal): Promise<Turn> {
+    const now = clock.now();
+    const acceptance = await probeCredential(presented, { ...options, signal });
+    if (signal.aborted) return { kind: "wait", until: now };
+    const refusals = acceptance.kind === "unknown" ? known.refusals : counted(known, acceptance, clock.now());
+    await noted(known.refusals, refusals, options);
+    if (acceptance.kind === "accepted") options.confirmed?.();
+    const until = nextAsk(refusals, acceptance.kind, options);
+    memory = { ...known, refusals, lastAt: clock.now(), until };
+    if (!once || acceptance.kind === "accepted") return { kind: "wait", until };
+    const error = lastError(name, refusals, acceptance);
+    if (error !== undefined) return { kind: "lost", error };
+    await clock.sleep(until - clock.now(), signal);
+    return signal.aborted ? { kind: "wait", until: now } : { kind: "again" };
+  }
+
   return {
     name: { kind: "check", path: name.path },
     act: async (signal): Promise<Turn> => {
@@ -74,22 +85,19 @@ export function credentialProbeManager(options: CredentialProbeManagerOptions): 
       if (now >= presented.notAfter) return { kind: "wait", until: now + startMs };
       // A clock that was set back would else wait for as long as it was set back.
       if (memory.lastAt <= now && now < memory.until) return { kind: "wait", until: memory.until };
-      const acceptance = await probeCredential(presented, { ...options, signal });
-      if (signal.aborted) return { kind: "wait", until: now };
-      const refusals = acceptance.kind === "unknown" ? memory.refusals : counted(memory, acceptance, clock.now());
-      await noted(memory.refusals, refusals, options);
-      if (acceptance.kind === "accepted") options.confirmed?.();
-      memory = { ...memory, refusals, lastAt: clock.now(), until: nextAsk(refusals, acceptance.kind, options) };
-      if (!once) return { kind: "wait", until: memory.until };
-      if (isRefused(refusals)) return { kind: "lost", error: new JoinError("unauthorized", sentence(name, refusals)) };
-      if (acceptance.kind === "unknown") {
-        return { kind: "lost", error: new JoinError("unreachable", acceptance.message) };
-      }
-      if (acceptance.kind === "accepted") return { kind: "wait", until: memory.until };
-      await clock.sleep(memory.until - clock.now(), signal);
-      return signal.aborted ? { kind: "wait", until: now } : { kind: "again" };
+      return asked(presented, memory, signal);
     },
   };
+}
+
+/** Why there is nothing more to ask in a run that has no later look. */
+function lastError(
+  name: PresentedStore["name"],
+  refusals: Refusals | undefined,
+  acceptance: Exclude<Acceptance, { readonly kind: "accepted" }>,
+): JoinError | undefined {
+  if (isRefused(refusals)) return new JoinError("unauthorized", sentence(name, refusals));
+  return acceptance.kind === "unknown" ? new JoinError("unreachable", acceptance.message) : undefined;
 }
 
 interface Memory {
@@ -165,4 +173,63 @@ function notify(refusals: Refusals, { store: { name }, report, refused }: Creden
 
 function sentence({ kind }: PresentedStore["name"], { message }: Refusals): string {
   return `the hub does not accept ${nouns[kind]} (${message}); ${remedies[kind]}`;
+}
+
+/** How often in a row a hub has refused a credential before its end. */
+export interface Refusals {
+  /** The digest of the credential. */
+  readonly credential: string;
+  readonly count: number;
+  /** When the first was, in milliseconds since the epoch. */
+  readonly since: number;
+  /** What the hub said. */
+  readonly message: string;
+}
+
+/** Where they are written down; there is no file while the hub takes the credential. */
+export interface RefusalFile {
+  /** As it is now, undefined where there is none. */
+  readonly text: () => Promise<string | undefined>;
+  /** @throws JoinError write-failed */
+  readonly write: (content: string) => Promise<void>;
+  /** @throws JoinError write-failed */
+  readonly remove: () => Promise<void>;
+}
+
+/** A hub that has just begun, or one of several behind an address, may refuse what it takes a moment later. */
+const minRefusals = 3;
+
+/** Whether they are so many that the credential counts as refused. */
+export function isRefused(refusals: Refusals | undefined): refusals is Refusals {
+  return refusals !== undefined && refusals.count >= minRefusals;
+}
+
+const format = stateFormat<Refusals, keyof Refusals>({ credential: text, count, since: time, message: text }, [
+  "credential",
+  "count",
+  "since",
+  "message",
+]);
+
+/** What was written down, or undefined where nothing was, or nothing that can be read. */
+async function readRefusals(file: Pick<RefusalFile, "text">): Promise<Refusals | undefined> {
+  return format.parse(await unlessUnusable(file.text()));
+}
+
+/** That the hub does not take a credential before its end: since when, in milliseconds since the epoch, and what it said. */
+export type Refused = Pick<Refusals, "since" | "message">;
+
+/** Whether what was written down says that this very credential is refused; what was written about another one says nothing of it. */
+export async function refusalOf(
+  credentials: ClientCredentials,
+  file: Pick<RefusalFile, "text">,
+): Promise<Refused | undefined> {
+  const found = await readRefusals(file);
+  if (!isRefused(found) || found.credential !== credentialDigest(credentials)) return undefined;
+  return { since: found.since, message: found.message };
+}
+
+/** Writes them down, or that there are none. It is for people and for the next agent; where it cannot be written, keeping goes on. */
+async function writeRefusals(file: RefusalFile, refusals: Refusals | undefined): Promise<void> {
+  await unlessUnusable(refusals === undefined ? file.remove() : file.write(format.print(refusals)));
 }

@@ -7,7 +7,7 @@ import type { Clock } from "../../apimachinery/clock.ts";
 import { JoinError, plainText } from "../join-error.ts";
 import type { Trust } from "../trust/trust-bundle-manager.ts";
 import { hubClient } from "../../host/hub-client.ts";
-import { describeError } from "../request/describe-error.ts";
+import { describeError } from "../request/connection-failure.ts";
 
 /** Whether a hub takes a credential. */
 export type Acceptance =

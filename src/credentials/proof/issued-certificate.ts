@@ -8,7 +8,7 @@ import { decodePem, encodePem, PemError, type PemBlock } from "../../pki/pem.ts"
 import { loadTrustRoots, verifyClientChain } from "../../pki/verify-chain.ts";
 import { inWords, skewSentence, tolerableSkewMs } from "../../host/clock-skew.ts";
 import { JoinError } from "../join-error.ts";
-import { nodesGroup, nodeUser } from "../request/node-identity.ts";
+import { isSubjectOf, nodesGroup, nodeUser } from "../request/node-identity.ts";
 import type { ServingNames } from "../request/certificate-request.ts";
 
 /** A certificate that is ours: for our key, in our name, from the hub's CA, valid now. */
@@ -55,10 +55,8 @@ function proven(pem: string, expected: Expectation): OwnCertificate {
   }
   const leaf = parseCertificate(first.bytes);
   if (!sameBytes(leaf.publicKey.spki, expected.spki)) throw bad("it is for another key");
-  const { commonName, organizations } = subjectOf(leaf.subject, "certificate: the subject");
-  const wanted = nodeUser(expected.nodeName);
-  if (commonName !== wanted || organizations.length !== 1 || organizations[0] !== nodesGroup) {
-    throw bad(`it does not name ${wanted} in the group ${nodesGroup}`);
+  if (!isSubjectOf(expected.nodeName, subjectOf(leaf.subject, "certificate: the subject"))) {
+    throw bad(`it does not name ${nodeUser(expected.nodeName)} in the group ${nodesGroup}`);
   }
   requireValidNow(leaf, expected);
   if (expected.serving !== undefined) {

@@ -1,3 +1,4 @@
+import { parsedJson } from "../../client/replies.ts";
 import { dnsLabelProblems, pathSegmentProblems } from "../../apimachinery/names.ts";
 
 /** What a ServiceAccount token says of itself, unverified: enough to plan by, nothing to trust. Times in milliseconds since the epoch. */
@@ -15,11 +16,8 @@ const subjectPrefix = "system:serviceaccount:";
 /** Reads the claims of a token in the compact form of a JWT, or undefined where it is none of a ServiceAccount. @see RFC 7519 */
 export function tokenClaims(token: string): TokenClaims | undefined {
   if (token.length > maxTokenCharacters) return undefined;
-  const payload = /^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(token)?.[1];
-  const claims = payload === undefined ? undefined : parsed(payload);
-  if (claims === undefined) return undefined;
-  const { sub, aud, iat, exp } = claims;
-  const subject = typeof sub === "string" ? subjectOf(sub) : undefined;
+  const { sub, aud, iat, exp } = parsed(/^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(token)?.[1] ?? "");
+  const subject = subjectOf(sub);
   const issuedAt = timeOf(iat);
   const expiresAt = timeOf(exp);
   if (subject === undefined || issuedAt === undefined || expiresAt === undefined || expiresAt <= issuedAt) {
@@ -31,18 +29,14 @@ export function tokenClaims(token: string): TokenClaims | undefined {
 
 type Payload = Partial<Record<"sub" | "aud" | "iat" | "exp", unknown>>;
 
-function parsed(payload: string): Payload | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(payload, "base64url").toString("utf8"));
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
+function parsed(payload: string): Payload {
+  const value = parsedJson(Buffer.from(payload, "base64url"));
+  return typeof value === "object" && value !== null ? value : {};
 }
 
 /** Both parts become segments of a path. */
-function subjectOf(sub: string): Pick<TokenClaims, "namespace" | "serviceAccount"> | undefined {
-  if (!sub.startsWith(subjectPrefix)) return undefined;
+function subjectOf(sub: unknown): Pick<TokenClaims, "namespace" | "serviceAccount"> | undefined {
+  if (typeof sub !== "string" || !sub.startsWith(subjectPrefix)) return undefined;
   const [namespace = "", serviceAccount = "", ...more] = sub.slice(subjectPrefix.length).split(":");
   if (more.length > 0 || dnsLabelProblems(namespace).length > 0) return undefined;
   if (serviceAccount === "" || !/^[a-z0-9.-]+$/.test(serviceAccount)) return undefined;

@@ -1,33 +1,29 @@
-import type { Clock } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
 import { decodePem } from "../../pki/pem.ts";
-import { nouns, type AgentReport, type CredentialName, type KeptName } from "../credential-event.ts";
+import { nouns, type AgentWorld, type CredentialName, type KeptName } from "../credential-event.ts";
 import type { RenewalSchedule } from "../credential-manager.ts";
 import { JoinError } from "../join-error.ts";
 import type { HeldCertificate } from "../node-client.ts";
 import type { ServingNames } from "../request/certificate-request.ts";
 import { coversNames, rotationFailure, type RotationFailure } from "../request/node-certificate.ts";
-import type { CertificateFolder } from "../storage/certificate-folder.ts";
-import { readCertificateState, writeCertificateState, type CertificateState } from "../storage/certificate-state.ts";
+import {
+  readCertificateState,
+  writeCertificateState,
+  type CertificateFolder,
+  type CertificateState,
+} from "../storage/certificate-folder.ts";
 import type { StoredCertificate } from "../storage/stored-certificate.ts";
-import { earlyRotation } from "./early-rotation.ts";
-import { issuerInBundle } from "./issuer-in-bundle.ts";
+import { earlyRotation, issuerInBundle } from "./early-rotation.ts";
 import { overdueDelay, renewalDeadline, rotationPause } from "./rotation-plan.ts";
 
 /** When one certificate of a node is renewed. */
-export interface CertificateScheduleOptions {
+export interface CertificateScheduleOptions extends Omit<AgentWorld, "userAgent"> {
   readonly kind: "client-certificate" | "serving-certificate";
   readonly folder: CertificateFolder;
   /** For which names it must be good now; undefined while there are none, and nothing is requested then. Absent: a client certificate. */
   readonly servingNames?: (() => ServingNames | undefined) | undefined;
   /** The certificate (DER) by which the hub was known last, where that is known: its issuer is the CA that signs now. */
   readonly shown?: (() => Promise<Uint8Array | undefined>) | undefined;
-  /** There is no later try in this run: a failure is the end. */
-  readonly once: boolean;
-  readonly clock: Clock;
-  /** Yields [0, 1). */
-  readonly fraction: () => number;
-  readonly report: AgentReport;
   /** Is called once a new certificate is there, once more if the agent was killed meanwhile; must not throw. */
   readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
 }
@@ -133,17 +129,18 @@ interface Known {
 
 function plannedState({ memory, stored, current }: Known, options: CertificateScheduleOptions): CertificateState {
   const serial = current?.serial ?? "";
-  const announced = stored?.announced ?? serial;
-  const last = stored?.hastened;
+  const before: Partial<CertificateState> = stored ?? {};
+  const { announced = serial, hastened: last } = before;
+  const common = { serial, announced, failures: 0, hastened: last };
   if (current === undefined) {
     const now = options.clock.now();
-    return { serial, deadline: now, nextAt: now, announced, failures: 0, hastened: last };
+    return { ...common, deadline: now, nextAt: now };
   }
-  const earlier = stored?.serial === serial ? stored : undefined;
-  const renewedAt = earlier?.renewedAt ?? memory?.rotatedAt;
-  const deadline = deadlineOf(current, { renewedAt, drawn: earlier?.deadline }, options);
+  const same = before.serial === serial ? before : {};
+  const renewedAt = same.renewedAt ?? memory?.rotatedAt;
+  const deadline = deadlineOf(current, { renewedAt, drawn: same.deadline }, options);
   const nextAt = memory === undefined ? startAt(deadline, current, options) : deadline;
-  return { serial, deadline, nextAt, renewedAt, announced, failures: 0, hastened: last };
+  return { ...common, deadline, nextAt, renewedAt };
 }
 
 /** Drawn once for each certificate, and the same after a restart. */
@@ -188,15 +185,13 @@ async function hastened(
   { options, name }: Keeping,
 ): Promise<Memory> {
   const { folder, clock, fraction, once, report, shown } = options;
-  const { deadline, failures } = memory.state;
+  const { deadline, failures, hastened: last } = memory.state;
   const now = clock.now();
   if (current === undefined || failures > 0 || deadline <= now) return memory;
-  const seen = await shown?.();
-  const leaf = decodePem(current.certificatesPem)[0]?.bytes;
-  const signer = seen === undefined ? undefined : issuerInBundle(seen, session.caPem);
-  const own = leaf === undefined || signer === undefined ? undefined : issuerInBundle(leaf, session.caPem);
-  if (signer === undefined || own === undefined) return memory;
-  const { hastened: last } = memory.state;
+  const signer = issuerInBundle(await shown?.(), session.caPem);
+  if (signer === undefined) return memory;
+  const own = issuerInBundle(decodePem(current.certificatesPem)[0]?.bytes, session.caPem);
+  if (own === undefined) return memory;
   // With `once` nobody comes back at the moment that was drawn.
   const plan = earlyRotation({ own, signer, deadline, last, now, random: once ? 0 : fraction() });
   if (plan === undefined) return memory;

@@ -15,7 +15,7 @@ export interface RenewalWindow {
 }
 
 /** As a kubelet does: 70 to 90 %. @see client-go util/certificate nextRotationDeadline */
-export const machineWindow: RenewalWindow = { from: 0.7, spread: 0.2, minMs: 1000 };
+const machineWindow: RenewalWindow = { from: 0.7, spread: 0.2, minMs: 1000 };
 /** As an agent of OCM does: 75 to 80 %. @see open-cluster-management.io/ocm pkg/registration/register/csr */
 export const clusterWindow: RenewalWindow = { from: 0.8, spread: -0.05, minMs: 0 };
 
@@ -84,4 +84,64 @@ export function pauseAfter({ count, retryAfterMs = 0, leftMs, random }: FailedTr
   const grown = jitteredBackoffMs(passingBackoff, count, () => random);
   const near = leftMs > 0 ? Math.max(minPauseMs / 2, leftMs / 4) : grown;
   return Math.ceil(Math.max(Math.min(grown, near), Math.min(retryAfterMs, maxRetryAfterMs)));
+}
+
+/** Everything by which it is decided when to ask for the next token. Times in milliseconds since the epoch. */
+export interface RenewalView {
+  /** By the clock of whoever issued it. */
+  readonly token: { readonly issuedAt: number; readonly expiresAt: number };
+  /** By this machine's clock. */
+  readonly now: number;
+  /** How far this machine's clock is ahead of the issuer's, negative when behind; undefined where nobody knows. */
+  readonly aheadMs: number | undefined;
+  /** In [0, 1), drawn once for each token: it spreads many machines that were started together. */
+  readonly spread: number;
+  /** The tries since the last one that succeeded. */
+  readonly failures: RenewalFailures | undefined;
+}
+
+/** What has failed in a row. */
+export interface RenewalFailures {
+  readonly count: number;
+  /** How many of them in a row were refusals of the token itself. */
+  readonly refusals: number;
+  readonly lastAt: number;
+  /** The pause after the last one, as `pauseAfter` gave it. */
+  readonly pauseMs: number;
+}
+
+/** What to do now. */
+export type RenewalStep =
+  | { readonly kind: "wait"; readonly until: number }
+  | { readonly kind: "renew" }
+  /** The hub does not take the token any more; asking on would be of no use. */
+  | { readonly kind: "refused"; readonly expired: boolean };
+
+/** A hub that has just begun may refuse once what it takes a moment later. */
+const maxRefusals = 3;
+/** A token from further in the future than this means that this clock is wrong. */
+const tolerableMs = 60_000;
+
+/**
+ * Decides the next step: ask between 70 and 90 % of the token's life, and after failures when their pause is over. That a token has
+ * expired by this clock alone ends nothing, since the clock may be wrong: the hub's refusal does.
+ */
+export function renewalStep(view: RenewalView): RenewalStep {
+  const { token, now, aheadMs, failures } = view;
+  const expired = now - (aheadMs ?? 0) >= token.expiresAt;
+  if (failures !== undefined) return stepAfter(failures, now, expired);
+  if (aheadMs === undefined && now < token.issuedAt - tolerableMs) return { kind: "renew" };
+  const until = dueAt(view);
+  return now >= until ? { kind: "renew" } : { kind: "wait", until };
+}
+
+function stepAfter({ refusals, lastAt, pauseMs }: RenewalFailures, now: number, expired: boolean): RenewalStep {
+  if (refusals >= maxRefusals || (refusals > 0 && expired)) return { kind: "refused", expired };
+  // A clock that was set back would else wait for as long as it was set back.
+  return now >= lastAt + pauseMs || now < lastAt ? { kind: "renew" } : { kind: "wait", until: lastAt + pauseMs };
+}
+
+/** When the next token is to be asked for, by this machine's clock. */
+export function dueAt({ token, aheadMs = 0, spread }: Pick<RenewalView, "token" | "aheadMs" | "spread">): number {
+  return renewalDeadline({ notBefore: token.issuedAt, notAfter: token.expiresAt }, { spread }) + aheadMs;
 }

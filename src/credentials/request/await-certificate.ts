@@ -2,6 +2,7 @@ import { jitteredBackoffMs, type Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
 import { ConnectionError } from "../../client/client.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
+import type { Condition } from "../../apimachinery/object.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { waitingText } from "../../apis/csr-waiting.ts";
 import { inWords } from "../../host/clock-skew.ts";
@@ -147,20 +148,33 @@ function passing(error: unknown, { target }: Observing): JoinError {
 }
 
 function certificateIn(object: RequestObject, request: NodeRequest, observing: Observing): string | undefined {
-  const { notify, advise = true } = observing;
+  requireOpen(object, request, observing);
+  const { signerName } = object.spec ?? {};
+  if (signerName !== undefined) observing.observation.signer = signerName;
+  const conditions = object.status?.conditions ?? [];
+  const isApproved = trueCondition(conditions, "Approved") !== undefined;
+  const pem = isApproved ? certificateOf(object) : "";
+  if (pem !== "") return pem;
+  if (isApproved) observing.notify("approved");
+  reportWaitReason(plainText(waitingText(conditions) ?? "", 500), observing);
+  return undefined;
+}
+
+function trueCondition(conditions: readonly Condition[], type: string): Condition | undefined {
+  return conditions.find((condition) => condition.type === type && condition.status === "True");
+}
+
+/** @throws JoinError csr-conflict, denied, failed */
+function requireOpen({ metadata, status }: RequestObject, request: NodeRequest, { advise = true }: Observing): void {
   const advice = (text: string): string => (advise ? text : "");
-  if (request.uid !== "" && object.metadata.uid !== request.uid) {
+  if (request.uid !== "" && metadata.uid !== request.uid) {
     throw new JoinError(
       "csr-conflict",
       `the request ${request.name} was replaced by another one of the same name while it waited${advice("; join again")}`,
     );
   }
-  const conditions = object.status?.conditions ?? [];
-  const { signerName } = object.spec ?? {};
-  if (signerName !== undefined) observing.observation.signer = signerName;
-  const find = (type: string): (typeof conditions)[number] | undefined =>
-    conditions.find((condition) => condition.type === type && condition.status === "True");
-  const denial = find("Denied");
+  const conditions = status?.conditions ?? [];
+  const denial = trueCondition(conditions, "Denied");
   if (denial !== undefined) {
     throw new JoinError(
       "denied",
@@ -168,7 +182,7 @@ function certificateIn(object: RequestObject, request: NodeRequest, observing: O
       { causeCode: denial.reason },
     );
   }
-  const failure = find("Failed");
+  const failure = trueCondition(conditions, "Failed");
   if (failure !== undefined) {
     throw new JoinError(
       "failed",
@@ -176,12 +190,6 @@ function certificateIn(object: RequestObject, request: NodeRequest, observing: O
       { causeCode: failure.reason },
     );
   }
-  const isApproved = find("Approved") !== undefined;
-  const pem = isApproved ? certificateOf(object) : "";
-  if (pem !== "") return pem;
-  if (isApproved) notify("approved");
-  reportWaitReason(plainText(waitingText(conditions) ?? "", 500), observing);
-  return undefined;
 }
 
 function unsigned(signer = "of the request"): string {
@@ -194,7 +202,7 @@ function reportWaitReason(message: string, { observation, waitsFor }: Observing)
   waitsFor?.(message);
 }
 
-function given(condition: { readonly reason?: string; readonly message?: string }): string {
+function given(condition: Pick<Condition, "reason" | "message">): string {
   const reason = plainText(condition.reason ?? "", 200);
   const message = plainText(condition.message ?? "");
   return [reason, message]

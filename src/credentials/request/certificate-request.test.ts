@@ -6,7 +6,7 @@ import { remoteClient, type RemoteClient } from "../../client/remote.ts";
 import { createCsr, parseCsr } from "../../pki/csr.ts";
 import { generatePrivateKey, keyFingerprint, spkiOf } from "../../pki/keys.ts";
 import { formatToken } from "../../trust/token.ts";
-import type { NodeKey } from "./pending-key.ts";
+import type { NodeKey } from "./node-identity.ts";
 import { nodeRequest, type NodeRequest } from "./certificate-request.ts";
 
 let hub: FakeHub;

@@ -7,8 +7,7 @@ import { decodePem, PemError } from "../../pki/pem.ts";
 import { CertificateError } from "../../pki/certificate.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { JoinError } from "../join-error.ts";
-import { nodeRequestName, nodesGroup, nodeUser } from "./node-identity.ts";
-import type { NodeKey } from "./pending-key.ts";
+import { isSubjectOf, nodeRequestName, nodesGroup, nodeUser, type NodeKey } from "./node-identity.ts";
 
 /** The kind of certificate requests. */
 export const certificateRequests: ResourceRef = {
@@ -52,6 +51,7 @@ export interface WantedCertificate {
   readonly serving?: ServingNames | undefined;
 }
 
+const noNames: ServingNames = { dns: [], ip: [] };
 const clientSigner = "kubernetes.io/kube-apiserver-client-kubelet";
 const servingSigner = "kubernetes.io/kubelet-serving";
 
@@ -64,7 +64,7 @@ export async function nodeRequest(client: Client, wanted: WantedCertificate): Pr
   const { usages, serving } = wanted;
   const signerName = serving === undefined ? clientSigner : servingSigner;
   const subject = { commonName: nodeUser(wanted.nodeName), organizations: [nodesGroup] };
-  const { dns = [], ip = [] } = serving ?? {};
+  const { dns, ip } = serving ?? noNames;
   const name = nodeRequestName({ ...subject, spki: wanted.key.spki, usages, names: [...dns, ...ip] });
   const names = { dnsNames: dns, ipAddresses: ip };
   const object = requestObject({ name, key: wanted.key.key, ...subject, ...names, signerName, usages });
@@ -95,8 +95,8 @@ export function requestObject({
   return {
     apiVersion: "certificates.k8s.io/v1",
     kind: "CertificateSigningRequest",
-    metadata: { name, ...(labels === undefined ? {} : { labels }) },
-    spec: { request, signerName, usages, ...(expirationSeconds === undefined ? {} : { expirationSeconds }) },
+    metadata: { name, ...(labels && { labels }) },
+    spec: { request, signerName, usages, expirationSeconds },
   };
 }
 
@@ -138,11 +138,8 @@ function differenceOf(earlier: RequestObject, own: Own): string | undefined {
   const csr = csrOf(earlier);
   if (csr === undefined) return "it cannot be read";
   if (!sameBytes(csr.spki, own.key.spki)) return "it is for another key";
-  const { commonName, organizations } = csr.subject;
-  if (commonName !== nodeUser(own.nodeName) || organizations.length !== 1 || organizations[0] !== nodesGroup) {
-    return "it is for another subject";
-  }
-  const { dns = [], ip = [] } = own.serving ?? {};
+  if (!isSubjectOf(own.nodeName, csr.subject)) return "it is for another subject";
+  const { dns, ip } = own.serving ?? noNames;
   if (!sameTexts(csr.sans.dns, dns) || !sameTexts(csr.sans.ip, ip)) return "it is for other names";
   const end = expiryOf(certificateOf(earlier));
   return end !== undefined && own.now > end ? outlived : undefined;

@@ -9,9 +9,8 @@ import { clientCertificate, testCa } from "../../../test/kits/fake-hub.ts";
 import { memoryStore } from "../../../test/kits/memory-store.ts";
 import { certificateRequests } from "./certificate-request.ts";
 import { obtainCertificate, type CertificateCall, type RequestNews } from "./cluster-certificate-request.ts";
-import { storedState } from "../storage/stored-state.ts";
+import { storedState, readRegistrationState } from "../storage/registration-state.ts";
 import type { KlusterletStore } from "../storage/klusterlet-store.ts";
-import { readRegistrationState } from "../storage/registration-state.ts";
 
 const ca = testCa();
 const label = "open-cluster-management.io/cluster-name";

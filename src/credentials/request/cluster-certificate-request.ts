@@ -23,8 +23,7 @@ import {
   type RequestObject,
 } from "./certificate-request.ts";
 import { ownClusterCertificate, type AgentCertificate } from "../proof/cluster-credential.ts";
-import type { StoredState } from "../storage/stored-state.ts";
-import type { PendingRequest } from "../storage/registration-state.ts";
+import type { PendingRequest, StoredState } from "../storage/registration-state.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client";
 const usages: readonly string[] = ["digital signature", "key encipherment", "client auth"];

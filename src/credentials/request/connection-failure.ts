@@ -1,7 +1,9 @@
-import type { ConnectionError } from "../../client/client.ts";
+import { ConnectionError } from "../../client/client.ts";
 import { inWords, skewSentence, tolerableSkewMs } from "../../host/clock-skew.ts";
 import { JoinError, plainText, type JoinErrorCode } from "../join-error.ts";
 import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
+import { hasReason } from "../../client/api-errors.ts";
+import { StatusError } from "../../apimachinery/status.ts";
 
 /** Where a call went, for the sentence about its failure. */
 export interface CallTarget {
@@ -11,6 +13,13 @@ export interface CallTarget {
   /** How far this clock is ahead of the hub's, in milliseconds, where that is known. */
   readonly aheadMs?: number | undefined;
 }
+
+/** What those mean that say themselves what to do. */
+const completeErrors: ReadonlyMap<string, JoinErrorCode> = new Map([
+  ["EXEC_PLUGIN", "bad-discovery-file"],
+  ["PROXY", "unreachable"],
+  ["INVALID_PROXY", "unreachable"],
+]);
 
 const mismatches: ReadonlySet<string> = new Set([
   "ERR_TLS_CERT_ALTNAME_INVALID",
@@ -33,9 +42,8 @@ export function connectionFailure(error: ConnectionError, target: CallTarget): J
   if (code === "ABORTED" || code === "ABORT_ERR") {
     return fail("aborted", "interrupted; run the same command again to resume");
   }
-  // They say what to do themselves.
-  if (code === "EXEC_PLUGIN") return fail("bad-discovery-file", error.message);
-  if (code === "PROXY" || code === "INVALID_PROXY") return fail("unreachable", error.message);
+  const kind = completeErrors.get(code);
+  if (kind !== undefined) return fail(kind, error.message);
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") return fail(...validityFailure(code, target));
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return fail("tls-mismatch", nameMismatch(error, target));
   if (isMismatch(code)) {
@@ -108,4 +116,25 @@ function learned(target: CallTarget): string {
   return target.learnedFrom === undefined
     ? ""
     : "; the address comes from cluster-info, so perhaps the hub must advertise another one";
+}
+
+/** What a failed call means, in one sentence without secrets. @throws what is no failure of the world */
+export function describeError(error: unknown, server: string): string {
+  if (error instanceof JoinError) return error.message;
+  if (error instanceof ConnectionError) {
+    return URL.canParse(server) ? connectionFailure(error, { server }).message : `${server} cannot be reached`;
+  }
+  if (!(error instanceof StatusError)) throw error;
+  const text = plainText(error.message);
+  return error.reason === "Unauthorized"
+    ? `${server} refuses the credential (401): ${text}`
+    : `${server} refuses: ${text}`;
+}
+
+/**
+ * Whether an update may go well upon a newer version. A kube-apiserver lets webhooks judge before it compares versions: what the hub has
+ * changed meanwhile, such as a taint, then looks like a change of ours.
+ */
+export function isRace(error: unknown): boolean {
+  return hasReason(error, "Conflict", "BadRequest", "Invalid");
 }

@@ -1,31 +1,23 @@
 import { ConnectionError } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { rfc3339 } from "../../apimachinery/clock.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { sameBytes } from "../../pki/der.ts";
-import { nouns, type AgentReport, type KeptName } from "../credential-event.ts";
+import { nouns, type AgentWorld, type KeptName } from "../credential-event.ts";
 import { awaitCertificate } from "./await-certificate.ts";
 import type { CertificateFolder } from "../storage/certificate-folder.ts";
 import { connectionFailure } from "./connection-failure.ts";
 import { JoinError, plainText, type JoinErrorCode } from "../join-error.ts";
-import { kubernetesMinor } from "./kubernetes-minor.ts";
-import { nodeUsages, servingUsages } from "./node-identity.ts";
+import { kubernetesMinor, nodeUsages, servingUsages, nodeKey, type NodeKey } from "./node-identity.ts";
 import type { HeldCertificate, NodeSession } from "../node-client.ts";
-import { nodeKey, type NodeKey } from "./pending-key.ts";
 import { nodeRequest, type NodeRequest, type ServingNames } from "./certificate-request.ts";
 
 /** How the next certificate of a node is requested. */
-export interface NodeCertificateRequest {
+export interface NodeCertificateRequest extends Omit<AgentWorld, "userAgent"> {
   readonly name: KeptName;
   readonly folder: CertificateFolder;
   /** For which names a serving certificate must be good by now; asked while a request waits. */
   readonly servingNames?: (() => ServingNames | undefined) | undefined;
-  /** There is no later try in this run: an approver is not waited for longer than half a minute. */
-  readonly once: boolean;
-  readonly clock: Clock;
-  /** Yields [0, 1). */
-  readonly fraction: () => number;
   readonly signal: AbortSignal;
-  readonly report: AgentReport;
   /** Is given the name of the request before it is waited for, and again with what the hub says that it waits for. */
   readonly requested: (request: string, waitsFor?: string) => Promise<void>;
 }
@@ -156,7 +148,6 @@ const sparing: ReadonlySet<JoinErrorCode> = new Set(["deleted", "clock-skew"]);
 
 /** What a rotation died of. @throws what is no failure of the world */
 export function rotationFailure(error: unknown, session: NodeSession, expired: boolean): RotationFailure {
-  const passing = { decided: false, spent: false, retryAfterMs: undefined };
   if (error instanceof ConnectionError) {
     const { code, message } = connectionFailure(error, session);
     return { ...passing, code, message };
@@ -167,27 +158,32 @@ export function rotationFailure(error: unknown, session: NodeSession, expired: b
     return { ...passing, code, message, decided, spent: decided && !sparing.has(code) };
   }
   if (!(error instanceof StatusError)) throw error;
+  return answerFailure(error, expired);
+}
+
+const passing = { decided: false, spent: false, retryAfterMs: undefined } as const;
+
+function answerFailure(error: StatusError, expired: boolean): RotationFailure {
   const seconds = error.details?.retryAfterSeconds;
   const retryAfterMs = typeof seconds === "number" && seconds > 0 ? seconds * 1000 : undefined;
+  const common = { ...passing, retryAfterMs };
   const answer = plainText(error.message);
   switch (error.reason) {
     case "Unauthorized":
       return {
-        ...passing,
-        retryAfterMs,
+        ...common,
         code: "unauthorized",
         decided: true,
         message: `the hub does not accept the client certificate (401): ${expired ? "it has expired, and this API does not renew expired certificates, or none that expired so long ago; the machine must join again" : "it was revoked, or its CA is trusted no longer"}`,
       };
     case "Forbidden":
       return {
-        ...passing,
-        retryAfterMs,
+        ...common,
         code: "forbidden",
         decided: true,
         message: `the hub does not let this node ask for a certificate: ${answer}`,
       };
     default:
-      return { ...passing, retryAfterMs, code: "refused", message: `the hub refuses the request: ${answer}` };
+      return { ...common, code: "refused", message: `the hub refuses the request: ${answer}` };
   }
 }

@@ -1,6 +1,19 @@
-import { createHash } from "node:crypto";
+import type { Subject } from "../../pki/names.ts";
+import { createHash, type KeyObject } from "node:crypto";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { JoinError, plainText } from "../join-error.ts";
+import type { RemoteClient } from "../../client/remote.ts";
+import { parsedJson } from "../../client/replies.ts";
+import { stringAt } from "../../apis/json-fields.ts";
+import {
+  exportSec1Pem,
+  generatePrivateKey,
+  keyFingerprint,
+  keyKindOf,
+  loadPrivateKey,
+  spkiOf,
+} from "../../pki/keys.ts";
+import { KeyError } from "../../pki/public-key.ts";
 
 /** The group of every node. */
 export const nodesGroup = "system:nodes";
@@ -24,6 +37,11 @@ export function servingUsages(minor: number | undefined): readonly string[] {
 /** The user name of a node. */
 export function nodeUser(nodeName: string): string {
   return `system:node:${nodeName}`;
+}
+
+/** Whether a subject is that of a node. */
+export function isSubjectOf(nodeName: string, { commonName, organizations }: Subject): boolean {
+  return commonName === nodeUser(nodeName) && organizations.length === 1 && organizations[0] === nodesGroup;
 }
 
 /** The name, as a node may be called. @throws JoinError bad-node-name */
@@ -56,4 +74,62 @@ export function nodeRequestName(input: {
     hash.update(`${Buffer.from(part).toString("base64url")}|`);
   }
   return `node-csr-${hash.digest("base64url")}`;
+}
+
+/** The 27 of Kubernetes 1.27 that the hub says it is; undefined when it does not say, or is no version 1. @throws ConnectionError */
+export async function kubernetesMinor(client: RemoteClient): Promise<number | undefined> {
+  const reply = await client.raw("GET", "/version");
+  if (reply.status !== 200) return undefined;
+  const version = parsedJson(reply.body);
+  // Some vendors write `27+`.
+  const minor = /^(\d{1,4})\+?$/.exec(stringAt(version, "minor"))?.[1];
+  return minor === undefined || stringAt(version, "major") !== "1" ? undefined : Number(minor);
+}
+
+/** The private file of the key of a request under way. */
+export interface PendingKeyFile {
+  readonly pendingKey: string;
+  /** The text of a file, or undefined where there is none. */
+  read(path: string): Promise<string | undefined>;
+  /** Replaces a file that only its owner may read. @throws JoinError write-failed */
+  replace(path: string, content: string): Promise<void>;
+}
+
+/** The private key of a request under way. It never leaves this machine. */
+export interface NodeKey {
+  readonly key: KeyObject;
+  /** DER SubjectPublicKeyInfo. */
+  readonly spki: Uint8Array;
+  /** `SHA256:<base64>`, for two people to compare. */
+  readonly fingerprint: string;
+  /** Made by an earlier join that did not end. */
+  readonly reused: boolean;
+}
+
+/**
+ * The P-256 key in the file for the one of a request under way, or a new one that is safely there before this returns. A file that holds no such key
+ * is replaced, and with `replace` any. @throws JoinError write-failed
+ */
+export async function nodeKey(folder: PendingKeyFile, pending: "keep" | "replace"): Promise<NodeKey> {
+  const text = pending === "replace" ? undefined : await folder.read(folder.pendingKey);
+  const earlier = text === undefined ? undefined : usableKey(text);
+  if (earlier !== undefined) return described(earlier, true);
+  const key = generatePrivateKey();
+  await folder.replace(folder.pendingKey, exportSec1Pem(key));
+  return described(key, false);
+}
+
+function usableKey(pem: string): KeyObject | undefined {
+  try {
+    const key = loadPrivateKey(pem);
+    return keyKindOf(key) === "p256" ? key : undefined;
+  } catch (error) {
+    if (error instanceof KeyError) return undefined;
+    throw error;
+  }
+}
+
+function described(key: KeyObject, reused: boolean): NodeKey {
+  const spki = spkiOf(key);
+  return { key, spki, fingerprint: keyFingerprint(spki), reused };
 }

@@ -35,19 +35,7 @@ const maxReplyBytes = 262_144;
 
 /** Asks once for the next token of the same account, life and audiences, with the token itself. Never throws for what a server does. */
 export async function renewToken(target: RenewalTarget): Promise<Renewal> {
-  const { server, caPem, proxyUrl, tlsServerName, clock, userAgent, token } = target;
-  const client = hubClient({
-    server,
-    caPem,
-    proxyUrl,
-    ...(tlsServerName === undefined ? {} : { tlsServerName }),
-    token,
-    clock,
-    userAgent,
-    timeoutMs,
-    maxReplyBytes,
-    retryBudgetMs: 0,
-  });
+  const client = hubClient({ ...target, timeoutMs, maxReplyBytes, retryBudgetMs: 0 });
   try {
     // Unasked, a hub gives the audiences of the profile or its own, which are mostly those of before; to name its own may be refused.
     const plain = renewalOf(await posted(client, target, []), target.claims);
@@ -77,12 +65,12 @@ function posted(
   const body = {
     apiVersion: "authentication.k8s.io/v1",
     kind: "TokenRequest",
-    spec: { ...(audiences.length === 0 ? {} : { audiences }), expirationSeconds },
+    spec: { audiences: audiences.length === 0 ? undefined : audiences, expirationSeconds },
   };
   return client.raw("POST", `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`, {
     headers: { "content-type": "application/json" },
     body: Buffer.from(JSON.stringify(body)),
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
 }
 

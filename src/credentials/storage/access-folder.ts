@@ -1,7 +1,11 @@
 import { join } from "node:path";
-import { onFile } from "./file-errors.ts";
+import { onFile, JoinError } from "../join-error.ts";
 import type { FileAccess, PrivateFiles } from "../../host/private-files.ts";
-import { nonEmptyText, stateFormat, text, textMap } from "./state-format.ts";
+import { nonEmptyText, stateFormat, text, textMap, count, finite, flag, time } from "./state-format.ts";
+import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
+import { resolveKubeconfig, type ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
+import type { NodeHubAddress } from "../node-client.ts";
+import { tokenClaims, type TokenClaims } from "../proof/token-claims.ts";
 
 /** What a machine remembers of its request, so that asking again goes on with it. */
 export interface AskedRequest {
@@ -11,8 +15,8 @@ export interface AskedRequest {
   readonly uid: string;
   readonly fingerprint: string;
   readonly caPin: string;
-  readonly profile?: string;
-  readonly claims?: Readonly<Record<string, string>>;
+  readonly profile?: string | undefined;
+  readonly claims?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The files of a machine's access; everything in it is readable by its owner only. */
@@ -58,11 +62,11 @@ export function accessFolder(dir: string, keyFile: string | undefined, files: Pr
     write: (path, content, access) => attempt(path, () => files.replaceFile(path, content, access)),
     remove: (path) => attempt(path, () => files.removeFile(path)),
     text: (path) => files.textIfThere(path),
-    asked: async () => format.parse(await files.textIfThere(request)),
+    asked: async () => askedFormat.parse(await files.textIfThere(request)),
   };
 }
 
-const format = stateFormat<AskedRequest, "server" | "name" | "uid" | "fingerprint" | "caPin">(
+const askedFormat = stateFormat<AskedRequest, "server" | "name" | "uid" | "fingerprint" | "caPin">(
   {
     server: nonEmptyText,
     name: nonEmptyText,
@@ -74,3 +78,83 @@ const format = stateFormat<AskedRequest, "server" | "name" | "uid" | "fingerprin
   },
   ["server", "name", "uid", "fingerprint", "caPin"],
 );
+
+/** What the agent remembers beside the token. Times in milliseconds since the epoch, by this machine's clock. */
+export interface AgentState {
+  /** The end of the token that this is about, as the token says it. */
+  readonly expiresAt: number;
+  readonly nextAt: number;
+  readonly renewedAt?: number | undefined;
+  /** How far this clock is ahead of the hub's. */
+  readonly aheadMs?: number | undefined;
+  /** How many tries have failed in a row. */
+  readonly failures: number;
+  readonly lastError?: string | undefined;
+  /** Whether the hub refused the token for good. */
+  readonly refused: boolean;
+}
+
+const stateOfAgent = stateFormat<AgentState, "expiresAt" | "nextAt">(
+  {
+    expiresAt: time,
+    nextAt: time,
+    renewedAt: time,
+    aheadMs: finite,
+    failures: count,
+    lastError: text,
+    refused: flag,
+  },
+  ["expiresAt", "nextAt"],
+);
+
+/** Writes it, with times that people can read. @throws JoinError write-failed */
+export async function writeAgentState(folder: AccessFolder, state: AgentState, access?: FileAccess): Promise<void> {
+  await folder.write(folder.state, stateOfAgent.print(state), access);
+}
+
+/** What was written before, or undefined where nothing was, or nothing that can be read. */
+export async function readAgentState(folder: AccessFolder): Promise<AgentState | undefined> {
+  const stored = stateOfAgent.parse(await folder.text(folder.state));
+  return stored && { failures: 0, refused: false, ...stored };
+}
+
+/** The access that a folder holds. The token is secret. */
+export interface StoredAccess extends NodeHubAddress {
+  readonly token: string;
+  readonly claims: TokenClaims;
+}
+
+/** Reads the access that `pratique request` has left. @throws JoinError no-access where there is none, or none that can be read */
+export async function storedAccess(folder: AccessFolder): Promise<StoredAccess> {
+  const kubeconfig = await folder.text(folder.kubeconfig);
+  const token = (await folder.text(folder.token))?.trim();
+  if (kubeconfig === undefined || token === undefined || token === "") {
+    throw new JoinError("no-access", `there is no access in ${folder.dir}: ask for it with pratique request`);
+  }
+  const claims = tokenClaims(token);
+  if (claims === undefined) {
+    throw new JoinError(
+      "no-access",
+      `${folder.token} holds no token of a ServiceAccount: request again with pratique request`,
+    );
+  }
+  const { server, caPem, proxyUrl, tlsServerName } = await contextIn(kubeconfig, token, folder);
+  if (caPem === undefined) {
+    throw new JoinError(
+      "no-access",
+      `${folder.kubeconfig} names no CA, and no other is trusted: request again with pratique request`,
+    );
+  }
+  return { server, caPem, proxyUrl, tlsServerName, token, claims };
+}
+
+async function contextIn(text: string, token: string, folder: AccessFolder): Promise<ResolvedKubeconfig> {
+  try {
+    const readFile = async (path: string): Promise<Uint8Array> =>
+      Buffer.from(path === folder.token ? token : ((await folder.text(path)) ?? ""));
+    return await resolveKubeconfig(parseKubeconfig(text, folder.kubeconfig), { readFile });
+  } catch (error) {
+    if (!(error instanceof KubeconfigError)) throw error;
+    throw new JoinError("no-access", `the kubeconfig cannot be used: ${error.message}`, { cause: error });
+  }
+}

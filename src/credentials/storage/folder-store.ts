@@ -1,5 +1,5 @@
 import { basename, join, resolve } from "node:path";
-import { onFile } from "./file-errors.ts";
+import { onFile } from "../join-error.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
 import { credentialKeys, type CredentialFiles, type CredentialKey, type KlusterletStore } from "./klusterlet-store.ts";
 

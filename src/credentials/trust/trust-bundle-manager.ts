@@ -1,11 +1,10 @@
 import { ConnectionError } from "../../client/client.ts";
 import type { RawReply, RemoteClient } from "../../client/remote.ts";
 import type { ClientCredentials } from "../../client/transport.ts";
-import type { Clock } from "../../apimachinery/clock.ts";
 import { caCheckPath, caCheckServerName, deprecatedCaCheckPath } from "../../trust/ca-check.ts";
 import { clusterInfoPath, parseClusterInfo } from "../../trust/cluster-info.ts";
 import { certificatesOfBundle } from "../../trust/pins.ts";
-import type { AgentReport, KeptName } from "../credential-event.ts";
+import type { AgentWorld, KeptName } from "../credential-event.ts";
 import type { Manager, Turn } from "../run-managers.ts";
 import type { NodeHubAddress } from "../node-client.ts";
 import { hubClient } from "../../host/hub-client.ts";
@@ -35,13 +34,8 @@ export interface TrustFiles {
 }
 
 /** How it is kept. */
-export interface TrustBundleManagerOptions {
+export interface TrustBundleManagerOptions extends Omit<AgentWorld, "once"> {
   readonly files: TrustFiles;
-  readonly clock: Clock;
-  /** Yields [0, 1). */
-  readonly fraction: () => number;
-  readonly userAgent: string;
-  readonly report: AgentReport;
   /** Is told at the end of each look by which certificate (DER) the hub was known; undefined where it was not reached. */
   readonly shown?: ((leaf: Uint8Array | undefined) => void) | undefined;
 }
@@ -104,7 +98,7 @@ export interface PublishedHub {
 function following(asking: Asking): FollowAddressOptions {
   const { files, report, clock, userAgent, signal } = asking;
   // What is shown at an address that is not in use says nothing of the hub in use.
-  const elsewhere = { ...asking, serverSeen: () => undefined };
+  const elsewhere = { ...asking, serverSeen: undefined };
   return {
     files,
     report,
@@ -116,7 +110,7 @@ function following(asking: Asking): FollowAddressOptions {
 
 type Asking = TrustBundleManagerOptions & {
   readonly signal: AbortSignal;
-  readonly serverSeen: (leaf: Uint8Array) => void;
+  readonly serverSeen: ((leaf: Uint8Array) => void) | undefined;
 };
 
 /** Writes other CAs down once they have proven themselves, and shows the hub that they are trusted. A text says why not. */
@@ -145,7 +139,7 @@ async function written(next: Trust, before: string, files: TrustFiles): Promise<
 }
 
 /** The text of a kubeconfig with another CA in the place of one that stands in it; undefined where it does not. */
-export function withCa(kubeconfig: string, before: string, after: string): string | undefined {
+function withCa(kubeconfig: string, before: string, after: string): string | undefined {
   const base64 = (pem: string): string => Buffer.from(pem).toString("base64");
   const old = `certificate-authority-data: ${base64(before)}`;
   return kubeconfig.includes(old)
@@ -176,30 +170,26 @@ export function clusterInfoIn(body: Buffer): ReturnType<typeof parseClusterInfo>
 
 /** Only the hub's operator needs the result, so a hub that does not know the server name is no failure. */
 async function shown(trust: Trust, asking: Asking): Promise<void> {
-  await calling(
-    trust,
-    asking,
-    async (client) => {
-      const { status } = await client.raw("GET", caCheckPath, { signal: asking.signal });
-      // A hub of the last release allows the path of that release only.
-      if (status === 403 || status === 404) await client.raw("GET", deprecatedCaCheckPath, { signal: asking.signal });
-      return "";
-    },
-    caCheckServerName,
-  );
+  const { signal } = asking;
+  // What is shown under another name says nothing of who signs.
+  const elsewhere = { ...asking, serverSeen: undefined };
+  await calling({ ...trust, tlsServerName: caCheckServerName }, elsewhere, async (client) => {
+    const { status } = await client.raw("GET", caCheckPath, { signal });
+    // A hub of the last release allows the path of that release only.
+    if (status === 403 || status === 404) await client.raw("GET", deprecatedCaCheckPath, { signal });
+    return "";
+  });
 }
 
 async function calling<T>(
   { credentials, ...address }: Trust,
   { clock, userAgent, serverSeen }: Asking,
   call: (client: RemoteClient) => Promise<T>,
-  otherName?: string,
 ): Promise<T | string> {
   const client = hubClient({
     ...address,
     ...credentials,
-    // What is shown under another name says nothing of who signs.
-    ...(otherName === undefined ? { serverSeen } : { tlsServerName: otherName }),
+    serverSeen,
     clock,
     userAgent,
     timeoutMs,

@@ -1,4 +1,4 @@
-import { failureMessage } from "../../client/failure-message.ts";
+import { failureMessage } from "../../client/api-errors.ts";
 import { logEntry } from "../../apimachinery/log-entry.ts";
 import { acceptFailureLog } from "../../host/listening.ts";
 import { renewalCheckMs, repeat } from "../../host/repeat.ts";

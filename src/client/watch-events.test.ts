@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { lineCutter } from "./lines.ts";
+import { lineCutter } from "./watch-events.ts";
 
 describe("lineCutter", () => {
   test("yields the same lines however the stream is cut into chunks", () => {

@@ -6,7 +6,7 @@ import { testCa } from "../../../test/kits/fake-hub.ts";
 import { fakeApi } from "../../../test/kits/fake-api.ts";
 import { managedClusters } from "../../apis/managed-cluster.ts";
 import { readClusterCredential } from "../../credentials/proof/cluster-credential.ts";
-import { followAddress } from "./follow-address.ts";
+import { followAddress } from "./follow-hub-trust.ts";
 
 let stage: ServingStage;
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ApiList, ApiObject } from "../apimachinery/object.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import { ConnectionError } from "./client.ts";
-import { listPages, type ListPage } from "./list-pages.ts";
+import { listPages, type ListPage } from "./remote-verbs.ts";
 
 const names = ["a", "b", "c", "d", "e"];
 
