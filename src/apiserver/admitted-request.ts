@@ -1,13 +1,12 @@
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
 import type { Credential } from "../apis/revocation-index.ts";
-import type { Incoming, Outgoing, Query, Reply } from "./http-types.ts";
+import type { Incoming, Outgoing, Query, Reply, Upgrade } from "./http-types.ts";
 import type { ReceivedBody } from "./progress.ts";
 import type { RequestInfo } from "./request-info.ts";
-import type { RequestLimits } from "./body/request-limits.ts";
+import type { RequestLimits } from "./body/body.ts";
 import type { CommonHeaders } from "./respond.ts";
 import type { SendBuffer } from "./connections/send-buffers.ts";
-import type { Upgrade } from "./upgrade.ts";
 
 /** A request whose user is authenticated and authorized, as its handler gets it. */
 export interface Admitted {

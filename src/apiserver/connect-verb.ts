@@ -4,15 +4,21 @@ import { stringAt } from "../apis/json-fields.ts";
 import { objectOf } from "../registry/entry.ts";
 import { nodes } from "../apis/node.ts";
 import type { ConnectedSubresource } from "../apis/resource.ts";
-import { connectionLife } from "./connections/connection-life.ts";
-import type { Reply } from "./http-types.ts";
+import { type Reply, header, type Incoming, upgradeType } from "./http-types.ts";
 import type { KubeletAnswer, KubeletRequest } from "./kubelet/kubelet.ts";
-import { connectOptions, logOptions, logPath, proxiedPath, streamPath } from "./kubelet/kubelet-location.ts";
-import { requestHeaders, upgradeHeaders } from "./kubelet/kubelet-headers.ts";
+import {
+  connectOptions,
+  logOptions,
+  logPath,
+  proxiedPath,
+  streamPath,
+  requestHeaders,
+  upgradeHeaders,
+} from "./kubelet/kubelet-location.ts";
 import { relayAnswer, relayLog, relayUpgrade } from "./kubelet/kubelet-relay.ts";
-import { isFromElsewhere } from "./request-origin.ts";
 import { contextOf, namespaceOf, type Call } from "./resource-call.ts";
-import { upgradeType } from "./upgrade.ts";
+import type { Requester } from "./admitted-request.ts";
+import { onDisconnect } from "./connections/disconnect.ts";
 
 /** Milliseconds in which a kubelet must have begun its answer. Source: apiserver's request timeout, for requests that are not long-running. */
 const answerMs = 60_000;
@@ -125,3 +131,64 @@ async function ask(
     leave();
   }
 }
+
+/**
+ * Whether a page of another site has sent a request with the client certificate that the browser holds. Browsers let every page open
+ * WebSockets and send forms anywhere, and add the certificate, but never a bearer token. Source: RFC 6454, section 7.
+ */
+export function isFromElsewhere(request: Incoming, { credential }: Requester): boolean {
+  const origin = header(request, "origin");
+  if (origin === undefined || origin === "" || credential?.serialNumber === undefined) return false;
+  const host = header(request, ":authority") ?? header(request, "host") ?? "";
+  return origin.toLowerCase() !== `https://${host.toLowerCase()}`;
+}
+
+/** What a connection to a kubelet ends with. */
+export interface ConnectionLife {
+  /** Aborts when the credential expires or is revoked, its account is deleted, the client is gone, or the hub stops. */
+  readonly signal: AbortSignal;
+  /** To be called once at the end of the connection. */
+  readonly end: () => void;
+}
+
+/** Longer waits are taken in parts: timers hold 32 bits. */
+const maxSleepMs = 24 * 3600 * 1000;
+
+/** Nothing that is asked with a credential outlives it. */
+export function connectionLife({ requester, options, response }: Call): ConnectionLife {
+  const { user, credential } = requester;
+  const { shutdown, lifeOf, secretLifeOf, follow, onAbort, clock } = options;
+  const [ending, ended] = [new AbortController(), new AbortController()];
+  const end = (): void => ending.abort(over);
+  const followed = credential === undefined ? undefined : follow(credential);
+  const signals = [
+    shutdown,
+    lifeOf(user) ?? [],
+    (credential && secretLifeOf(credential)) ?? [],
+    followed?.signal ?? [],
+  ].flat();
+  const leaving = signals.map((signal) => onAbort(signal, end));
+  onDisconnect(response, end);
+  if (signals.some((signal) => signal.aborted)) end();
+  const expire = async (until: number): Promise<void> => {
+    while (!ended.signal.aborted) {
+      const leftMs = until - clock.now();
+      if (leftMs <= 0) return end();
+      await clock.sleep(Math.min(leftMs, maxSleepMs), ended.signal);
+    }
+  };
+  if (credential?.until !== undefined) void expire(credential.until);
+  return {
+    signal: ending.signal,
+    end: () => {
+      ended.abort(over);
+      for (const leave of leaving) leave();
+      followed?.release();
+      // Whatever is left of the connection goes with it.
+      end();
+    },
+  };
+}
+
+/** A reason made once: without one, each abort makes an exception with a stack of its own. */
+const over = "the connection to the kubelet is over";

@@ -1,7 +1,7 @@
 import { apiVersionOf, type ApiObject } from "../apimachinery/object.ts";
 import { objectOf, passingObjectOf, type Entry } from "../registry/entry.ts";
-import { partsOf, type PartSize } from "../registry/entry-parts.ts";
-import type { Listed } from "../registry/list.ts";
+import { partsOf, type PartSize } from "../registry/turns.ts";
+import type { Listed } from "../registry/read.ts";
 import {
   encodeListItems,
   encodeProtobufList,

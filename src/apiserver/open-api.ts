@@ -1,8 +1,7 @@
 import { document, type Document } from "./documents.ts";
 import type { OpenApiDocuments } from "./routes.ts";
 import { sharedSteps, type Steps } from "../apimachinery/steps.ts";
-import { finishInTurns } from "../registry/large-work.ts";
-import type { Turns } from "../registry/turns.ts";
+import { finishInTurns, type Turns } from "../registry/turns.ts";
 import { gnosticDocument, gnosticMediaType, gnosticReplyType } from "../serializer/openapi/gnostic.ts";
 import { openApiV2, swagger } from "../serializer/openapi/v2.ts";
 import { openApiV3, type KeepDocument, type OpenApiDocument, type OpenApiInfo } from "../serializer/openapi/v3.ts";

@@ -10,25 +10,28 @@ import type { YamlThread } from "../serializer/yaml/yaml-thread.ts";
 import type { Handler, Requester } from "./admitted-request.ts";
 import type { Audit } from "./audit/audit.ts";
 import { auditTrail, type AuditTrail } from "./audit/audit-trail.ts";
-import { bringsBody, discardBody, readBody } from "./body/body.ts";
+import { bringsBody, discardBody, readBody, requestLimits } from "./body/body.ts";
 import { mediaType } from "./body/decode-body.ts";
 import { onDisconnect } from "./connections/disconnect.ts";
-import { statusOf, statusReply } from "./error-reply.ts";
-import { header, splitTarget, type Incoming, type Outgoing, type Query, type Reply } from "./http-types.ts";
+import { statusOf, statusReply, UndecidedRequest } from "./error-reply.ts";
+import {
+  header,
+  splitTarget,
+  type Incoming,
+  type Outgoing,
+  type Query,
+  type Reply,
+  type Upgrade,
+} from "./http-types.ts";
 import { largeBodyBytes, type LargeBodies } from "./flow-control/large-bodies.ts";
 import type { PeerCertificates } from "./connections/peer.ts";
-import type { RequestActivity } from "./request-activity.ts";
+import { type RequestActivity, newProgress, type Progress, addWarning, warningHeaders } from "./progress.ts";
 import { flowOf, isPrivileged, type FlowControl } from "./flow-control/flow-control.ts";
-import { newProgress, type Progress } from "./progress.ts";
-import { requestLimits } from "./body/request-limits.ts";
 import { TooManyRequests, type Seat, type InflightLimiter } from "./flow-control/inflight-limiter.ts";
 import { requestAttributes, requestInfoOf } from "./request-attributes.ts";
 import { isLongRunning, type RequestInfo } from "./request-info.ts";
-import { UndecidedRequest } from "./authorization-error.ts";
 import { breakOff, respond, type CommonHeaders } from "./respond.ts";
 import type { SendBuffer, SendBuffers } from "./connections/send-buffers.ts";
-import type { Upgrade } from "./upgrade.ts";
-import { addWarning, warningHeaders } from "./warnings.ts";
 
 export interface PipelineOptions {
   /** Anonymous is already decided here: absent credentials come back as a user or as rejected. */

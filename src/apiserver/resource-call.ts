@@ -3,21 +3,19 @@ import type { Clock } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { badRequest } from "../apimachinery/status.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
-import type { RequestContext } from "../registry/context.ts";
+import type { RequestContext } from "../registry/backend.ts";
 import type { Credential } from "../apis/revocation-index.ts";
 import type { Registry } from "../registry/registry.ts";
-import { largeBytes, type Turn } from "../registry/large-work.ts";
+import { largeBytes, type Turn, type Turns } from "../registry/turns.ts";
 import { selectionOf, type Selection } from "../registry/selection.ts";
-import type { Turns } from "../registry/turns.ts";
-import { speaksProtobuf } from "../serializer/protobuf/protobuf-kinds.ts";
+import { speaksProtobuf } from "../serializer/protobuf/protobuf.ts";
 import type { Resource, ShownAs } from "../apis/resource.ts";
 import type { Admitted } from "./admitted-request.ts";
 import { subresourceOf } from "./allowed-verb.ts";
 import type { AskKubelet } from "./kubelet/kubelet.ts";
 import { includeObjectOf, type View } from "./encode.ts";
-import { header } from "./http-types.ts";
+import { header, type Incoming, type Query } from "./http-types.ts";
 import { negotiate } from "./negotiate.ts";
-import { prettyWanted } from "./pretty.ts";
 import type { WriteOptions } from "./query-options.ts";
 import type { StreamLimiter } from "./connections/stream-limiter.ts";
 
@@ -177,4 +175,14 @@ export function checkPlace(call: Call, object: ApiObject): void {
 export function checkNamespace({ resource, info }: Call, { metadata: { namespace = "" } }: ApiObject): void {
   if (namespace === "" || resource.scope === "Cluster" || namespace === info.namespace) return;
   throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+}
+
+/** How the user agents begin behind which a person sits. Source: apiserver pkg/endpoints/handlers/negotiation isPrettyPrint. */
+const interactiveClients = /^(?:curl|Wget|Mozilla\/5\.0)/;
+
+/** Whether JSON is to be indented: as the query says, else for tools that show it to a person. */
+export function prettyWanted(request: Incoming, query: Query): boolean {
+  const asked = query.get("pretty") ?? "";
+  if (asked !== "") return asked === "true" || asked === "1";
+  return interactiveClients.test(header(request, "user-agent") ?? "");
 }

@@ -1,5 +1,5 @@
 import { checkTimeout } from "./query-options.ts";
-import { preparedKind } from "../registry/prepared-kind.ts";
+import { preparedKind } from "../registry/turns.ts";
 import { kindOf } from "../apis/resource.ts";
 import type { Handler } from "./admitted-request.ts";
 import { checkVerb, subresourceOf } from "./allowed-verb.ts";

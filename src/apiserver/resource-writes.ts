@@ -1,5 +1,5 @@
 import type { ApiObject } from "../apimachinery/object.ts";
-import { speaksProtobuf } from "../serializer/protobuf/protobuf-kinds.ts";
+import { speaksProtobuf } from "../serializer/protobuf/protobuf.ts";
 import { applierOf, applyType } from "./body/apply-body.ts";
 import { mediaType, objectOfBody, parseBody, refuseProtobuf } from "./body/decode-body.ts";
 import { entryReply } from "./encode.ts";

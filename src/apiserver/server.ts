@@ -11,11 +11,10 @@ import {
   type ConnectionLimiter,
   type ConnectionLimits,
 } from "./connections/connection-limiter.ts";
-import type { Incoming, Outgoing } from "./http-types.ts";
+import { type Incoming, type Outgoing, responseToUpgrade, type Upgrade } from "./http-types.ts";
 import { handshakeLimiter } from "./connections/handshake-limiter.ts";
 import { bringsBody } from "./body/body.ts";
-import { pipelinedAnswers } from "./pipelined-answers.ts";
-import { responseToUpgrade, type Upgrade } from "./upgrade.ts";
+import { pipelinedAnswers } from "./connections/disconnect.ts";
 
 export interface ServerOptions {
   readonly certPem: string;

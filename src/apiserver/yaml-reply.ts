@@ -18,7 +18,7 @@ export function isWrittenInline(characters: number): boolean {
 export async function yamlOfJson(thread: YamlWork, json: string | readonly string[]): Promise<string> {
   const characters = typeof json === "string" ? json.length : json.reduce((sum, { length }) => sum + length, 0);
   if (isWrittenInline(characters)) {
-    const { yamlText } = await import("../serializer/yaml/yaml-text.ts");
+    const { yamlText } = await import("../serializer/yaml/bounded-yaml.ts");
     return yamlText(JSON.parse(typeof json === "string" ? json : json.join("")));
   }
   try {

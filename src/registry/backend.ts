@@ -1,11 +1,14 @@
 import type { Admission } from "../admission/admission.ts";
 import type { ObjectKey } from "../apimachinery/object.ts";
 import type { RandomBytes } from "../apimachinery/clock.ts";
-import { storagePrefix, type Resource } from "../apis/resource.ts";
-import type { Store } from "../storage/store.ts";
+import { storagePrefix, type Resource, type RequestSource } from "../apis/resource.ts";
+import { type Store, StorageError } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import type { EntryVersions } from "./conversion.ts";
 import type { Turns } from "./turns.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import type { JsonObject } from "../apimachinery/json-value.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
 
 /** What the verbs stand on. */
 export interface Backend {
@@ -35,4 +38,50 @@ export function storageNamespacePrefix(resource: Resource, namespace: string | u
 /** Waits until the cache holds every write acknowledged so far, by this process or another on the same store. */
 export async function caughtUp({ store, cache }: Backend): Promise<void> {
   await cache.waitFor(await store.currentRevision());
+}
+
+/** How long a read may wait for a version that this hub has not seen yet, in milliseconds. Source: cacher's blockTimeout. */
+const aheadTimeoutMs = 3000;
+
+/** Waits until the cache holds `revision`. @throws StatusError Timeout with cause ResourceVersionTooLarge. */
+export async function waitForVersion({ cache }: Backend, revision: number): Promise<void> {
+  try {
+    await cache.waitFor(revision, aheadTimeoutMs);
+  } catch (error) {
+    if (!(error instanceof StorageError) || error.code !== "timeout") throw error;
+    throw new StatusError("Timeout", `Timeout: Too large resource version: ${revision}, current: ${cache.revision()}`, {
+      details: {
+        causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+        retryAfterSeconds: 1,
+      },
+    });
+  }
+}
+
+/** The history from `revision` on is gone. */
+export function tooOld(revision: number, oldest: number): StatusError {
+  return new StatusError("Expired", `too old resource version: ${revision} (${oldest})`);
+}
+
+/** Who asks, when, and on which terms; the same for a request over the network and for a controller inside the hub. */
+export interface RequestContext {
+  readonly user: UserInfo;
+  /** Who was authenticated, where `user` is somebody whom it impersonates. */
+  readonly impersonator?: UserInfo;
+  /** The other end of the connection; absent inside the hub. */
+  readonly source?: RequestSource;
+  /** Milliseconds since the epoch, read once when the request began. */
+  readonly now: number;
+  /** Everything but storing. */
+  readonly dryRun: boolean;
+  /** What was sent is large: it is worked on in parts. */
+  readonly isLarge?: boolean;
+  /** Adds a Warning header to the reply; duplicates are merged by whoever sends them. */
+  readonly warn: (text: string) => void;
+  /** Who the fields that are written belong to: the `fieldManager` of the query, else the first word of the user agent. */
+  readonly fieldManager: string;
+  /** What the query said about a create or an update, in the fields of CreateOptions and UpdateOptions; admission is told. */
+  readonly options?: JsonObject;
+  /** Adds an annotation to the audit event of the request; the first value of a key stays. */
+  readonly annotate: (key: string, value: string) => void;
 }

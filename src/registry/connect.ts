@@ -1,9 +1,8 @@
 import type { ApiObject } from "../apimachinery/object.ts";
 import { objectOf } from "../storage/stored-object.ts";
 import type { Resource } from "../apis/resource.ts";
-import type { Backend } from "./backend.ts";
-import type { RequestContext } from "./context.ts";
-import { get } from "./get.ts";
+import type { Backend, RequestContext } from "./backend.ts";
+import { get } from "./read.ts";
 
 /** A request to the kubelet of an object, as admission sees it. */
 export interface ConnectRequest {

@@ -2,11 +2,10 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { methodNotAllowed } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
 import { objectOf, type Entry } from "../storage/stored-object.ts";
-import type { Backend } from "./backend.ts";
-import type { RequestContext } from "./context.ts";
+import type { Backend, RequestContext } from "./backend.ts";
 import type { CreateRequest } from "./create.ts";
-import { get } from "./get.ts";
-import { unstoredEntry } from "./unstored-entry.ts";
+import { get } from "./read.ts";
+import { unstoredEntry } from "./storable.ts";
 
 /** Something to be created under the object of that name; the kind of what is created is the subresource's. */
 export interface CreateUnderRequest extends CreateRequest {

@@ -6,14 +6,11 @@ import { StatusError, alreadyExists, badRequest, forbidden } from "../apimachine
 import { validateObjectMeta } from "../apis/object-validation.ts";
 import type { Resource } from "../apis/resource.ts";
 import { entryOf, type Entry } from "../storage/stored-object.ts";
-import { storageKey, type Backend } from "./backend.ts";
-import type { RequestContext } from "./context.ts";
+import { storageKey, type Backend, type RequestContext } from "./backend.ts";
 import { withAdmitted, withApplied, withCreator } from "./managed-fields.ts";
-import { mayUseReserve } from "./storage-reserve.ts";
-import { stepped, turnFor, type Turn } from "./large-work.ts";
-import { storable } from "./storable.ts";
+import { mayUseReserve, storable, unstoredEntry } from "./storable.ts";
+import { stepped, turnFor, type Turn } from "./turns.ts";
 import { validated } from "./validated.ts";
-import { unstoredEntry } from "./unstored-entry.ts";
 
 /** How often a clash of a generated name is tried again. Source: gate RetryGenerateName. */
 const nameAttempts = 8;

@@ -2,13 +2,13 @@ import type { AdmissionRequest } from "../admission/admission.ts";
 import { rfc3339 } from "../apimachinery/clock.ts";
 import { invalid, invalidObject, notSupported } from "../apimachinery/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../apimachinery/object.ts";
-import { conflict, notFound } from "../apimachinery/status.ts";
+import { conflict, notFound, StatusError } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
-import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
-import { caughtUp, storageKey, type Backend } from "./backend.ts";
-import type { RequestContext } from "./context.ts";
-import { isHeld, removeEntry } from "./removal.ts";
-import { unstoredEntry } from "./unstored-entry.ts";
+import { encodeObject, entryOf, objectOf, type Entry, entryAt } from "../storage/stored-object.ts";
+import { caughtUp, storageKey, type Backend, type RequestContext } from "./backend.ts";
+import { unstoredEntry } from "./storable.ts";
+import { list, type Listed } from "./read.ts";
+import type { Selection } from "./selection.ts";
 
 /** How a client wants something deleted, from the body or the query. Source: apimachinery meta/v1 DeleteOptions. */
 export interface Deletion {
@@ -182,4 +182,68 @@ function sameMark(marked: ApiObject, stored: ApiObject): boolean {
     a.deletionGracePeriodSeconds === b.deletionGracePeriodSeconds &&
     JSON.stringify(a.finalizers ?? []) === JSON.stringify(b.finalizers ?? [])
   );
+}
+
+export interface DeleteCollectionRequest {
+  readonly namespace: string;
+  readonly selection: Selection;
+  readonly options: Deletion;
+  readonly context: RequestContext;
+}
+
+/** Deletes every object that matches, one by one; returns the list of those it found. @throws StatusError of the first deletion that fails. */
+export async function removeCollection(
+  backend: Backend,
+  resource: Resource,
+  request: DeleteCollectionRequest,
+): Promise<Listed> {
+  const { namespace, selection, options, context } = request;
+  checkOptions(options);
+  const turn = (): Promise<void> => backend.turns.next(context.user.username);
+  const newest = { from: { kind: "newest" }, limit: undefined, turn } as const;
+  const found = await list(backend, resource, { namespace, selection, ...newest });
+  for (const entry of found.entries) {
+    const { metadata } = objectOf(entry);
+    await removeIfThere(backend, resource, {
+      namespace: metadata.namespace ?? "",
+      name: metadata.name ?? "",
+      options,
+      context,
+    });
+  }
+  return found;
+}
+
+async function removeIfThere(
+  backend: Backend,
+  resource: Resource,
+  request: Parameters<typeof remove>[2],
+): Promise<void> {
+  try {
+    await remove(backend, resource, request);
+  } catch (error) {
+    // Somebody else was faster, which is what we wanted.
+    if (error instanceof StatusError && error.reason === "NotFound") return;
+    throw error;
+  }
+}
+
+/** Whether anything keeps a marked object in the store: finalizers, or what the kind itself names. */
+export function isHeld(resource: Resource, object: ApiObject): boolean {
+  return (object.metadata.finalizers ?? []).length > 0 || (resource.deletion?.held?.(object) ?? false);
+}
+
+/** Whether a marked object has nothing left to wait for: no holder and no grace. */
+export function isReleased(resource: Resource, object: ApiObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds } = object.metadata;
+  return deletionTimestamp !== undefined && (deletionGracePeriodSeconds ?? 0) === 0 && !isHeld(resource, object);
+}
+
+/** Removes a stored object if nobody changed it meanwhile; returns its last state, or undefined after a lost race. */
+export async function removeEntry(backend: Backend, entry: Entry, last?: ApiObject): Promise<Entry | undefined> {
+  const result = await backend.store.delete(entry.key, { ifRevision: entry.revision });
+  if (result.kind === "conflict") return undefined;
+  if (result.kind === "missing") return last === undefined ? entry : unstoredEntry(entry.key, last);
+  await backend.cache.waitFor(result.revision);
+  return last === undefined ? entryAt(entry, result.revision) : unstoredEntry(entry.key, last);
 }

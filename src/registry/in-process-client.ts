@@ -3,10 +3,9 @@ import { parseFieldSelector, selectedName } from "../apimachinery/field-selector
 import { apiVersionOf, type ApiList, type ApiObject, type ObjectKey } from "../apimachinery/object.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import { objectOf, type Entry } from "../storage/stored-object.ts";
-import { partsOf, type PartSize } from "./entry-parts.ts";
+import { partsOf, type PartSize, type Turn } from "./turns.ts";
 import { authorized, selectionFor, type InProcessClientOptions } from "./in-process-call.ts";
 import { changes, removals } from "./in-process-writes.ts";
-import type { Turn } from "./large-work.ts";
 import { selectionOf } from "./selection.ts";
 import type { WatchHandle } from "./watch.ts";
 

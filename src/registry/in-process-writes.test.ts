@@ -11,7 +11,7 @@ import type { Store } from "../storage/store.ts";
 import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
 import { entryVersions } from "./conversion.ts";
 import { inProcessClient } from "./in-process-client.ts";
-import { largeBytes } from "./large-work.ts";
+import { largeBytes } from "./turns.ts";
 import { registry } from "./registry.ts";
 
 const schema = {

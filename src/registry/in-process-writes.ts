@@ -4,12 +4,17 @@ import { applyMergePatch } from "../apimachinery/merge-patch.ts";
 import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import { objectOf } from "../storage/stored-object.ts";
 import { kindOf, type Resource } from "../apis/resource.ts";
-import type { RequestContext } from "./context.ts";
+import type { RequestContext } from "./backend.ts";
 import { decodedWrite } from "./decode.ts";
-import { authorized, selectionFor, type InProcessClientOptions } from "./in-process-call.ts";
-import { isLargeValue, type Turn } from "./large-work.ts";
-import { preparedKind } from "./prepared-kind.ts";
-import { recorded, type ClientWrite, type Recorded } from "./write-record.ts";
+import {
+  authorized,
+  selectionFor,
+  type InProcessClientOptions,
+  recorded,
+  type ClientWrite,
+  type Recorded,
+} from "./in-process-call.ts";
+import { isLargeValue, type Turn, preparedKind } from "./turns.ts";
 
 /** One write under way: the options of the client, with what observes this write. */
 type Call = InProcessClientOptions & Recorded;

@@ -1,21 +1,18 @@
 import { abortListeners } from "../apimachinery/abort-listeners.ts";
 import { apiVersionOf, type ApiObject, type ObjectKey } from "../apimachinery/object.ts";
-import { qualified } from "../apimachinery/status.ts";
+import { qualified, StatusError, internalError } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { Entry } from "../storage/stored-object.ts";
-import type { Backend } from "./backend.ts";
-import type { RequestContext } from "./context.ts";
+import type { Backend, RequestContext } from "./backend.ts";
 import { connect, type Connected, type ConnectRequest } from "./connect.ts";
 import { create, type CreateRequest } from "./create.ts";
 import { createUnder, type CreateUnder, type CreateUnderRequest } from "./create-under.ts";
-import { remove, type Deleted, type DeleteRequest } from "./delete.ts";
-import { removeCollection, type DeleteCollectionRequest } from "./delete-collection.ts";
-import { get } from "./get.ts";
-import { list, type Listed, type ListRequest } from "./list.ts";
-import { storageStatus } from "./storage-status.ts";
-import { unstoredEntry } from "./unstored-entry.ts";
+import { remove, type Deleted, type DeleteRequest, removeCollection, type DeleteCollectionRequest } from "./delete.ts";
+import { get, list, type Listed, type ListRequest } from "./read.ts";
+import { unstoredEntry } from "./storable.ts";
 import { update, type UpdateRequest } from "./update.ts";
 import { watch, type WatchHandle, type WatchRequest } from "./watch.ts";
+import { StorageError } from "../storage/store.ts";
 
 /** Answers a create of a kind that is evaluated and never stored; the object was decoded, its metadata is the client's. */
 export type Review = (
@@ -104,5 +101,46 @@ async function translated<T>(result: Promise<T>): Promise<T> {
     return await result;
   } catch (error) {
     throw storageStatus(error);
+  }
+}
+
+const storeFull =
+  "the disk of the hub is full, and nothing of this write is stored: free space on the file system of the hub's data directory, " +
+  "or delete objects; deletions, Leases and revocations are still taken, and the hub takes all writes again within seconds once there is room";
+
+const overQuota =
+  "the store of the hub has reached its quota, and nothing of this write is stored: delete objects, or start the hub with a larger " +
+  "--quota-backend-bytes; deletions, Leases and revocations are still taken, and the hub takes all writes again within seconds once there is room";
+
+/** The error a client gets for a failure of the store. Anything that is no StorageError is passed through as it is. */
+export function storageStatus(error: unknown): unknown {
+  if (!(error instanceof StorageError)) return error;
+  switch (error.code) {
+    case "compacted":
+      return new StatusError("Expired", "The resourceVersion for the provided list is too old.");
+    case "future":
+    case "timeout":
+      return new StatusError("Timeout", "Timeout: the store did not answer in time", {
+        details: { retryAfterSeconds: 1 },
+      });
+    case "unreachable":
+    case "closed":
+    case "locked":
+      return new StatusError("ServiceUnavailable", "the store is not available", { details: { retryAfterSeconds: 1 } });
+    case "full":
+      return new StatusError("InsufficientStorage", storeFull);
+    case "quota":
+      return new StatusError("InsufficientStorage", overQuota);
+    case "unwritten":
+      return internalError(
+        "the disk of the hub refused this write, and nothing of it is stored; the hub's log names the cause, and the hub tries its disk again every few seconds",
+      );
+    case "unknown":
+      return internalError(
+        "the disk of the hub failed during this write, and whether it is stored is not known yet; read the object before writing again; the hub's log names the cause",
+      );
+    case "corrupt":
+    case "format":
+      return internalError("the store cannot be read; the hub's log says why");
   }
 }

@@ -6,16 +6,13 @@ import { validateObjectMeta, validateObjectMetaUpdate } from "../apis/object-val
 import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "../admission/admission.ts";
 import { entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
-import { caughtUp, storageKey, type Backend } from "./backend.ts";
-import type { RequestContext } from "./context.ts";
+import { caughtUp, storageKey, type Backend, type RequestContext } from "./backend.ts";
 import { create } from "./create.ts";
 import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./managed-fields.ts";
-import { stepped, turnFor, type Turn } from "./large-work.ts";
-import { isReleased, removeEntry } from "./removal.ts";
-import { mayUseReserve } from "./storage-reserve.ts";
-import { storable } from "./storable.ts";
+import { stepped, turnFor, type Turn } from "./turns.ts";
+import { isReleased, removeEntry } from "./delete.ts";
+import { mayUseReserve, storable, unstoredEntry } from "./storable.ts";
 import { validated, validatedUpdate } from "./validated.ts";
-import { unstoredEntry } from "./unstored-entry.ts";
 
 /** How often a write without a resourceVersion of its own is tried again after losing a race. */
 const raceAttempts = 10;

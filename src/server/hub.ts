@@ -8,7 +8,7 @@ import type { ServingApproval } from "../controllers/certificates/serving-approv
 import type { Client } from "../client/client.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
-import type { RecordWrite } from "../registry/write-record.ts";
+import type { RecordWrite } from "../registry/in-process-call.ts";
 import type { Store } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { mastersGroup } from "../apimachinery/user.ts";

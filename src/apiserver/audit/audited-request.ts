@@ -8,7 +8,7 @@ import {
   type UserInfo,
 } from "../../apimachinery/user.ts";
 import { fieldsAt, isFields, stringAt, valueAt, type Fields } from "../../apis/json-fields.ts";
-import { traceAnnotation } from "./authorization-trace.ts";
+import { traceAnnotation } from "./audit.ts";
 import { splitTarget } from "../http-types.ts";
 import { requestAttributes, requestInfoOf } from "../request-attributes.ts";
 

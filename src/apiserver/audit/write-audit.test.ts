@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { forbidden } from "../../apimachinery/status.ts";
 import { configMaps } from "../../apis/config-map.ts";
-import { recorded, type ClientWrite } from "../../registry/write-record.ts";
+import { recorded, type ClientWrite } from "../../registry/in-process-call.ts";
 import type { YamlThread } from "../../serializer/yaml/yaml-thread.ts";
 import { compileAuditPolicy, type AuditLevel, type AuditRule } from "./audit-policy.ts";
 import { writeAudit } from "./write-audit.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../apimachinery/clock.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { apiVersionOf } from "../../apimachinery/object.ts";
-import type { ClientWrite, RecordWrite } from "../../registry/write-record.ts";
+import type { ClientWrite, RecordWrite } from "../../registry/in-process-call.ts";
 import type { YamlThread } from "../../serializer/yaml/yaml-thread.ts";
 import type { Reply } from "../http-types.ts";
 import { newProgress, type Progress } from "../progress.ts";

@@ -15,8 +15,8 @@ import { textOf, typeText } from "./decode-body.ts";
 import { flag, type Query } from "../http-types.ts";
 import type { FieldValidation } from "../query-options.ts";
 import { shapedConfig } from "./subresource-view.ts";
-import { finishInTurns, type Turn } from "../../registry/large-work.ts";
-import { yamlErrors, yamlLines } from "./strict-decoding.ts";
+import { finishInTurns, type Turn } from "../../registry/turns.ts";
+import { yamlErrors, yamlLines } from "./undecodable.ts";
 import { parseYamlBody } from "./yaml-body.ts";
 
 /** The media type of server-side apply; JSON is YAML. */

@@ -12,13 +12,20 @@ import type { YamlWork } from "../../serializer/yaml/yaml-thread.ts";
 import { ProtobufError } from "../../serializer/protobuf/protobuf-error.ts";
 import { decodeProtobuf } from "../../serializer/protobuf/protobuf.ts";
 import { decodeTyped, type DecodedObject } from "../../registry/decode.ts";
-import type { Turn } from "../../registry/large-work.ts";
+import type { Turn } from "../../registry/turns.ts";
 import type { Resource } from "../../apis/resource.ts";
-import { maxBodyBytes } from "./body.ts";
+import { maxBodyBytes, tooManyValues } from "./body.ts";
 import type { FieldValidation } from "../query-options.ts";
-import { tooManyValues } from "./request-limits.ts";
-import { faultsOfJson, faultsOfYaml, noDuplicates, type StrictFaults } from "./strict-decoding.ts";
-import { handledAs, notRegistered, unconvertible, type Refuse } from "./undecodable.ts";
+import {
+  faultsOfJson,
+  faultsOfYaml,
+  noDuplicates,
+  type StrictFaults,
+  handledAs,
+  notRegistered,
+  unconvertible,
+  type Refuse,
+} from "./undecodable.ts";
 import { parseYamlBody } from "./yaml-body.ts";
 
 /** A body before it is checked against a schema. */

@@ -8,14 +8,14 @@ import type { ApiObject } from "../../apimachinery/object.ts";
 import { PatchError } from "../../apimachinery/patch-error.ts";
 import { StatusError, badRequest } from "../../apimachinery/status.ts";
 import { finish, type Steps } from "../../apimachinery/steps.ts";
-import { finishInTurns, type Turn } from "../../registry/large-work.ts";
+import { finishInTurns, type Turn } from "../../registry/turns.ts";
 import type { Resource } from "../../apis/resource.ts";
 import { applyType } from "./apply-body.ts";
 import { decodeTyped, type DecodedObject } from "../../registry/decode.ts";
 import { checkType, jsonOf, jsonTypeOf, mediaType, textOf } from "./decode-body.ts";
 import type { Query } from "../http-types.ts";
 import type { FieldValidation } from "../query-options.ts";
-import { faultsOfJson, unknownFields } from "./strict-decoding.ts";
+import { faultsOfJson, unknownFields } from "./undecodable.ts";
 
 export interface PatchOptions {
   readonly contentType: string | undefined;

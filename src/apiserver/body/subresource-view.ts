@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../../apimachinery/json-value.ts"
 import { apiVersionOf, type ApiObject } from "../../apimachinery/object.ts";
 import { internalError } from "../../apimachinery/status.ts";
 import { objectOf, type Entry } from "../../registry/entry.ts";
-import { unstoredEntry } from "../../registry/unstored-entry.ts";
+import { unstoredEntry } from "../../registry/storable.ts";
 import type { UpdateRequest } from "../../registry/update.ts";
 import type { ShownAs } from "../../apis/resource.ts";
 

@@ -1,4 +1,4 @@
-import { Composer, type Document, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser } from "yaml";
+import { Composer, type Document, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser, stringify } from "yaml";
 import { YamlError } from "./yaml-error.ts";
 
 export { YamlError } from "./yaml-error.ts";
@@ -189,4 +189,13 @@ function scalar(value: unknown): YamlValue {
   if (typeof value !== "number") return typeof value === "string" || typeof value === "boolean" ? value : null;
   if (!Number.isFinite(value)) throw new YamlError("syntax", "a YAML number is not finite");
   return value === 0 ? 0 : value;
+}
+
+/**
+ * A value as YAML. A file of its own, to be imported when it is first needed: a bundle that imports the library itself at run time
+ * finds none of its names.
+ */
+export function yamlText(value: unknown): string {
+  // Readers of YAML 1.1 take more words and digits for something else than text.
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, compat: "yaml-1.1" });
 }

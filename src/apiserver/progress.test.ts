@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { addWarning, warningHeaders } from "./warnings.ts";
+import { addWarning, warningHeaders } from "./progress.ts";
 
 describe("Warning headers", () => {
   it("quote their text and come once each", () => {

@@ -1,7 +1,7 @@
-import { duplexPair, type Duplex } from "node:stream";
+import { duplexPair, type Duplex, PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { fakeClock, settled, type FakeClock } from "../../../test/kits/fake-clock.ts";
-import { tunnel } from "./tunnel.ts";
+import { tunnel, beginningOf, idleGuard } from "./kubelet-relay.ts";
 
 interface Stage {
   /** What the client and the kubelet hold. */
@@ -110,4 +110,39 @@ describe("a tunnel", () => {
     await settled();
     expect(isDone()).toBe(true);
   });
+});
+
+it("of a refusal that does not end, what has come in time is told", async () => {
+  const [clock, body] = [fakeClock(), new PassThrough()];
+  const text = beginningOf(body, { clock, ms: 10_000 });
+  body.write("no such ");
+  await clock.advance(9_999);
+  body.write("pod");
+  await clock.advance(1);
+  expect([await text, body.destroyed, clock.sleeping()]).toEqual(["no such pod", true, 0]);
+});
+
+it("of a long refusal, the first two kilobytes are told and no more is read", async () => {
+  const [clock, body] = [fakeClock(), new PassThrough()];
+  const text = beginningOf(body, { clock, ms: 10_000 });
+  body.write("x".repeat(5000));
+  expect([(await text).length, body.destroyed, clock.sleeping()]).toEqual([2048, true, 0]);
+});
+
+it("a body is cut off after the time in which nothing came, and not before", async () => {
+  const [clock, body] = [fakeClock(), new PassThrough()];
+  const guard = idleGuard(body, { clock, idleMs: 1000 });
+  await clock.advance(900);
+  guard.touch();
+  await clock.advance(900);
+  expect(body.destroyed).toBe(false);
+  await clock.advance(100);
+  expect([body.destroyed, clock.sleeping()]).toEqual([true, 0]);
+});
+
+it("a body that has ended is watched no longer", async () => {
+  const [clock, body] = [fakeClock(), new PassThrough()];
+  idleGuard(body, { clock, idleMs: 1000 }).end();
+  await settled();
+  expect([body.destroyed, clock.sleeping()]).toEqual([false, 0]);
 });

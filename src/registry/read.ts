@@ -1,13 +1,25 @@
 import { encodeContinueToken, type ContinueToken } from "../apimachinery/continue-token.ts";
-import { StatusError, badRequest } from "../apimachinery/status.ts";
+import { StatusError, badRequest, notFound } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
 import { StorageError } from "../storage/store.ts";
 import { entryOf, type Entry } from "../storage/stored-object.ts";
-import { caughtUp, storageNamespacePrefix, type Backend } from "./backend.ts";
-import { partsOf, type PartSize } from "./entry-parts.ts";
-import { waitForVersion } from "./resource-version-match.ts";
-import type { Turn } from "./large-work.ts";
+import { caughtUp, storageNamespacePrefix, type Backend, waitForVersion, storageKey } from "./backend.ts";
+import { partsOf, type PartSize, type Turn } from "./turns.ts";
 import type { Selection } from "./selection.ts";
+import type { ObjectKey } from "../apimachinery/object.ts";
+
+/** One object, not older than `atLeast`; undefined means the newest. @throws StatusError NotFound, Timeout when `atLeast` is ahead of the hub. */
+export async function get(
+  backend: Backend,
+  resource: Resource,
+  request: ObjectKey & { readonly atLeast?: number | undefined },
+): Promise<Entry> {
+  if (request.atLeast === undefined) await caughtUp(backend);
+  else await waitForVersion(backend, request.atLeast);
+  const entry = backend.cache.get(storageKey(resource, request));
+  if (entry === undefined) throw notFound(resource, request.name);
+  return backend.versions.shown(resource, entry);
+}
 
 /** From which moment a list is: the newest, any at hand, at least or exactly a revision, or the next page of an earlier one. */
 export type ListFrom =

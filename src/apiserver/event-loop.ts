@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+import { turns, type Turns } from "../registry/turns.ts";
 
 /** How long the event loop was held by one piece of work. */
 export interface LoopStalls {
@@ -70,4 +71,13 @@ export function loopStalls({ now, monotonic, every, requestsDuring, log }: LoopS
       delay.disable();
     },
   };
+}
+
+/** Turns for the parts of large work, over the event loop of this process. */
+export function loopTurns(): Turns {
+  return turns({
+    now: () => performance.now(),
+    soon: (run) => void setImmediate(run),
+    after: (ms, run) => void setTimeout(run, ms),
+  });
 }

@@ -1,9 +1,9 @@
 import { EventEmitter } from "node:events";
 import { expect, it } from "vitest";
-import { fakeClock, settled, type FakeClock } from "../../../test/kits/fake-clock.ts";
-import { abortListeners } from "../../apimachinery/abort-listeners.ts";
-import { connectionLife, type ConnectionLife } from "./connection-life.ts";
-import type { Call } from "../resource-call.ts";
+import { fakeClock, settled, type FakeClock } from "../../test/kits/fake-clock.ts";
+import { abortListeners } from "../apimachinery/abort-listeners.ts";
+import { connectionLife, type ConnectionLife } from "./connect-verb.ts";
+import type { Call } from "./resource-call.ts";
 
 type Ending = "shutdown" | "account" | "secret" | "revocation";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { summary } from "./summary.ts";
+import { summary } from "./family.ts";
 
 const family = { name: "took_seconds", help: "How long." };
 const labels = 'type="admit"';
