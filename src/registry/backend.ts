@@ -1,9 +1,10 @@
-import type { Admission } from "../admission/admission.ts";
+import type { Admission, AdmissionRequest } from "../admission/admission.ts";
 import type { ObjectKey } from "../apimachinery/object.ts";
 import type { RandomBytes } from "../apimachinery/clock.ts";
 import { storagePrefix, type Resource, type RequestSource } from "../apis/resource.ts";
 import { type Store, StorageError } from "../storage/store.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
+import { entryOf, type Entry } from "../storage/stored-object.ts";
 import type { EntryVersions } from "./conversion.ts";
 import type { Turns } from "./turns.ts";
 import { StatusError } from "../apimachinery/status.ts";
@@ -28,16 +29,24 @@ export function storageKey(resource: Resource, key: ObjectKey): string {
 }
 
 /** The prefix of a namespace's objects, or of all objects of the resource. */
-export function storageNamespacePrefix(resource: Resource, namespace: string | undefined): string {
+export function storageNamespacePrefix(resource: Resource, namespace = ""): string {
   const prefix = storagePrefix(resource);
-  return resource.scope === "Namespaced" && namespace !== undefined && namespace !== ""
-    ? `${prefix}${namespace}/`
-    : prefix;
+  return resource.scope === "Namespaced" && namespace !== "" ? `${prefix}${namespace}/` : prefix;
 }
 
 /** Waits until the cache holds every write acknowledged so far, by this process or another on the same store. */
 export async function caughtUp({ store, cache }: Backend): Promise<void> {
   await cache.waitFor(await store.currentRevision());
+}
+
+/** The entry of a write that the cache holds: the cached one, unless a later write has replaced it already. */
+export function writtenEntry(
+  { cache }: Backend,
+  key: string,
+  { value, revision }: { readonly value: Buffer; readonly revision: number },
+): Entry {
+  const cached = cache.get(key);
+  return cached?.revision === revision ? cached : entryOf(key, value, revision);
 }
 
 /** How long a read may wait for a version that this hub has not seen yet, in milliseconds. Source: cacher's blockTimeout. */
@@ -84,4 +93,12 @@ export interface RequestContext {
   readonly options?: JsonObject;
   /** Adds an annotation to the audit event of the request; the first value of a key stays. */
   readonly annotate: (key: string, value: string) => void;
+}
+
+/** What admission is told of who writes, and on which terms. */
+export function admissionTerms(
+  context: RequestContext,
+): Pick<AdmissionRequest, "user" | "impersonator" | "source" | "dryRun" | "warn" | "annotate"> {
+  const { user, impersonator, source, dryRun, warn, annotate } = context;
+  return { user, impersonator, source, dryRun, warn, annotate };
 }

@@ -5,8 +5,8 @@ import { rfc3339 } from "../apimachinery/clock.ts";
 import { StatusError, alreadyExists, badRequest, forbidden } from "../apimachinery/status.ts";
 import { validateObjectMeta } from "../apis/object-validation.ts";
 import type { Resource } from "../apis/resource.ts";
-import { entryOf, type Entry } from "../storage/stored-object.ts";
-import { storageKey, type Backend, type RequestContext } from "./backend.ts";
+import type { Entry } from "../storage/stored-object.ts";
+import { admissionTerms, storageKey, writtenEntry, type Backend, type RequestContext } from "./backend.ts";
 import { withAdmitted, withApplied, withCreator } from "./managed-fields.ts";
 import { mayUseReserve, storable, unstoredEntry } from "./storable.ts";
 import { stepped, turnFor, type Turn } from "./turns.ts";
@@ -64,20 +64,16 @@ interface NamedRequest extends CreateRequest {
 /** The stored entry, or undefined where the name is taken. */
 async function createOnce(backend: Backend, resource: Resource, request: NamedRequest): Promise<Entry | undefined> {
   const { context, namespace, isNameGenerated } = request;
-  const asked = {
+  const admitted = {
+    ...admissionTerms(context),
     operation: "CREATE",
     resource,
     subresource: "",
     namespace,
     oldObject: undefined,
-    user: context.user,
-    dryRun: context.dryRun,
-    warn: context.warn,
-    annotate: context.annotate,
     options: { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1", ...context.options },
     nameIsGenerated: isNameGenerated,
   } as const;
-  const admitted = context.source === undefined ? asked : { ...asked, source: context.source };
   const turn = turnFor(backend, context, 0);
   if (turn !== undefined) await turn();
   const { object, name } = await mutated(backend, request, {
@@ -95,7 +91,7 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
   if (turn !== undefined) await turn();
   await backend.admission.validate({ ...admitted, name, object });
 
-  const key = storageKey(resource, namespace === "" ? { name } : { namespace, name });
+  const key = storageKey(resource, { namespace, name });
   if (context.dryRun) return backend.cache.get(key) === undefined ? unstoredEntry(key, object) : undefined;
   if (turn !== undefined) await turn();
   const value = storable(await backend.versions.stored(resource, object));
@@ -103,8 +99,7 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
   const result = await backend.store.create(key, value, { mayUseReserve: reserve });
   if (result.kind === "exists") return undefined;
   await backend.cache.waitFor(result.revision);
-  const written = ownEntry(backend, key, result.revision) ?? entryOf(key, value, result.revision);
-  return backend.versions.shown(resource, written);
+  return backend.versions.shown(resource, writtenEntry(backend, key, { value, revision: result.revision }));
 }
 
 /** Where the server does not count, what the client says of it must at least be a count. */
@@ -144,12 +139,6 @@ async function mutated(
     object: await stepped(turn, withAdmitted(again, managedFields, next.metadata.managedFields)),
     name: renamed,
   };
-}
-
-/** The cached entry, unless a later write has replaced it already. */
-function ownEntry({ cache }: Backend, key: string, revision: number): Entry | undefined {
-  const entry = cache.get(key);
-  return entry?.revision === revision ? entry : undefined;
 }
 
 function prepared(backend: Backend, resource: Resource, request: CreateRequest): ApiObject {

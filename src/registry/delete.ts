@@ -4,8 +4,8 @@ import { invalid, invalidObject, notSupported } from "../apimachinery/field-erro
 import type { ApiObject, ObjectMeta } from "../apimachinery/object.ts";
 import { conflict, notFound, StatusError } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
-import { encodeObject, entryOf, objectOf, type Entry, entryAt } from "../storage/stored-object.ts";
-import { caughtUp, storageKey, type Backend, type RequestContext } from "./backend.ts";
+import { encodeObject, objectOf, type Entry, entryAt } from "../storage/stored-object.ts";
+import { admissionTerms, caughtUp, storageKey, writtenEntry, type Backend, type RequestContext } from "./backend.ts";
 import { unstoredEntry } from "./storable.ts";
 import { list, type Listed } from "./read.ts";
 import type { Selection } from "./selection.ts";
@@ -62,6 +62,7 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
   const stored = objectOf(current);
   checkPreconditions(step, stored);
   const admission: AdmissionRequest = {
+    ...admissionTerms(context),
     operation: "DELETE",
     resource,
     subresource: "",
@@ -69,10 +70,6 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
     name,
     object: undefined,
     oldObject: stored,
-    user: context.user,
-    dryRun: context.dryRun,
-    warn: context.warn,
-    annotate: context.annotate,
     options: {
       kind: "DeleteOptions",
       apiVersion: "meta.k8s.io/v1",
@@ -99,7 +96,7 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
   const result = await backend.store.update(current.key, value, freeing);
   if (result.kind !== "updated") return undefined;
   await backend.cache.waitFor(result.revision);
-  const written = entryOf(current.key, value, result.revision);
+  const written = writtenEntry(backend, current.key, { value, revision: result.revision });
   return { removed: false, entry: await backend.versions.shown(resource, written) };
 }
 

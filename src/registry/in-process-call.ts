@@ -1,12 +1,11 @@
 import { forbiddenRequest } from "../authorization/forbidden-text.ts";
 import type { Authorizer, Decision } from "../authorization/authorizer.ts";
-import type { ListOptions, ResourceRef } from "../client/client.ts";
+import type { ResourceRef } from "../client/client.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { Turn } from "./turns.ts";
 import type { Registry } from "./registry.ts";
-import { selectionOf, type Selection } from "./selection.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { RequestContext } from "./backend.ts";
 
@@ -32,32 +31,17 @@ export interface Target {
 
 /** The resource, once the user may do this to it. @throws StatusError NotFound, Forbidden. */
 export async function authorized(
-  options: Pick<InProcessClientOptions, "registry" | "authorizer" | "user">,
-  ref: ResourceRef,
-  target: Target,
+  { registry, authorizer, user }: Pick<InProcessClientOptions, "registry" | "authorizer" | "user">,
+  { group, version, plural }: ResourceRef,
+  { verb, namespace = "", name = "", subresource = "" }: Target,
 ): Promise<Resource> {
-  const resource = options.registry.find(ref.group, ref.version, ref.plural);
+  const resource = registry.find(group, version, plural);
   if (resource === undefined)
     throw new StatusError("NotFound", "the server could not find the requested resource", { details: {} });
-  const attributes = {
-    user: options.user,
-    verb: target.verb,
-    group: resource.group,
-    version: resource.version,
-    resource: resource.plural,
-    subresource: target.subresource ?? "",
-    namespace: target.namespace ?? "",
-    name: target.name ?? "",
-    path: undefined,
-  };
-  const decision = await options.authorizer(attributes);
+  const attributes = { user, verb, group, version, resource: plural, subresource, namespace, name, path: undefined };
+  const decision = await authorizer(attributes);
   if (decision.verdict !== "allow") throw forbiddenRequest(attributes, decision.reason);
   return resource;
-}
-
-/** The objects that a list of the client selects. @throws StatusError BadRequest */
-export function selectionFor(resource: Resource, { labelSelector = "", fieldSelector = "" }: ListOptions): Selection {
-  return selectionOf(resource, { labelSelector, fieldSelector });
 }
 
 /** One write of a client inside the hub, as the audit log learns of it before it is authorized. */

@@ -4,8 +4,8 @@ import { apiVersionOf, type ApiList, type ApiObject, type ObjectKey } from "../a
 import { StatusError } from "../apimachinery/status.ts";
 import { objectOf, type Entry } from "../storage/stored-object.ts";
 import { partsOf, type PartSize, type Turn } from "./turns.ts";
-import { authorized, selectionFor, type InProcessClientOptions } from "./in-process-call.ts";
-import { changes, removals } from "./in-process-writes.ts";
+import { authorized, type InProcessClientOptions } from "./in-process-call.ts";
+import { writes } from "./in-process-writes.ts";
 import { selectionOf } from "./selection.ts";
 import type { WatchHandle } from "./watch.ts";
 
@@ -15,12 +15,10 @@ const partSize: PartSize = { maxCharacters: 1024 * 1024, maxEntries: 1024 };
 
 /** The API without sockets: the same authorization, admission and verbs, and objects shared instead of copied. */
 export function inProcessClient(options: InProcessClientOptions): Client {
-  return { ...reads(options), ...changes(options), ...removals(options) };
+  return { ...reads(options), ...writes(options) };
 }
 
-type Reads = "get" | "list" | "watch";
-
-function reads(options: InProcessClientOptions): Pick<Client, Reads> {
+function reads(options: InProcessClientOptions): Pick<Client, "get" | "list" | "watch"> {
   const { registry } = options;
   return {
     get: async <T extends ApiObject>(ref: ResourceRef, key: ObjectKey) => {
@@ -35,7 +33,7 @@ function reads(options: InProcessClientOptions): Pick<Client, Reads> {
       });
       const listed = await registry.list(resource, {
         namespace: list.namespace ?? "",
-        selection: selectionFor(resource, list),
+        selection: selectionOf(resource, list),
         from: { kind: "newest" },
         limit: undefined,
         turn: options.turn,
@@ -70,12 +68,12 @@ async function* watchEvents(
   ref: ResourceRef,
   watch: WatchOptions,
 ): AsyncGenerator<WatchEvent> {
-  const { namespace = "", labelSelector = "", fieldSelector = "", resourceVersion, signal } = watch;
+  const { namespace = "", fieldSelector, resourceVersion, signal } = watch;
   const resource = await authorized(options, ref, { verb: "watch", namespace, name: nameIn(fieldSelector) });
   let wake = (): void => undefined;
   const handle = await options.registry.watch(resource, {
     namespace,
-    selection: selectionOf(resource, { labelSelector, fieldSelector }),
+    selection: selectionOf(resource, watch),
     start:
       resourceVersion === undefined
         ? { revision: undefined, state: "send" }

@@ -1,45 +1,46 @@
-import type { Client, DeleteOptions, ListOptions, ResourceRef } from "../client/client.ts";
+import type { Client, ResourceRef } from "../client/client.ts";
 import { applyJsonPatch } from "../apimachinery/json-patch.ts";
 import { applyMergePatch } from "../apimachinery/merge-patch.ts";
-import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 import { objectOf } from "../storage/stored-object.ts";
 import { kindOf, type Resource } from "../apis/resource.ts";
 import type { RequestContext } from "./backend.ts";
 import { decodedWrite } from "./decode.ts";
 import {
   authorized,
-  selectionFor,
-  type InProcessClientOptions,
   recorded,
   type ClientWrite,
+  type InProcessClientOptions,
   type Recorded,
 } from "./in-process-call.ts";
-import { isLargeValue, type Turn, preparedKind } from "./turns.ts";
+import { selectionOf } from "./selection.ts";
+import { isLargeValue, preparedKind } from "./turns.ts";
+import type { UpdateRequest } from "./update.ts";
 
 /** One write under way: the options of the client, with what observes this write. */
 type Call = InProcessClientOptions & Recorded;
 
-interface Target {
-  readonly verb: ClientWrite["verb"];
-  readonly namespace?: string | undefined;
-  readonly name?: string | undefined;
-  readonly subresource?: string | undefined;
-}
+/** What is written where; a create has no name to be authorized by. */
+type Target = Pick<ClientWrite, "verb" | "namespace"> & Partial<Pick<ClientWrite, "name" | "subresource">>;
 
-interface Write extends Target {
+interface Write {
   readonly ref: ResourceRef;
+  readonly target: Target;
   readonly sent: unknown;
 }
 
-/** Does one write of the client, and records it in the audit log. */
+/** Does one write of the client once it is authorized, and records it in the audit log. */
 function written<T>(
   options: InProcessClientOptions,
-  { ref: resource, verb, namespace = "", name = "", subresource = "", sent }: Write,
-  act: (call: Call) => Promise<T>,
+  { ref, target, sent }: Write,
+  act: (call: Call, resource: Resource) => Promise<T>,
 ): Promise<T> {
   const { user, authorizer, recordWrite } = options;
-  const about = { user, verb, resource, namespace, name, subresource, sent };
-  return recorded({ begin: recordWrite?.(), authorizer }, about, (observed) => act({ ...options, ...observed }));
+  const about = { user, resource: ref, name: "", subresource: "", ...target, sent };
+  return recorded({ begin: recordWrite?.(), authorizer }, about, async (observed) => {
+    const call = { ...options, ...observed };
+    return act(call, await authorized(call, ref, target));
+  });
 }
 
 interface ChangeOptions {
@@ -48,16 +49,17 @@ interface ChangeOptions {
 }
 
 /** The writes of a client inside the hub: what is sent is decoded, pruned and defaulted as what comes over HTTP. */
-export function changes(options: InProcessClientOptions): Pick<Client, "create" | "update" | "patch"> {
+export function writes(
+  options: InProcessClientOptions,
+): Pick<Client, "create" | "update" | "patch" | "delete" | "deleteCollection"> {
   const { registry } = options;
   return {
-    create: async <T extends ApiObject>(ref: ResourceRef, sent: ApiObject, how: ChangeOptions = {}) => {
+    create: <T extends ApiObject>(ref: ResourceRef, sent: ApiObject, how: ChangeOptions = {}) => {
       const { namespace = "", name = "" } = sent.metadata;
       const { subresource = "" } = how;
-      // A create has no name to be authorized by, while what is created under an object goes by that object's name.
+      // What is created under an object goes by that object's name.
       const target: Target = { verb: "create", namespace, ...(subresource === "" ? {} : { name, subresource }) };
-      return written(options, { ...target, ref, sent }, async (call) => {
-        const resource = await authorized(call, ref, target);
+      return written(options, { ref, target, sent }, async (call, resource) => {
         const request = { namespace, ...(await received(call, { resource, sent, ...how })) };
         const entry =
           subresource === ""
@@ -66,12 +68,10 @@ export function changes(options: InProcessClientOptions): Pick<Client, "create" 
         return objectOf(entry) as T;
       });
     },
-    update: async <T extends ApiObject>(ref: ResourceRef, sent: ApiObject, how: ChangeOptions = {}) => {
+    update: <T extends ApiObject>(ref: ResourceRef, sent: ApiObject, how: ChangeOptions = {}) => {
       const { namespace = "", name = "" } = sent.metadata;
       const place = { namespace, name, subresource: how.subresource ?? "" };
-      const target: Target = { verb: "update", ...place };
-      return written(options, { ...target, ref, sent }, async (call) => {
-        const resource = await authorized(call, ref, target);
+      return written(options, { ref, target: { verb: "update", ...place }, sent }, async (call, resource) => {
         const { object, context } = await received(call, { resource, sent, ...how });
         const mayCreate = async (): Promise<void> =>
           void (await authorized(call, ref, { verb: "create", namespace, name }));
@@ -80,15 +80,32 @@ export function changes(options: InProcessClientOptions): Pick<Client, "create" 
         return objectOf(entry) as T;
       });
     },
-    patch: async <T extends ApiObject>(ref: ResourceRef, key: ObjectKey, sent: unknown, how: ChangeOptions = {}) => {
-      const place = { namespace: key.namespace ?? "", name: key.name, subresource: how.subresource ?? "" };
-      const target: Target = { verb: "patch", ...place };
-      return written(options, { ...target, ref, sent }, async (call) => {
-        const resource = await authorized(call, ref, target);
+    patch: <T extends ApiObject>(
+      ref: ResourceRef,
+      { namespace = "", name }: { readonly namespace?: string; readonly name: string },
+      sent: unknown,
+      { dryRun = false, subresource = "" }: ChangeOptions = {},
+    ) => {
+      const place = { namespace, name, subresource };
+      return written(options, { ref, target: { verb: "patch", ...place }, sent }, async (call, resource) => {
         await preparedKind(resource, call.turn);
-        const context = contextOf(call, { dryRun: how.dryRun ?? false, isLarge: isLargeValue(sent) });
+        const context = contextOf(call, { dryRun, isLarge: isLargeValue(sent) });
         const { entry } = await registry.update(resource, { ...place, desired: patcherOf(resource, sent), context });
         return objectOf(entry) as T;
+      });
+    },
+    delete: (ref, { namespace = "", name }, deletion = {}) => {
+      const target: Target = { verb: "delete", namespace, name };
+      return written(options, { ref, target, sent: deletion }, async (call, resource) => {
+        await registry.remove(resource, { namespace, name, options: deletion, context: contextOf(call, small) });
+      });
+    },
+    deleteCollection: (ref, list) => {
+      const { namespace = "" } = list;
+      const target: Target = { verb: "deletecollection", namespace };
+      return written(options, { ref, target, sent: {} }, async (call, resource) => {
+        const about = { namespace, selection: selectionOf(resource, list), options: {} };
+        await registry.removeCollection(resource, { ...about, context: contextOf(call, small) });
       });
     },
   };
@@ -112,10 +129,7 @@ async function received(
 }
 
 /** Patches and decodes, each in a turn of its own where the stored object or the patch is large. */
-function patcherOf(
-  resource: Resource,
-  patch: unknown,
-): (stored: ApiObject, turn: Turn | undefined) => ApiObject | Promise<ApiObject> {
+function patcherOf(resource: Resource, patch: unknown): UpdateRequest["desired"] {
   const apply = Array.isArray(patch) ? applyJsonPatch : applyMergePatch;
   return (stored, turn) => {
     const patched = apply(stored, patch);
@@ -123,35 +137,7 @@ function patcherOf(
   };
 }
 
-/** The deletions of a client inside the hub. */
-export function removals(options: InProcessClientOptions): Pick<Client, "delete" | "deleteCollection"> {
-  const { registry } = options;
-  const whole = { dryRun: false, isLarge: false };
-  return {
-    delete: async (ref: ResourceRef, key: ObjectKey, deletion: DeleteOptions = {}) => {
-      const place = { namespace: key.namespace ?? "", name: key.name };
-      const target: Target = { verb: "delete", ...place };
-      return written(options, { ...target, ref, sent: deletion }, async (call) => {
-        const resource = await authorized(call, ref, target);
-        await registry.remove(resource, { ...place, options: deletion, context: contextOf(call, whole) });
-      });
-    },
-    deleteCollection: async (ref: ResourceRef, list: ListOptions) => {
-      const namespace = list.namespace ?? "";
-      const target: Target = { verb: "deletecollection", namespace };
-      return written(options, { ...target, ref, sent: {} }, async (call) => {
-        const resource = await authorized(call, ref, target);
-        const selection = selectionFor(resource, list);
-        await registry.removeCollection(resource, {
-          namespace,
-          selection,
-          options: {},
-          context: contextOf(call, whole),
-        });
-      });
-    },
-  };
-}
+const small = { dryRun: false, isLarge: false } as const;
 
 function contextOf(
   { user, clock, annotate }: Call,

@@ -1,6 +1,6 @@
 import type { Entry } from "../storage/stored-object.ts";
 import { finish, type Steps } from "../apimachinery/steps.ts";
-import type { Backend, RequestContext } from "./backend.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
 import type { Resource } from "../apis/resource.ts";
 
 /** Lets work that takes long run in parts, with everything else that waits for the event loop in between. */
@@ -104,8 +104,8 @@ export const largeBytes: number = 16 * 1024;
 
 /** How a request waits for its turns where it works on an object of so many bytes; undefined where that is little, and nothing waits. */
 export function turnFor(
-  { turns }: Pick<Backend, "turns">,
-  { user, isLarge }: RequestContext,
+  { turns }: { readonly turns: Turns },
+  { user, isLarge }: { readonly user: UserInfo; readonly isLarge?: boolean },
   bytes: number,
 ): Turn | undefined {
   return isLarge === true || bytes >= largeBytes ? () => turns.next(user.username) : undefined;

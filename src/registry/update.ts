@@ -5,8 +5,8 @@ import { StatusError, conflict, methodNotAllowed, notFound, staleObject } from "
 import { validateObjectMeta, validateObjectMetaUpdate } from "../apis/object-validation.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "../admission/admission.ts";
-import { entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
-import { caughtUp, storageKey, type Backend, type RequestContext } from "./backend.ts";
+import { objectOf, type Entry } from "../storage/stored-object.ts";
+import { admissionTerms, caughtUp, storageKey, writtenEntry, type Backend, type RequestContext } from "./backend.ts";
 import { create } from "./create.ts";
 import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./managed-fields.ts";
 import { stepped, turnFor, type Turn } from "./turns.ts";
@@ -122,8 +122,7 @@ async function updateOnce(
   if (result.kind === "missing") throw notFound(resource, request.name);
   if (result.kind === "conflict") return undefined;
   await backend.cache.waitFor(result.revision);
-  const cached = backend.cache.get(current.key);
-  const written = cached?.revision === result.revision ? cached : entryOf(current.key, value, result.revision);
+  const written = writtenEntry(backend, current.key, { value, revision: result.revision });
   return backend.versions.shown(resource, written);
 }
 
@@ -238,24 +237,16 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
   const { resource, request, current, turn } = step;
   const stored = objectOf(current);
   const { namespace, name, subresource, context } = request;
-  const asked = {
+  const admission = {
+    ...admissionTerms(context),
     operation: "UPDATE",
     resource,
     subresource,
     namespace,
     name,
     oldObject: stored,
-    user: context.user,
-    dryRun: context.dryRun,
-    warn: context.warn,
-    annotate: context.annotate,
     options: isEmpty(context.options) ? noOptions : { ...noOptions, ...context.options },
   } as const;
-  const admission = {
-    ...asked,
-    ...(context.source === undefined ? {} : { source: context.source }),
-    ...(context.impersonator === undefined ? {} : { impersonator: context.impersonator }),
-  };
   const mutated =
     (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
   const object = mutated === prepared ? prepared : await restored(step, prepared, mutated);
