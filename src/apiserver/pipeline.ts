@@ -28,8 +28,7 @@ import type { PeerCertificates } from "./connections/peer.ts";
 import { type RequestActivity, newProgress, type Progress, addWarning, warningHeaders } from "./progress.ts";
 import { flowOf, isPrivileged, type FlowControl } from "./flow-control/flow-control.ts";
 import { TooManyRequests, type Seat, type InflightLimiter } from "./flow-control/inflight-limiter.ts";
-import { requestAttributes, requestInfoOf } from "./request-attributes.ts";
-import { isLongRunning, type RequestInfo } from "./request-info.ts";
+import { requestAttributes, requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts";
 import { breakOff, respond, type CommonHeaders } from "./respond.ts";
 import type { SendBuffer, SendBuffers } from "./connections/send-buffers.ts";
 
@@ -370,7 +369,7 @@ function refusal(attributes: Attributes, decision: ChainDecision, uri: string): 
 }
 
 function infoOf(request: Incoming, path: string, query: Query): RequestInfo {
-  const info = requestInfoOf(request.method ?? "GET", path, query);
+  const info = requestInfo(request.method ?? "GET", path, query);
   if (info === undefined)
     throw badRequest(`the path ${JSON.stringify(path.slice(0, 256))} is not valid percent-encoding`);
   return info;

@@ -1,13 +1,13 @@
 import { listFrom, readVersion, watchStart } from "../apimachinery/resource-version.ts";
-import { StatusError, badRequest } from "../apimachinery/status.ts";
+import { StatusError, badRequest, internalError } from "../apimachinery/status.ts";
 import type { Registry } from "../registry/registry.ts";
 import { entryReply } from "./encode.ts";
 import { flag, type Reply } from "./http-types.ts";
 import { listReply } from "./list-reply.ts";
 import { countOf } from "./query-options.ts";
-import { namespaceOf, selectionIn, shownAsOf, viewOf, type Call } from "./resource-call.ts";
+import { namespaceOf, selectionIn, shapedEntry, shownAsOf, viewOf, type Call } from "./resource-call.ts";
 import { writeHead } from "./respond.ts";
-import { readEntry } from "./body/subresource-view.ts";
+import { objectOf } from "../registry/entry.ts";
 import { watchFrames } from "./watch-frames.ts";
 import { watchStream } from "./watch-stream.ts";
 
@@ -26,7 +26,10 @@ export async function get(call: Call): Promise<Reply> {
     name: call.info.name,
     atLeast,
   });
-  return entryReply(view, readEntry(shownAsOf(call), entry), 200);
+  const shownAs = shownAsOf(call);
+  const missing = shownAs?.missing(objectOf(entry));
+  if (missing !== undefined) throw internalError(missing);
+  return entryReply(view, shapedEntry(shownAs, entry), 200);
 }
 
 export async function list(call: Call): Promise<Reply> {

@@ -12,12 +12,14 @@ import {
   contextOf,
   namespaceOf,
   placedLater,
+  shapedEntry,
   shownAsOf,
   turnOf,
   viewOf,
   type Call,
 } from "./resource-call.ts";
-import { shapedChange, shapedEntry } from "./body/subresource-view.ts";
+import type { ShownAs } from "../apis/resource.ts";
+import type { UpdateRequest } from "../registry/update.ts";
 import { unrecognized } from "./body/undecodable.ts";
 
 /** The object in the body, of the kind that is asked for, and whether it is large. */
@@ -77,21 +79,10 @@ export async function patch(call: Call): Promise<Reply> {
   const contentType = header(call.request, "content-type");
   if (mediaType(contentType) === applyType) return apply(call);
   const view = viewOf(call);
-  const { info, resource, query } = call;
-  const write = writeOptions(call.request, query, "PatchOptions");
-  const { fieldValidation } = write;
+  const { info, resource } = call;
+  const write = writeOptions(call.request, call.query, "PatchOptions");
   const shownAs = shownAsOf(call);
-  const strategic = resource.custom === undefined;
-  const { maxValues } = call.limits;
-  const desired = patcherOf({
-    contentType,
-    resource: call.kind,
-    strategic,
-    query,
-    fieldValidation,
-    warn: call.warn,
-    maxValues,
-  });
+  const desired = patcherOf(call, write);
   const bytes = await call.body();
   call.receivedBody({ bytes, contentType });
   const turn = turnOf(call, bytes);
@@ -108,23 +99,17 @@ export async function patch(call: Call): Promise<Reply> {
 
 async function apply(call: Call): Promise<Reply> {
   const view = viewOf(call);
-  const { info, resource, query } = call;
-  const write = writeOptions(call.request, query, "PatchOptions");
-  const { name, subresource } = info;
-  const shownAs = shownAsOf(call);
-  const owner = { resource, subresource, context: contextOf(call, write) };
-  const { maxValues } = call.limits;
-  const { fieldValidation } = write;
-  const { warn, yaml } = call;
-  const applier = applierOf({ write: owner, name, shownAs, query, fieldValidation, warn, maxValues, yaml });
+  const { info, resource, request } = call;
+  const write = writeOptions(request, call.query, "PatchOptions");
+  const applier = applierOf(call, write);
   const bytes = await call.body();
-  call.receivedBody({ bytes, contentType: header(call.request, "content-type") });
+  call.receivedBody({ bytes, contentType: header(request, "content-type") });
   const turn = turnOf(call, bytes);
   const applied = await applier(bytes, turn);
   const { entry, created } = await call.options.registry.update(resource, {
     namespace: namespaceOf(call),
-    name,
-    subresource,
+    name: info.name,
+    subresource: info.subresource,
     applied: true,
     desired: (stored, larger) => placedLater(call, applied(stored, larger)),
     whenMissing: {
@@ -133,5 +118,11 @@ async function apply(call: Call): Promise<Reply> {
     },
     context: contextOf(call, write, turn !== undefined),
   });
-  return entryReply(view, shapedEntry(shownAs, entry), created ? 201 : 200);
+  return entryReply(view, shapedEntry(shownAsOf(call), entry), created ? 201 : 200);
+}
+
+/** A change of what is shown as a change of the object behind it. */
+function shapedChange(shownAs: ShownAs | undefined, change: UpdateRequest["desired"]): UpdateRequest["desired"] {
+  if (shownAs === undefined) return change;
+  return async (stored, turn) => shownAs.write(await change(shownAs.show(stored), turn), stored);
 }

@@ -9,9 +9,6 @@ export interface Family {
   readonly samples: readonly Sample[];
 }
 
-/** From a millisecond to 16 seconds. Source: apiserver pkg/endpoints/filters/metrics.go, for authentication and authorization. */
-export const decisionBounds: readonly number[] = Array.from({ length: 15 }, (_, at) => 2 ** at / 1000);
-
 /** How often values fell under each bound, the last being everything beyond; not cumulative. */
 export interface Buckets {
   readonly labels: string;
@@ -34,6 +31,23 @@ export function familiesText(families: readonly Family[]): string {
     ...samples.map(([labels, value]) => `${labels === "" ? name : `${name}{${labels}}`} ${value}`),
   ]);
   return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
+}
+
+/** A counter that is added to, one series for each set of labels. */
+export interface Counted {
+  /** Adds to one series, 1 by default; with 0, one that has no value yet is shown as 0. */
+  readonly add: (labels: string, by?: number) => void;
+  /** Prometheus text, with a newline at the end. */
+  readonly text: () => string;
+}
+
+/** A counter without series. */
+export function counter(name: string, help: string): Counted {
+  const series = new Map<string, number>();
+  return {
+    add: (labels, by = 1) => void series.set(labels, (series.get(labels) ?? 0) + by),
+    text: () => familiesText([{ name, type: "counter", help, samples: [...series] }]),
+  };
 }
 
 /** A histogram as Prometheus text, with a newline at the end. */
@@ -100,6 +114,43 @@ export function histogram(family: {
         ...family,
         series: [...series.values()].map((one) => ({ ...one, labels: labelsOf(one.labels) })),
       }),
+  };
+}
+
+/** From a millisecond to 16 seconds. Source: apiserver pkg/endpoints/filters/metrics.go, for authentication and authorization. */
+const decisionBounds: readonly number[] = Array.from({ length: 15 }, (_, at) => 2 ** at / 1000);
+
+/** Decisions about requests by their result: how many there were, and how long they took. */
+export interface Decisions<Result extends string> {
+  readonly observe: (result: Result, seconds: number) => void;
+  /** Both as Prometheus text. */
+  readonly counts: () => string;
+  readonly durations: () => string;
+}
+
+/** Decisions with one of these results, of which there were none yet; the names and helps are those of both families. */
+export function decisions<Result extends string>(
+  results: readonly Result[],
+  { counts, durations }: Readonly<Record<"counts" | "durations", Pick<Family, "name" | "help">>>,
+): Decisions<Result> {
+  const taken = histogram({ ...durations, bounds: decisionBounds });
+  const counted = counter(counts.name, counts.help);
+  const series = new Map(
+    results.map((result) => {
+      const labels = `result="${result}"`;
+      counted.add(labels, 0);
+      return [result, { labels, took: taken.observerOf(labels) }];
+    }),
+  );
+  return {
+    observe: (result, seconds) => {
+      const one = series.get(result);
+      if (one === undefined) return;
+      counted.add(one.labels);
+      one.took(seconds);
+    },
+    counts: counted.text,
+    durations: () => taken.text(),
   };
 }
 

@@ -54,7 +54,7 @@ import type { ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
 import { sendBuffers } from "../apiserver/connections/send-buffers.ts";
 import { signedTime } from "../ca/signed-time.ts";
 import { objectMetrics } from "./object-metrics.ts";
-import { watchMetrics, type WatchMetrics } from "../apiserver/watch-metrics.ts";
+import { watchMetrics, type WatchMetrics } from "../apiserver/request-metrics.ts";
 
 /** What serving needs of the parts made before. */
 export interface ServeParts {

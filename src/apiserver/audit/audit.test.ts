@@ -12,10 +12,7 @@ import type { TraceStep } from "../../authorization/chain.ts";
 
 const thread = yamlThread({ maxJobMs: 60_000 });
 const yaml = thread.of("a");
-const info = requestInfo("POST", "/api/v1/namespaces/default/secrets", {
-  watch: false,
-  nameSelector: undefined,
-}) as RequestInfo;
+const info = requestInfo("POST", "/api/v1/namespaces/default/secrets", new URLSearchParams()) as RequestInfo;
 
 afterAll(thread.close);
 
@@ -47,7 +44,7 @@ describe("an audit event", () => {
   test("is bounded in bytes, whatever characters a client puts into its path, user agent and refusal", () => {
     const dense = "\u0001".repeat(20_000);
     const path = `/apis/${encodeURIComponent(dense)}/v1/x`;
-    const asked = requestInfo("GET", path, { watch: false, nameSelector: undefined }) as RequestInfo;
+    const asked = requestInfo("GET", path, new URLSearchParams()) as RequestInfo;
     const failure = new StatusError("Forbidden", dense, { details: { name: dense } });
     const reported = eventOf({ requestUri: path, info: asked, userAgent: dense, code: 403, failure });
     expect(JSON.stringify(reported).length).toBeLessThan(12_000);

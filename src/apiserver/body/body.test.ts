@@ -4,8 +4,7 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { afterEach, expect, test, it } from "vitest";
 import { discardBody, readBody, requestLimits } from "./body.ts";
 import type { Incoming } from "../http-types.ts";
-import type { RequestInfo } from "../request-info.ts";
-import { requestInfoOf } from "../request-attributes.ts";
+import { type RequestInfo, requestInfo } from "../request-info.ts";
 
 let server: Server | undefined;
 
@@ -78,7 +77,7 @@ function limitsOf(
   }: { readonly groups?: readonly string[]; readonly mediaType?: string } = {},
 ): readonly [kibibytes: number, values: number] {
   const query = new URLSearchParams();
-  const info = requestInfoOf(method, path, query) as RequestInfo;
+  const info = requestInfo(method, path, query) as RequestInfo;
   const { maxBytes, maxValues } = requestLimits(info, {
     user: { username: "u", uid: "", groups, extra: {} },
     mediaType,

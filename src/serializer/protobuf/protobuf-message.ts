@@ -1,8 +1,11 @@
 import type { AnyForm, ArraySchema, Field, MapSchema, ObjectSchema, Schema } from "../../apimachinery/schema.ts";
 import { writesZero } from "../../apimachinery/schema-lookup.ts";
 import { ProtobufError } from "./protobuf-error.ts";
-import type { Budget, Reader, ValueCodec, Writer } from "./protobuf-scalars.ts";
 import {
+  type Budget,
+  type Reader,
+  type ValueCodec,
+  type Writer,
   boolCodec,
   doubleCodec,
   expectWireType,
