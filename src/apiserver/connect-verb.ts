@@ -15,7 +15,7 @@ import {
   requestHeaders,
   upgradeHeaders,
 } from "./kubelet/kubelet-location.ts";
-import { relayAnswer, relayLog, relayUpgrade } from "./kubelet/kubelet-relay.ts";
+import { atDeadline, relayAnswer, relayLog, relayUpgrade } from "./kubelet/kubelet-relay.ts";
 import { contextOf, namespaceOf, type Call } from "./resource-call.ts";
 import type { Requester } from "./admitted-request.ts";
 import { onDisconnect } from "./connections/disconnect.ts";
@@ -151,9 +151,6 @@ export interface ConnectionLife {
   readonly end: () => void;
 }
 
-/** Longer waits are taken in parts: timers hold 32 bits. */
-const maxSleepMs = 24 * 3600 * 1000;
-
 /** Nothing that is asked with a credential outlives it. */
 export function connectionLife({ requester, options, response }: Call): ConnectionLife {
   const { user, credential } = requester;
@@ -170,14 +167,8 @@ export function connectionLife({ requester, options, response }: Call): Connecti
   const leaving = signals.map((signal) => onAbort(signal, end));
   onDisconnect(response, end);
   if (signals.some((signal) => signal.aborted)) end();
-  const expire = async (until: number): Promise<void> => {
-    while (!ended.signal.aborted) {
-      const leftMs = until - clock.now();
-      if (leftMs <= 0) return end();
-      await clock.sleep(Math.min(leftMs, maxSleepMs), ended.signal);
-    }
-  };
-  if (credential?.until !== undefined) void expire(credential.until);
+  const { until } = credential ?? {};
+  if (until !== undefined) void atDeadline(clock, { deadline: () => until, signal: ended.signal, act: end });
   return {
     signal: ending.signal,
     end: () => {

@@ -12,7 +12,7 @@ import type { Query, Reply } from "./http-types.ts";
 import { contentTypes, type MediaType } from "./negotiate.ts";
 import type { SendBuffer } from "./connections/send-buffers.ts";
 import { internalType } from "./body/undecodable.ts";
-import { yamlOfJson } from "./yaml-reply.ts";
+import { yamlOfJson } from "./yaml.ts";
 
 /** How objects of one resource are to be shown to one client. */
 export interface View {

@@ -14,7 +14,7 @@ import { tooLong, type LazyBody, type Reply } from "./http-types.ts";
 import { contentTypes } from "./negotiate.ts";
 import type { Piece } from "./response-writer.ts";
 import { internalType } from "./body/undecodable.ts";
-import { yamlOfJson } from "./yaml-reply.ts";
+import { yamlOfJson } from "./yaml.ts";
 
 /** Takes about 10 ms in the slowest form. */
 const partSize: PartSize = { maxCharacters: 64 * 1024, maxEntries: 256 };

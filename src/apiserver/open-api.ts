@@ -3,8 +3,13 @@ import type { OpenApiDocuments } from "./routes.ts";
 import { sharedSteps, type Steps } from "../apimachinery/steps.ts";
 import { finishInTurns, type Turns } from "../registry/turns.ts";
 import { gnosticDocument, gnosticMediaType, gnosticReplyType } from "../serializer/openapi/gnostic.ts";
-import { openApiV2, swagger } from "../serializer/openapi/v2.ts";
-import { openApiV3, type KeepDocument, type OpenApiDocument, type OpenApiInfo } from "../serializer/openapi/v3.ts";
+import { openApiV2, swagger } from "../serializer/openapi/documents.ts";
+import {
+  openApiV3,
+  type KeepDocument,
+  type OpenApiDocument,
+  type OpenApiInfo,
+} from "../serializer/openapi/documents.ts";
 import type { Resource } from "../apis/resource.ts";
 
 const json = "application/json";

@@ -25,7 +25,14 @@ import {
 } from "./http-types.ts";
 import { largeBodyBytes, type LargeBodies } from "./flow-control/large-bodies.ts";
 import type { PeerCertificates } from "./connections/peer.ts";
-import { type RequestActivity, newProgress, type Progress, addWarning, warningHeaders } from "./progress.ts";
+import {
+  type RequestActivity,
+  newProgress,
+  type Progress,
+  addAnnotation,
+  addWarning,
+  warningHeaders,
+} from "./progress.ts";
 import { flowOf, isPrivileged, type FlowControl } from "./flow-control/flow-control.ts";
 import { TooManyRequests, type Seat, type InflightLimiter } from "./flow-control/inflight-limiter.ts";
 import { requestAttributes, requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts";
@@ -311,10 +318,7 @@ async function admit(
     requester,
     now: progress.receivedAt,
     warn: (text) => addWarning((progress.warnings ??= []), text),
-    annotate: (key, value) => {
-      progress.annotations ??= new Map();
-      if (!progress.annotations.has(key)) progress.annotations.set(key, value);
-    },
+    annotate: (key, value) => addAnnotation(progress, key, value),
     flow,
     yaml: options.yaml.of(flow),
     limits,

@@ -1,7 +1,6 @@
 import type { ChainDecision } from "../authorization/chain.ts";
 import type { StatusError } from "../apimachinery/status.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
-import type { ObjectNames } from "./audit/audit.ts";
 import type { AuditDecision } from "./audit/audit-policy.ts";
 import type { Classification } from "./flow-control/flow-control.ts";
 import type { RequestInfo } from "./request-info.ts";
@@ -10,6 +9,14 @@ import type { RequestInfo } from "./request-info.ts";
 export type ReceivedBody =
   | { readonly value: unknown }
   | { readonly bytes: Buffer; readonly contentType: string | undefined };
+
+/** What is known of an object that a request is about, where its path does not say it. */
+export interface ObjectNames {
+  readonly name?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+}
 
 /** What is known of a request so far; filled in step by step, read at the end by audit and metrics. */
 export interface Progress {
@@ -73,6 +80,12 @@ export function newProgress(auditId: string, receivedAt: number): Progress {
     isBodyTaken: false,
     whenEnded: undefined,
   };
+}
+
+/** Adds an annotation to the audit event of a request; the first value of a key stays. */
+export function addAnnotation(progress: Progress, key: string, value: string): void {
+  progress.annotations ??= new Map();
+  if (!progress.annotations.has(key)) progress.annotations.set(key, value);
 }
 
 /** How many characters all warnings of a reply may take, and each of them once that is exceeded. Source: apiserver pkg/endpoints/filters/warning. */

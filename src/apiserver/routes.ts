@@ -7,7 +7,7 @@ import { header, type Reply } from "./http-types.ts";
 import { health, type HealthChecks } from "./health.ts";
 import { contentTypes, negotiate } from "./negotiate.ts";
 import type { Resource } from "../apis/resource.ts";
-import { yamlOfJson } from "./yaml-reply.ts";
+import { yamlOfJson } from "./yaml.ts";
 import { jsonWebKeySet, type TokenKey } from "../authentication/service-account-keys.ts";
 
 /** OpenAPI in its two versions; made on demand, since only some clients ask, in turns of the user who does. */

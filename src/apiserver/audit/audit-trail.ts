@@ -1,17 +1,9 @@
 import { isJsonObject, isJsonArray, type JsonObject } from "../../apimachinery/json-value.ts";
 import type { YamlWork } from "../../serializer/yaml/yaml-thread.ts";
-import {
-  auditLine,
-  truncatedAnnotation,
-  type Audit,
-  type AuditRecord,
-  type ObjectNames,
-  traceAnnotation,
-  traceText,
-} from "./audit.ts";
+import { auditLine, truncatedAnnotation, type Audit, type AuditEvent, traceAnnotation, traceText } from "./audit.ts";
 import type { AuditDecision, AuditStage } from "./audit-policy.ts";
 import { header, type Incoming, type Reply, tooLong } from "../http-types.ts";
-import type { ReceivedBody, Progress } from "../progress.ts";
+import type { ObjectNames, Progress, ReceivedBody } from "../progress.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { publishedMeta } from "../../apis/schemas/published.ts";
 import { jsonOf, mediaType, parseBody, textOf, type RawBody } from "../body/decode-body.ts";
@@ -45,7 +37,16 @@ export function auditTrail(
   const write = (stage: AuditStage, now: number, bodies?: Bodies): void => {
     const decision = progress.audited;
     if (decision === undefined || decision.omitStages.has(stage)) return;
-    audit.sink(auditLine(recordOf(request, progress, bodies), { stage, decision, now }));
+    const line = auditLine(progress, {
+      stage,
+      decision,
+      now,
+      ...(request === undefined ? unsent(progress) : senderOf(request)),
+      annotations: annotationsOf(progress, bodies),
+      requestObject: textOfBody(bodies?.request),
+      responseObject: textOfBody(bodies?.response),
+    });
+    audit.sink(line);
   };
   const begin = (now: number): void => {
     if (begun) return;
@@ -109,23 +110,16 @@ function namesOf(value: unknown): ObjectNames | undefined {
   };
 }
 
-function recordOf(request: Incoming | undefined, progress: Progress, bodies: Bodies | undefined): AuditRecord {
-  return {
-    auditId: progress.auditId,
-    requestUri: request === undefined ? progress.info.path : (request.url ?? ""),
-    info: progress.info,
-    user: progress.user,
-    impersonatedUser: progress.impersonated,
-    sourceIp: request === undefined ? undefined : (request.socket?.remoteAddress ?? ""),
-    userAgent: request === undefined ? undefined : header(request, "user-agent"),
-    receivedAt: progress.receivedAt,
-    code: progress.code,
-    failure: progress.failure,
-    annotations: annotationsOf(progress, bodies),
-    object: progress.names,
-    requestObject: textOfBody(bodies?.request),
-    responseObject: textOfBody(bodies?.response),
-  };
+type Sender = Pick<AuditEvent, "requestUri" | "sourceIp" | "userAgent">;
+
+function senderOf(request: Incoming): Sender {
+  const sourceIp = request.socket?.remoteAddress ?? "";
+  return { requestUri: request.url ?? "", sourceIp, userAgent: header(request, "user-agent") };
+}
+
+/** Of a write inside the hub. */
+function unsent({ info }: Progress): Sender {
+  return { requestUri: info.path, sourceIp: undefined, userAgent: undefined };
 }
 
 function textOfBody(body: AuditBody): string | undefined {

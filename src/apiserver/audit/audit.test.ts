@@ -4,10 +4,11 @@ import { StatusError, badRequest } from "../../apimachinery/status.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 import { YamlError } from "../../serializer/yaml/yaml-error.ts";
 import { yamlThread } from "../../serializer/yaml/yaml-thread.ts";
-import { auditLine, type AuditRecord, traceText } from "./audit.ts";
+import { auditLine, type AuditEvent, traceText } from "./audit.ts";
 import { requestBody, responseBody } from "./audit-trail.ts";
 import { metadataPolicy, type AuditLevel } from "./audit-policy.ts";
 import { requestInfo, type RequestInfo } from "../request-info.ts";
+import { newProgress, type Progress } from "../progress.ts";
 import type { TraceStep } from "../../authorization/chain.ts";
 
 const thread = yamlThread({ maxJobMs: 60_000 });
@@ -16,26 +17,25 @@ const info = requestInfo("POST", "/api/v1/namespaces/default/secrets", new URLSe
 
 afterAll(thread.close);
 
-const record: AuditRecord = {
-  auditId: "id",
+const progress: Progress = { ...newProgress("id", 0), info, user: { username: "jane", groups: [] } };
+const event: Omit<AuditEvent, "decision"> = {
+  stage: "ResponseComplete",
+  now: 0,
   requestUri: "/api/v1/namespaces/default/secrets",
-  info,
-  user: { username: "jane", groups: [] },
-  impersonatedUser: undefined,
   sourceIp: "::1",
   userAgent: undefined,
-  receivedAt: 0,
-  code: 0,
-  failure: undefined,
   annotations: {},
-  object: undefined,
   requestObject: undefined,
   responseObject: undefined,
 };
 
-function eventOf(changes: Partial<AuditRecord>, level: AuditLevel = "Metadata"): Record<string, unknown> {
+function eventOf(
+  changes: Partial<Omit<Progress, "annotations"> & AuditEvent>,
+  level: AuditLevel = "Metadata",
+): Record<string, unknown> {
   const decision = { level, omitStages: new Set<never>(), omitManagedFields: false };
-  const line = auditLine({ ...record, ...changes }, { stage: "ResponseComplete", decision, now: 0 });
+  const { annotations = {}, ...others } = changes;
+  const line = auditLine({ ...progress, ...others }, { ...event, decision, ...others, annotations });
   expect(line.indexOf("\n")).toBe(line.length - 1);
   return JSON.parse(line) as Record<string, unknown>;
 }
@@ -61,7 +61,7 @@ describe("an audit event", () => {
       { username: "a", groups: [], extra: Object.fromEntries(many.map((name) => [name, []])) },
     ];
     for (const user of users) {
-      const reported = eventOf({ user, impersonatedUser: user });
+      const reported = eventOf({ user, impersonated: user });
       expect(JSON.stringify(reported).length).toBeLessThan(64_000);
       expect(reported["annotations"]).toEqual({ "audit.k8s.io/truncated": "true" });
     }
@@ -109,7 +109,7 @@ describe("an audit event", () => {
 
   test("names the object as its path does, and else as the object does", () => {
     const object = { name: "s", namespace: "elsewhere", uid: "u", resourceVersion: "7" };
-    expect(eventOf({ object })["objectRef"]).toEqual({
+    expect(eventOf({ names: object })["objectRef"]).toEqual({
       resource: "secrets",
       namespace: "default",
       name: "s",
@@ -127,7 +127,7 @@ describe("an audit event", () => {
           userAgent: text,
           user: { username: text, groups: [text] },
           annotations: Object.fromEntries([[text, text]]),
-          object: { name: text },
+          names: { name: text },
           requestObject: JSON.stringify(value),
         });
         expect(event["requestURI"]).toBe(text.slice(0, 2048));

@@ -1,6 +1,6 @@
-import { StatusError } from "../../apimachinery/status.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
-import type { AuditDecision, AuditPolicy, AuditStage } from "./audit-policy.ts";
+import type { AuditDecision, AuditLevel, AuditPolicy, AuditStage } from "./audit-policy.ts";
+import type { ObjectNames, Progress } from "../progress.ts";
 import type { RequestInfo } from "../request-info.ts";
 import type { TraceStep } from "../../authorization/chain.ts";
 import type { ExplainedGrant, PolicyObject } from "../../authorization/explained-grant.ts";
@@ -16,34 +16,25 @@ export interface Audit {
 /** Takes one event as a line of JSON with its newline; must not throw and must not block for long. */
 export type AuditSink = (line: string) => void;
 
-/** What is known of an object that a request is about, where its path does not say it. */
-export interface ObjectNames {
-  readonly name?: string | undefined;
-  readonly namespace?: string | undefined;
-  readonly uid?: string | undefined;
-  readonly resourceVersion?: string | undefined;
-}
-
-/** What the audit log is told of one request. Nothing in it is a token or a header value but the user agent. */
-export interface AuditRecord {
-  readonly auditId: string;
+/** What an event says besides what is known of its request; nothing in it is a token or a header value but the user agent. */
+export interface AuditEvent {
+  readonly stage: AuditStage;
+  readonly decision: AuditDecision;
+  readonly now: number;
   readonly requestUri: string;
-  readonly info: RequestInfo;
-  readonly user: UserInfo | undefined;
-  readonly impersonatedUser: UserInfo | undefined;
   /** Undefined for a write inside the hub. */
   readonly sourceIp: string | undefined;
   readonly userAgent: string | undefined;
-  readonly receivedAt: number;
-  /** 0 before there is an answer. */
-  readonly code: number;
-  readonly failure: StatusError | undefined;
   readonly annotations: Readonly<Record<string, string>>;
-  readonly object: ObjectNames | undefined;
   /** JSON text on one line. */
   readonly requestObject: string | undefined;
   readonly responseObject: string | undefined;
 }
+
+type Audited = Pick<
+  Progress,
+  "auditId" | "info" | "user" | "impersonated" | "receivedAt" | "code" | "failure" | "names"
+>;
 
 /** On an event of which a part was left out because it was too long. Source: apiserver plugin/pkg/audit/truncate. */
 export const truncatedAnnotation = "audit.k8s.io/truncated";
@@ -53,49 +44,48 @@ const maxUriBytes = 2048;
 const quotingCodes: ReadonlySet<number> = new Set([400, 422]);
 
 /** One audit.k8s.io/v1 Event, as one line. */
-export function auditLine(
-  record: AuditRecord,
-  at: { readonly stage: AuditStage; readonly decision: AuditDecision; readonly now: number },
-): string {
-  const { info } = record;
-  const [user, impersonated] = [record.user, record.impersonatedUser].map((one) => one && boundedUser(one));
-  const annotations = boundedAnnotations(record.annotations);
-  const isWhole = user?.isWhole !== false && impersonated?.isWhole !== false && annotations.isWhole;
-  const { level } = at.decision;
+export function auditLine(audited: Audited, event: AuditEvent): string {
+  const { auditId, info, receivedAt, names } = audited;
+  const { stage, requestUri, sourceIp, userAgent, requestObject, responseObject } = event;
+  const { level } = event.decision;
+  const [user, impersonated] = [audited.user, audited.impersonated].map((one) => one && boundedUser(one));
+  const annotations = boundedAnnotations(event.annotations);
+  const isWhole = [user, impersonated, annotations].every((one) => one?.isWhole !== false);
   const head = JSON.stringify({
     kind: "Event",
     apiVersion: "audit.k8s.io/v1",
     level,
-    auditID: record.auditId,
-    stage: at.stage,
-    requestURI: boundedText(record.requestUri, maxUriBytes),
+    auditID: auditId,
+    stage,
+    requestURI: boundedText(requestUri, maxUriBytes),
     verb: boundedText(info.verb, maxTextBytes),
     user: user?.value ?? {},
-    ...(impersonated === undefined ? {} : { impersonatedUser: impersonated.value }),
-    ...(record.sourceIp === undefined ? {} : { sourceIPs: [record.sourceIp] }),
-    ...(record.userAgent === undefined ? {} : { userAgent: boundedText(record.userAgent, maxTextBytes) }),
-    ...(info.isResource ? { objectRef: objectRef(info, record.object) } : {}),
-    ...(record.code === 0
-      ? {}
-      : { responseStatus: responseStatus(record, level === "Metadata" ? "no bodies" : "bodies") }),
-    requestReceivedTimestamp: micro(record.receivedAt),
-    stageTimestamp: micro(at.now),
+    impersonatedUser: impersonated?.value,
+    sourceIPs: sourceIp === undefined ? undefined : [sourceIp],
+    userAgent: userAgent === undefined ? undefined : boundedText(userAgent, maxTextBytes),
+    objectRef: info.isResource ? objectRef(info, names) : undefined,
+    responseStatus: responseStatus(audited, level),
+    requestReceivedTimestamp: micro(receivedAt),
+    stageTimestamp: micro(event.now),
     annotations: isWhole ? annotations.value : { ...annotations.value, [truncatedAnnotation]: "true" },
   });
-  const request = record.requestObject === undefined ? "" : `,"requestObject":${record.requestObject}`;
-  const response = record.responseObject === undefined ? "" : `,"responseObject":${record.responseObject}`;
+  const request = requestObject === undefined ? "" : `,"requestObject":${requestObject}`;
+  const response = responseObject === undefined ? "" : `,"responseObject":${responseObject}`;
   return `${head.slice(0, -1)}${request}${response}}\n`;
 }
 
-function responseStatus({ code, failure }: AuditRecord, with_: "bodies" | "no bodies"): object {
+/** Undefined before there is an answer. */
+function responseStatus({ code, failure }: Audited, level: AuditLevel): object | undefined {
+  if (code === 0) return undefined;
   if (failure === undefined) return { metadata: {}, ...(code < 400 ? {} : { status: "Failure" }), code };
-  const quotes = with_ === "no bodies" && quotingCodes.has(failure.code);
+  const isQuoting = level === "Metadata" && quotingCodes.has(failure.code);
+  const { message, reason, details } = failure;
   return {
     metadata: {},
     status: "Failure",
-    ...(quotes ? {} : { message: boundedText(failure.message, maxTextBytes) }),
-    ...(failure.reason === "" ? {} : { reason: failure.reason }),
-    ...(quotes || failure.details === undefined || isLong(failure.details) ? {} : { details: failure.details }),
+    message: isQuoting ? undefined : boundedText(message, maxTextBytes),
+    reason: reason === "" ? undefined : reason,
+    details: isQuoting || details === undefined || isLong(details) ? undefined : details,
     code,
   };
 }

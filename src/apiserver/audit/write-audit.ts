@@ -4,7 +4,7 @@ import { apiVersionOf } from "../../apimachinery/object.ts";
 import type { ClientWrite, RecordWrite } from "../../registry/in-process-call.ts";
 import type { YamlThread } from "../../serializer/yaml/yaml-thread.ts";
 import type { Reply } from "../http-types.ts";
-import { newProgress, type Progress } from "../progress.ts";
+import { addAnnotation, newProgress } from "../progress.ts";
 import type { RequestInfo } from "../request-info.ts";
 import type { Audit } from "./audit.ts";
 import { auditTrail } from "./audit-trail.ts";
@@ -37,7 +37,7 @@ export function writeAudit({ audit, yaml, clock, uuid, fault }: WriteAuditOption
       decided: (decision) => {
         progress.decision ??= decision;
       },
-      annotate: (key, value) => annotated(progress, key, value),
+      annotate: (key, value) => addAnnotation(progress, key, value),
       succeeded: (answer) => end(replyOf(write.verb === "create" ? 201 : 200, answer)),
       failed: (error) => {
         if (error instanceof StatusError) progress.failure = error;
@@ -46,12 +46,6 @@ export function writeAudit({ audit, yaml, clock, uuid, fault }: WriteAuditOption
       },
     };
   };
-}
-
-/** The first value of a key stays. */
-function annotated(progress: Progress, key: string, value: string): void {
-  progress.annotations ??= new Map();
-  if (!progress.annotations.has(key)) progress.annotations.set(key, value);
 }
 
 /** Only what the audit log reads of a reply; `plain` is called where the level records what was answered. */

@@ -16,7 +16,7 @@ import type { WriteOptions } from "../query-options.ts";
 import { contextOf, shownAsOf, type Call } from "../resource-call.ts";
 import { stepped, type Turn } from "../../registry/turns.ts";
 import { yamlErrors, yamlLines } from "./undecodable.ts";
-import { parseYamlBody, type YamlBody } from "./yaml-body.ts";
+import { parseYamlBody, type YamlBody } from "../yaml.ts";
 
 /** The media type of server-side apply; JSON is YAML. */
 export const applyType = "application/apply-patch+yaml";

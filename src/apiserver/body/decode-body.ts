@@ -26,7 +26,7 @@ import {
   unconvertible,
   type Refuse,
 } from "./undecodable.ts";
-import { parseYamlBody } from "./yaml-body.ts";
+import { parseYamlBody } from "../yaml.ts";
 
 /** A body before it is checked against a schema. */
 export interface RawBody {

@@ -8,7 +8,7 @@ const never = (): void => undefined;
 
 function queueOf(changes: Partial<FairQueueLimits> = {}) {
   const clock = fakeClock();
-  return { clock, queue: fairQueue({ ...limits, ...changes }, clock) };
+  return { clock, queue: fairQueue(() => ({ ...limits, ...changes }), clock) };
 }
 
 describe("a fair queue", () => {

@@ -24,7 +24,7 @@ const limits = { places: 4, placesOfOne: 2, waiting: 1000, waitingOfOne: 250, wa
 
 /** The large bodies of one port: four at once, two of one user. */
 export function largeBodies(clock: Clock): LargeBodies {
-  const queue = fairQueue(limits, clock);
+  const queue = fairQueue(() => limits, clock);
   return {
     admit: async ({ flow, whenGone }) => {
       const place = queue.take(flow) ?? (await queue.wait(flow, whenGone));

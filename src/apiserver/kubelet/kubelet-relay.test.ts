@@ -131,7 +131,7 @@ it("of a long refusal, the first two kilobytes are told and no more is read", as
 
 it("a body is cut off after the time in which nothing came, and not before", async () => {
   const [clock, body] = [fakeClock(), new PassThrough()];
-  const guard = idleGuard(body, { clock, idleMs: 1000 });
+  const guard = idleGuard({ clock, idleMs: 1000, cut: () => void body.destroy() });
   await clock.advance(900);
   guard.touch();
   await clock.advance(900);
@@ -142,7 +142,7 @@ it("a body is cut off after the time in which nothing came, and not before", asy
 
 it("a body that has ended is watched no longer", async () => {
   const [clock, body] = [fakeClock(), new PassThrough()];
-  idleGuard(body, { clock, idleMs: 1000 }).end();
+  idleGuard({ clock, idleMs: 1000, cut: () => void body.destroy() }).end();
   await settled();
   expect([body.destroyed, clock.sleeping()]).toEqual([false, 0]);
 });

@@ -93,7 +93,7 @@ async function relay(call: Call, { status, headers, body }: Relayed, signal: Abo
   (response as { flushHeaders?: () => void }).flushHeaders?.();
   call.streaming(status);
   const writer = responseWriter({ response, buffer: call.buffer(), turn: () => options.turns.next(flow) });
-  const guard = idleGuard(body, { clock: options.clock, idleMs });
+  const guard = idleGuard({ clock: options.clock, idleMs, cut: () => void body.destroy() });
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       guard.touch();
@@ -142,8 +142,7 @@ export async function beginningOf(
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
-  const ended = new AbortController();
-  void cutAfter(body, { clock, ms, until: ended.signal });
+  const guard = idleGuard({ clock, idleMs: ms, cut: () => void body.destroy() });
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       chunks.push(chunk);
@@ -153,39 +152,47 @@ export async function beginningOf(
   } catch {
     // What has come is told.
   }
-  ended.abort();
+  guard.end();
   return Buffer.concat(chunks).toString("utf8", 0, maxTextBytes).trim();
 }
 
-async function cutAfter(
-  body: Readable,
-  { clock, ms, until }: { readonly clock: Clock; readonly ms: number; readonly until: AbortSignal },
-): Promise<void> {
-  await clock.sleep(ms, until);
-  if (!until.aborted) body.destroy();
-}
-
-/** Cuts a body off of which nothing has come for `idleMs` milliseconds; `touch` is called for each piece, `end` once. */
-export function idleGuard(
-  body: Readable,
-  { clock, idleMs }: { readonly clock: Clock; readonly idleMs: number },
-): { readonly touch: () => void; readonly end: () => void } {
+/** Calls `cut` once nothing has come for `idleMs` milliseconds; `touch` is called for each piece, `end` once. */
+export function idleGuard({
+  clock,
+  idleMs,
+  cut,
+}: Pick<TunnelOptions, "clock" | "idleMs"> & { readonly cut: () => void }): {
+  readonly touch: () => void;
+  readonly end: () => void;
+} {
   const ended = new AbortController();
   let activeAt = clock.now();
-  const watch = async (): Promise<void> => {
-    while (!ended.signal.aborted) {
-      const leftMs = activeAt + idleMs - clock.now();
-      if (leftMs <= 0) return void body.destroy();
-      await clock.sleep(leftMs, ended.signal);
-    }
-  };
-  void watch();
+  void atDeadline(clock, { deadline: () => activeAt + idleMs, signal: ended.signal, act: cut });
   return {
     touch: () => {
       activeAt = clock.now();
     },
     end: () => ended.abort(),
   };
+}
+
+/** Longer waits are taken in parts: timers hold 32 bits. */
+const maxSleepMs = 24 * 3600 * 1000;
+
+/** Calls `act` at a moment that may move on meanwhile, in milliseconds of the clock; never after `signal` has aborted. */
+export async function atDeadline(
+  clock: Clock,
+  {
+    deadline,
+    signal,
+    act,
+  }: { readonly deadline: () => number; readonly signal: AbortSignal; readonly act: () => void },
+): Promise<void> {
+  while (!signal.aborted) {
+    const leftMs = deadline() - clock.now();
+    if (leftMs <= 0) return act();
+    await clock.sleep(Math.min(leftMs, maxSleepMs), signal);
+  }
 }
 
 export interface TunnelOptions {
@@ -212,15 +219,12 @@ const lingerMs = 30_000;
 export async function tunnel(options: TunnelOptions): Promise<void> {
   const { client, kubelet, clock, idleMs, signal } = options;
   const ended = new AbortController();
-  let activeAt = clock.now();
-  const touch = (): void => {
-    activeAt = clock.now();
-  };
   const cut = (): void => {
     client.destroy();
     kubelet.destroy();
   };
   const both = Promise.all([carry(client, kubelet), carry(kubelet, client)]);
+  const { touch, end } = idleGuard({ clock, idleMs, cut });
   client.on("data", touch);
   kubelet.on("data", touch);
   if (options.clientHead.length > 0) kubelet.write(options.clientHead);
@@ -234,18 +238,11 @@ export async function tunnel(options: TunnelOptions): Promise<void> {
     await clock.sleep(lingerMs, ended.signal);
     cut();
   };
-  const watchIdle = async (): Promise<void> => {
-    while (!ended.signal.aborted) {
-      const leftMs = activeAt + idleMs - clock.now();
-      if (leftMs <= 0) return cut();
-      await clock.sleep(leftMs, ended.signal);
-    }
-  };
   void linger();
-  void watchIdle();
   await both;
   signal.removeEventListener("abort", cut);
   ended.abort();
+  end();
 }
 
 /** Ends `to` when `from` has closed, behind what it has still to take; resolves when `from` has closed. */

@@ -1,9 +1,8 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { StatusError } from "../../apimachinery/status.ts";
-import { YamlError, type YamlErrorCode } from "../../serializer/yaml/yaml-error.ts";
-import { yamlThread, type YamlWork } from "../../serializer/yaml/yaml-thread.ts";
-import { parseYamlBody } from "./yaml-body.ts";
-import { yamlOfJson } from "../yaml-reply.ts";
+import { parseYamlBody, yamlOfJson } from "./yaml.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import { YamlError, type YamlErrorCode } from "../serializer/yaml/yaml-error.ts";
+import { yamlThread, type YamlWork } from "../serializer/yaml/yaml-thread.ts";
 
 const opened = yamlThread({ maxJobMs: 60_000 });
 const real = opened.of("a");

@@ -1,11 +1,18 @@
 import { describe, expect, it } from "vitest";
-
 import { builtinResources } from "../../apis/builtin.ts";
 import { customKinds } from "../../apis/custom/custom-kind.ts";
-import { openApiV2 as openApiV2InSteps } from "./v2.ts";
-import { openApiV3 as openApiV3InSteps, type OpenApiDocument } from "./v3.ts";
+import {
+  openApiV2 as openApiV2InSteps,
+  openApiV3 as openApiV3InSteps,
+  type OpenApiDocument,
+  jsonBytes,
+  swagger,
+} from "./documents.ts";
 import { atOnce } from "../../../test/kits/at-once.ts";
 import type { Resource } from "../../apis/resource.ts";
+import fc from "fast-check";
+import { countedList, longestRun } from "../../../test/kits/longest-run.ts";
+import { finish } from "../../apimachinery/steps.ts";
 
 const openApiV2 = atOnce(openApiV2InSteps);
 const openApiV3 = atOnce(openApiV3InSteps);
@@ -219,5 +226,33 @@ describe("schemas", () => {
     );
     // Kubernetes itself says nothing of this one.
     expect(silent).toEqual(["CertificateSigningRequest.metadata"]);
+  });
+});
+
+describe("JSON that is written in steps", () => {
+  it("is what JSON.stringify writes", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(finish(jsonBytes(value)).toString()).toBe(JSON.stringify(value));
+      }),
+    );
+    const document = finish(swagger(builtinResources, { title: "Test", version: "v1" }));
+    expect(finish(jsonBytes(document)).toString()).toBe(JSON.stringify(document));
+  });
+
+  it("leaves out fields that are undefined", () => {
+    const value = { a: undefined, b: [{ c: undefined }, {}], d: { e: {}, f: undefined } };
+    expect(finish(jsonBytes(value)).toString()).toBe(JSON.stringify(value));
+  });
+
+  it("is left after at most 1,024 elements and their fields", () => {
+    const { list, reads } = countedList(Array.from({ length: 20_000 }, (_, index) => ({ a: { index } })));
+    const values = list.map(
+      (element) => new Proxy(element, { ownKeys: (target) => (list[0], Reflect.ownKeys(target)) }),
+    );
+    const { longest, result } = longestRun(jsonBytes({ values }), reads);
+    expect(result.toString()).toBe(JSON.stringify({ values: Array.from(list) }));
+    expect(reads()).toBeGreaterThan(20_000);
+    expect(longest).toBeLessThanOrEqual(1_024);
   });
 });
