@@ -5,8 +5,9 @@ import { objectOf } from "../registry/entry.ts";
 import { nodes } from "../apis/node.ts";
 import type { ConnectedSubresource } from "../apis/resource.ts";
 import { type Reply, header, type Incoming, upgradeType } from "./http-types.ts";
-import type { KubeletAnswer, KubeletRequest } from "./kubelet/kubelet.ts";
 import {
+  type KubeletAnswer,
+  type KubeletRequest,
   connectOptions,
   logOptions,
   logPath,
@@ -14,7 +15,7 @@ import {
   streamPath,
   requestHeaders,
   upgradeHeaders,
-} from "./kubelet/kubelet-location.ts";
+} from "./kubelet/kubelet.ts";
 import { atDeadline, relayAnswer, relayLog, relayUpgrade } from "./kubelet/kubelet-relay.ts";
 import { contextOf, namespaceOf, type Call } from "./resource-call.ts";
 import type { Requester } from "./admitted-request.ts";

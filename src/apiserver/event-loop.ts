@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { familiesText } from "../metrics/family.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import { turns, type Turns } from "../registry/turns.ts";
 
@@ -53,18 +54,26 @@ export function loopStalls({ now, monotonic, every, requestsDuring, log }: LoopS
       const recent = delay.count === 0 ? 0 : delay.max / nanosecondsPerSecond;
       longest = Math.max(longest, recent);
       delay.reset();
-      return [
-        "# HELP pratique_event_loop_stall_max_seconds Longest time that one piece of work held the event loop since the last scrape.",
-        "# TYPE pratique_event_loop_stall_max_seconds gauge",
-        `pratique_event_loop_stall_max_seconds ${recent}`,
-        "# HELP pratique_event_loop_longest_stall_seconds Longest time that one piece of work held the event loop since the start.",
-        "# TYPE pratique_event_loop_longest_stall_seconds gauge",
-        `pratique_event_loop_longest_stall_seconds ${longest}`,
-        "# HELP pratique_event_loop_stalls_logged_total Stalls of a second or more, each of which is a log line.",
-        "# TYPE pratique_event_loop_stalls_logged_total counter",
-        `pratique_event_loop_stalls_logged_total ${logged}`,
-        "",
-      ].join("\n");
+      return familiesText([
+        {
+          name: "pratique_event_loop_stall_max_seconds",
+          type: "gauge",
+          help: "Longest time that one piece of work held the event loop since the last scrape.",
+          samples: [["", recent]],
+        },
+        {
+          name: "pratique_event_loop_longest_stall_seconds",
+          type: "gauge",
+          help: "Longest time that one piece of work held the event loop since the start.",
+          samples: [["", longest]],
+        },
+        {
+          name: "pratique_event_loop_stalls_logged_total",
+          type: "counter",
+          help: "Stalls of a second or more, each of which is a log line.",
+          samples: [["", logged]],
+        },
+      ]);
     },
     close: () => {
       stop();

@@ -8,11 +8,10 @@ import { encodeListItems, encodeProtobufList } from "../serializer/protobuf/prot
 import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-metadata.ts";
 import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { responseBody } from "./audit/audit-trail.ts";
-import { partial, table, type View } from "./encode.ts";
+import { partial, table, type View, negotiate } from "./encode.ts";
 import { tooLong, type Reply } from "./http-types.ts";
 import { listReply } from "./list-reply.ts";
 import { sendBuffers, type SendBuffer } from "./connections/send-buffers.ts";
-import { negotiate } from "./negotiate.ts";
 
 const thread = yamlThread({ maxJobMs: 60_000 });
 const yaml = thread.of("a");

@@ -9,9 +9,8 @@ import {
   protobufListEnvelope,
 } from "../serializer/protobuf/protobuf.ts";
 import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-metadata.ts";
-import { notAcceptable, partial, table, type View } from "./encode.ts";
+import { notAcceptable, partial, table, type View, contentTypes } from "./encode.ts";
 import { tooLong, type LazyBody, type Reply } from "./http-types.ts";
-import { contentTypes } from "./negotiate.ts";
 import type { Piece } from "./response-writer.ts";
 import { internalType } from "./body/undecodable.ts";
 import { yamlOfJson } from "./yaml.ts";

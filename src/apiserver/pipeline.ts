@@ -23,7 +23,7 @@ import {
   type Reply,
   type Upgrade,
 } from "./http-types.ts";
-import { largeBodyBytes, type LargeBodies } from "./flow-control/large-bodies.ts";
+import { largeBodyBytes, type LargeBodies } from "./flow-control/fair-queue.ts";
 import type { PeerCertificates } from "./connections/peer.ts";
 import {
   type RequestActivity,

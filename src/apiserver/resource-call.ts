@@ -15,11 +15,10 @@ import { objectOf, type Entry } from "../registry/entry.ts";
 import { unstoredEntry } from "../registry/storable.ts";
 import type { RequestInfo } from "./request-info.ts";
 import type { AskKubelet } from "./kubelet/kubelet.ts";
-import { includeObjectOf, type View } from "./encode.ts";
+import { includeObjectOf, type View, negotiate } from "./encode.ts";
 import { header, type Incoming, type Query } from "./http-types.ts";
-import { negotiate } from "./negotiate.ts";
 import type { WriteOptions } from "./query-options.ts";
-import type { StreamLimiter } from "./connections/stream-limiter.ts";
+import type { StreamLimiter } from "./connections/connection-limiter.ts";
 
 export interface ResourceVerbsOptions {
   readonly registry: Registry;

@@ -1,22 +1,14 @@
 import { StatusError } from "../apimachinery/status.ts";
+import { type OpenApiDocuments, document, documentReply, hashedReply, type Document } from "./open-api.ts";
 import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
 import type { Admitted } from "./admitted-request.ts";
 import { aggregatedList, discoveryOf } from "./discovery.ts";
-import { document, documentReply, hashedReply, type Document } from "./documents.ts";
 import { header, type Reply } from "./http-types.ts";
 import { health, type HealthChecks } from "./health.ts";
-import { contentTypes, negotiate } from "./negotiate.ts";
+import { contentTypes, negotiate } from "./encode.ts";
 import type { Resource } from "../apis/resource.ts";
 import { yamlOfJson } from "./yaml.ts";
 import { jsonWebKeySet, type TokenKey } from "../authentication/service-account-keys.ts";
-
-/** OpenAPI in its two versions; made on demand, since only some clients ask, in turns of the user who does. */
-export interface OpenApiDocuments {
-  /** The index of `/openapi/v3`, and one document per group version by its key, e.g. `apis/rbac.authorization.k8s.io/v1`. */
-  v3(user: string): Promise<{ readonly index: Document; readonly byKey: ReadonlyMap<string, Document> }>;
-  /** In the format that `accept` asks for; undefined when it cannot be had. */
-  v2(accept: string | undefined, user: string): Promise<Document | undefined>;
-}
 
 export interface RouteOptions {
   /** The resources served now; another array whenever they change. */

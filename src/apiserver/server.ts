@@ -4,7 +4,7 @@ import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } f
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { connectionBurst, type ConnectionBurst } from "./connections/connection-burst.ts";
+import { connectionBurst, type ConnectionBurst, handshakeLimiter } from "./connections/handshakes.ts";
 import {
   connectionLimiter,
   type ConnectionCounts,
@@ -12,7 +12,6 @@ import {
   type ConnectionLimits,
 } from "./connections/connection-limiter.ts";
 import { type Incoming, type Outgoing, responseToUpgrade, type Upgrade } from "./http-types.ts";
-import { handshakeLimiter } from "./connections/handshake-limiter.ts";
 import { bringsBody } from "./body/body.ts";
 import { pipelinedAnswers } from "./connections/disconnect.ts";
 

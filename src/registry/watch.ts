@@ -5,7 +5,7 @@ import { entryAt, type Entry } from "../storage/stored-object.ts";
 import type { CacheEvent, Subscription } from "../storage/watch-cache.ts";
 import { caughtUp, storageKey, storageNamespacePrefix, type Backend, tooOld, waitForVersion } from "./backend.ts";
 import { type Turn, partsOf, type PartSize } from "./turns.ts";
-import { seenChanges, type SeenChange, type SeenChanges, conversionFailed } from "./watch-filter.ts";
+import { seenChanges, type SeenChange, type SeenChanges, conversionFailed } from "./conversion.ts";
 import type { Selection } from "./selection.ts";
 
 /** Where a watch begins. `state` sends what exists as ADDED first, `marked` closes that part with an annotated bookmark. */

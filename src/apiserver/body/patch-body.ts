@@ -12,7 +12,7 @@ import { stepped, type Turn } from "../../registry/turns.ts";
 import type { Resource } from "../../apis/resource.ts";
 import { applyType } from "./apply-body.ts";
 import { decodeTyped, type DecodedObject } from "../../registry/decode.ts";
-import { checkType, jsonOf, jsonTypeOf, mediaType, textOf } from "./decode-body.ts";
+import { checkType, jsonOf, jsonTypeOf, mediaType, textOf, unknownFormat } from "./decode-body.ts";
 import { header } from "../http-types.ts";
 import type { WriteOptions } from "../query-options.ts";
 import type { Call } from "../resource-call.ts";
@@ -48,13 +48,7 @@ export function patcherOf(
   const isStrategic = call.resource.custom === undefined;
   const known = Object.keys(patchTypes).filter((one) => isStrategic || one !== strategicMerge);
   const apply = known.includes(type) ? patchTypes[type] : undefined;
-  if (apply === undefined) {
-    const types = [...known, applyType].join(", ");
-    throw new StatusError(
-      "UnsupportedMediaType",
-      `the body of the request was in an unknown format - accepted media types include: ${types}`,
-    );
-  }
+  if (apply === undefined) throw unknownFormat([...known, applyType]);
   if (query.has("force")) {
     const error = forbiddenField("force", "may not be specified for non-apply patch");
     throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [error]);

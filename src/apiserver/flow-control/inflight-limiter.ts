@@ -1,5 +1,5 @@
 import type { Clock } from "../../apimachinery/clock.ts";
-import { flowCounts, type FlowCounts } from "../connections/stream-limiter.ts";
+import { flowCounts, type FlowCounts } from "../connections/connection-limiter.ts";
 import { fairQueue, type FairQueue, type FairQueueLimits, type Refusal, type TakenSeat } from "./fair-queue.ts";
 import { anonymousLevel, exemptedLevel, type LevelTerms, type SenderClass } from "./flow-control.ts";
 import { sharedSeats, type LevelSeats } from "./level-seats.ts";

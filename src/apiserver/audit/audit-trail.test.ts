@@ -4,7 +4,7 @@ import { configMaps } from "../../apis/config-map.ts";
 import { recorded, type ClientWrite } from "../../registry/in-process-call.ts";
 import type { YamlThread } from "../../serializer/yaml/yaml-thread.ts";
 import { compileAuditPolicy, type AuditLevel, type AuditRule } from "./audit-policy.ts";
-import { writeAudit } from "./write-audit.ts";
+import { writeAudit } from "./audit-trail.ts";
 
 const rule: AuditRule = {
   level: "Metadata",
