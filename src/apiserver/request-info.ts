@@ -114,12 +114,19 @@ type Place = Pick<RequestInfo, "namespace" | "resource" | "name" | "subresource"
 function placeOf(parts: readonly string[], isCore: boolean): Place | undefined {
   const isBelow = isBelowNamespace(parts);
   const [resource = "", name = "", subresource = ""] = isBelow ? parts.slice(2) : parts;
-  const hasOwnPath = isCore && parts[0] === "nodes" && subresource === "proxy";
-  if (resource === "" || (parts.length > (isBelow ? 5 : 3) && !hasOwnPath)) return undefined;
   const namespace = parts[0] === "namespaces" ? (parts[1] ?? "") : "";
-  // A namespace lies in no namespace: rights in one would otherwise be rights over all others.
-  if (isCore && resource === "namespaces" && namespace !== name) return undefined;
-  return { namespace, resource, name, subresource };
+  const place = { namespace, resource, name, subresource };
+  const isWhole = parts.length <= (isBelow ? 5 : 3) || (isCore && isNodeProxy(parts));
+  return resource === "" || !isWhole || (isCore && isNested(place)) ? undefined : place;
+}
+
+function isNodeProxy([resource, , subresource]: readonly string[]): boolean {
+  return resource === "nodes" && subresource === "proxy";
+}
+
+/** A namespace lies in no namespace: rights in one would otherwise be rights over all others. */
+function isNested({ resource, namespace, name }: Place): boolean {
+  return resource === "namespaces" && namespace !== name;
 }
 
 function isBelowNamespace([first, , third = "", fourth]: readonly string[]): boolean {

@@ -15,8 +15,6 @@ import { validated } from "./validated.ts";
 /** How often a clash of a generated name is tried again. Source: gate RetryGenerateName. */
 const nameAttempts = 8;
 
-const terminatingKind = "create not allowed while custom resource definition is terminating";
-
 /** A new object, decoded against the schema of its resource; `namespace` is the one in the path. */
 export interface CreateRequest {
   readonly namespace: string;
@@ -32,28 +30,28 @@ export interface CreateRequest {
  */
 export async function create(backend: Backend, resource: Resource, request: CreateRequest): Promise<Entry> {
   const { metadata } = request.object;
-  // A version that is no number is none, and overwritten like any other.
-  if (/^\d*[1-9]\d*$/.test(metadata.resourceVersion ?? "")) {
-    throw new StatusError("", "resourceVersion should not be set on objects to be created");
-  }
-  if (resource.custom?.terminating === true) throw forbidden(resource, metadata.name ?? "", terminatingKind);
-  const prefix = namePrefix(metadata);
+  const { name: given = "", generateName: prefix = "" } = metadata;
+  checkNew(resource, metadata);
+  const isNameGenerated = given === "" && prefix !== "";
   for (let attempt = 1; ; attempt += 1) {
-    const name = prefix === undefined ? metadata.name : generatedName(prefix, backend.random);
-    const entry = await createOnce(backend, resource, {
-      ...request,
-      object: withMeta(request.object, { ...metadata, name: name ?? "" }),
-      isNameGenerated: prefix !== undefined,
-    });
+    const name = isNameGenerated ? generatedName(prefix, backend.random) : given;
+    const object = withMeta(request.object, { ...metadata, name });
+    const entry = await createOnce(backend, resource, { ...request, object, isNameGenerated });
     if (entry !== undefined) return entry;
-    if (prefix === undefined) throw alreadyExists(resource, name ?? "");
-    if (attempt === nameAttempts) throw exhausted(resource, name ?? "");
+    if (!isNameGenerated) throw alreadyExists(resource, name);
+    if (attempt === nameAttempts) throw exhausted(resource, name);
   }
 }
 
-/** What a name is to be made from, where there is none. */
-function namePrefix({ name = "", generateName = "" }: ObjectMeta): string | undefined {
-  return name === "" && generateName !== "" ? generateName : undefined;
+/** @throws StatusError where no object may be created, or none that says this of itself */
+function checkNew(resource: Resource, { name = "", resourceVersion = "" }: ObjectMeta): void {
+  // A version that is no number is none, and overwritten like any other.
+  if (/^\d*[1-9]\d*$/.test(resourceVersion)) {
+    throw new StatusError("", "resourceVersion should not be set on objects to be created");
+  }
+  if (resource.custom?.terminating === true) {
+    throw forbidden(resource, name, "create not allowed while custom resource definition is terminating");
+  }
 }
 
 /** A request whose object has a name. */

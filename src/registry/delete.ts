@@ -81,11 +81,9 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
   await backend.admission.validate(admission);
 
   const marked = mark(resource, { stored, options, now: context.now });
-  const grace = marked.metadata.deletionGracePeriodSeconds ?? 0;
-  if (!isHeld(resource, marked) && grace === 0) {
+  if (isReleased(resource, marked)) {
     const last = resource.deletion?.graceSeconds === undefined ? undefined : marked;
-    if (context.dryRun)
-      return { removed: true, entry: last === undefined ? current : unstoredEntry(current.key, last) };
+    if (context.dryRun) return { removed: true, entry: lastEntry(current, last) };
     const entry = await removeEntry(backend, current, last);
     return entry === undefined ? undefined : { removed: true, entry };
   }
@@ -112,25 +110,24 @@ export function checkOptions({ propagationPolicy, orphanDependents }: Deletion):
   }
 }
 
-function checkPreconditions({ resource, request, current }: Step, stored: ApiObject): void {
-  const { uid, resourceVersion } = request.options.preconditions ?? {};
-  const emptied = resource.deletion?.emptied === true;
+function checkPreconditions({ resource, request, current }: Step, { metadata }: ApiObject): void {
+  const { preconditions } = request.options;
+  if (preconditions === undefined) return;
+  const { uid, resourceVersion } = preconditions;
+  const isEmptied = resource.deletion?.emptied === true;
   // Kubernetes names the kind here and not the plural, but for what is emptied first.
-  const subject = emptied ? resource : { group: resource.group, plural: resource.kind };
-  if (uid !== undefined && uid !== stored.metadata.uid) {
-    if (emptied) throw conflict(subject, request.name, unmet("UID", uid, stored.metadata.uid ?? ""));
-    const why = `the UID in the precondition (${uid}) does not match the UID in record (${stored.metadata.uid}). The object might have been deleted and then recreated`;
+  const subject = isEmptied ? resource : { group: resource.group, plural: resource.kind };
+  const conditions = [
+    { what: "UID", asked: uid, found: metadata.uid ?? "", fate: "deleted and then recreated" },
+    { what: "ResourceVersion", asked: resourceVersion, found: String(current.revision), fate: "modified" },
+  ];
+  for (const { what, asked = "", found, fate } of conditions.filter(({ asked }) => asked !== undefined)) {
+    if (asked === found) continue;
+    const why = isEmptied
+      ? `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`
+      : `the ${what} in the precondition (${asked}) does not match the ${what} in record (${found}). The object might have been ${fate}`;
     throw conflict(subject, request.name, why);
   }
-  if (resourceVersion !== undefined && resourceVersion !== String(current.revision)) {
-    if (emptied) throw conflict(subject, request.name, unmet("ResourceVersion", resourceVersion, current.revision));
-    const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${current.revision}). The object might have been modified`;
-    throw conflict(subject, request.name, why);
-  }
-}
-
-function unmet(what: "UID" | "ResourceVersion", asked: string, found: string | number): string {
-  return `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`;
 }
 
 /** The object as it would stand while its deletion is pending. */
@@ -139,19 +136,18 @@ function mark(
   input: { readonly stored: ApiObject; readonly options: Deletion; readonly now: number },
 ): ApiObject {
   const { stored, options, now } = input;
-  const { metadata } = stored;
-  const finalizers = withPolicy(metadata.finalizers ?? [], options);
+  const { finalizers: held, ...metadata } = stored.metadata;
+  const { deletionGracePeriodSeconds: before = 0, generation } = metadata;
+  const finalizers = withPolicy(held, options);
   const wanted = resource.deletion?.graceSeconds?.(stored, options.gracePeriodSeconds) ?? 0;
-  const first = metadata.deletionTimestamp === undefined;
-  const grace = first ? wanted : Math.min(wanted, metadata.deletionGracePeriodSeconds ?? 0);
-  const timing = first || grace !== (metadata.deletionGracePeriodSeconds ?? 0);
-  const { finalizers: _replaced, ...meta } = metadata;
+  const isFirst = metadata.deletionTimestamp === undefined;
+  const grace = isFirst ? wanted : Math.min(wanted, before);
   const marked: ApiObject = {
     ...stored,
     metadata: {
-      ...meta,
-      ...(first && metadata.generation !== undefined ? { generation: metadata.generation + 1 } : {}),
-      ...(timing ? ending(resource, now, grace) : {}),
+      ...metadata,
+      ...(isFirst && generation !== undefined ? { generation: generation + 1 } : {}),
+      ...(isFirst || grace !== before ? ending(resource, now, grace) : {}),
       ...(finalizers.length === 0 ? {} : { finalizers }),
     },
   };
@@ -163,12 +159,12 @@ function ending({ deletion }: Resource, now: number, grace: number): Partial<Obj
   return deletion?.emptied === true ? { deletionTimestamp } : { deletionTimestamp, deletionGracePeriodSeconds: grace };
 }
 
-function withPolicy(finalizers: readonly string[], options: Deletion): readonly string[] {
-  const orphan = options.orphanDependents === true ? "Orphan" : undefined;
-  const policy = options.propagationPolicy ?? orphan;
-  if (policy === undefined && options.orphanDependents === undefined) return finalizers;
+function withPolicy(finalizers: readonly string[] = [], options: Deletion): readonly string[] {
+  const { orphanDependents, propagationPolicy } = options;
+  if (propagationPolicy === undefined && orphanDependents === undefined) return finalizers;
+  const policy = propagationPolicy ?? (orphanDependents === true ? "Orphan" : "Background");
   const others = finalizers.filter((one) => !Object.values(gcFinalizers).includes(one));
-  const own = gcFinalizers[policy ?? "Background"];
+  const own = gcFinalizers[policy];
   return own === undefined ? others : [...others, own];
 }
 
@@ -201,32 +197,19 @@ export async function removeCollection(
   const found = await list(backend, resource, { namespace, selection, ...newest });
   for (const entry of found.entries) {
     const { metadata } = objectOf(entry);
-    await removeIfThere(backend, resource, {
-      namespace: metadata.namespace ?? "",
-      name: metadata.name ?? "",
-      options,
-      context,
-    });
+    const one = { namespace: metadata.namespace ?? "", name: metadata.name ?? "", options, context };
+    await remove(backend, resource, one).catch(unlessGone);
   }
   return found;
 }
 
-async function removeIfThere(
-  backend: Backend,
-  resource: Resource,
-  request: Parameters<typeof remove>[2],
-): Promise<void> {
-  try {
-    await remove(backend, resource, request);
-  } catch (error) {
-    // Somebody else was faster, which is what we wanted.
-    if (error instanceof StatusError && error.reason === "NotFound") return;
-    throw error;
-  }
+/** Somebody else was faster, which is what was wanted. */
+function unlessGone(error: unknown): void {
+  if (!(error instanceof StatusError) || error.reason !== "NotFound") throw error;
 }
 
 /** Whether anything keeps a marked object in the store: finalizers, or what the kind itself names. */
-export function isHeld(resource: Resource, object: ApiObject): boolean {
+function isHeld(resource: Resource, object: ApiObject): boolean {
   return (object.metadata.finalizers ?? []).length > 0 || (resource.deletion?.held?.(object) ?? false);
 }
 
@@ -240,7 +223,11 @@ export function isReleased(resource: Resource, object: ApiObject): boolean {
 export async function removeEntry(backend: Backend, entry: Entry, last?: ApiObject): Promise<Entry | undefined> {
   const result = await backend.store.delete(entry.key, { ifRevision: entry.revision });
   if (result.kind === "conflict") return undefined;
-  if (result.kind === "missing") return last === undefined ? entry : unstoredEntry(entry.key, last);
+  if (result.kind === "missing") return lastEntry(entry, last);
   await backend.cache.waitFor(result.revision);
-  return last === undefined ? entryAt(entry, result.revision) : unstoredEntry(entry.key, last);
+  return lastEntry(last === undefined ? entryAt(entry, result.revision) : entry, last);
+}
+
+function lastEntry(entry: Entry, last: ApiObject | undefined): Entry {
+  return last === undefined ? entry : unstoredEntry(entry.key, last);
 }

@@ -142,7 +142,7 @@ interface Moment {
 const partSize: PartSize = { maxCharacters: 1024 * 1024, maxEntries: 1024 };
 
 async function collect({ backend, resource, turn }: Shown, page: Page, at: Moment): Promise<Listed> {
-  const { limit = Infinity, selection } = page;
+  const { selection } = page;
   const taken: Entry[] = [];
   let more = false;
   // Nothing is looked at where everything is taken as it is.
@@ -150,19 +150,24 @@ async function collect({ backend, resource, turn }: Shown, page: Page, at: Momen
   const parts = isTakenWhole ? [at.entries] : partsOf(at.entries, partSize);
   for (const part of parts) {
     if (parts.length > 1) await turn?.();
-    for (const entry of await backend.versions.shownAll(resource, part)) {
-      more = taken.length === limit;
-      if (more) break;
-      if (selection.everything || selection.matches(entry)) taken.push(entry);
-    }
+    const shown = await backend.versions.shownAll(resource, part);
+    more = takeSome(shown, page, taken);
     if (more) break;
   }
-  const last = taken.at(-1);
-  if (!more || last === undefined)
-    return { entries: taken, revision: at.revision, continue: undefined, remaining: undefined };
+  const last = more ? taken.at(-1) : undefined;
+  if (last === undefined) return { entries: taken, revision: at.revision, continue: undefined, remaining: undefined };
   const token = encodeContinueToken({ revision: at.revision, after: last.key });
   const remaining = selection.everything ? at.countAfter?.(last.key) : undefined;
   return { entries: taken, revision: at.revision, continue: token, remaining };
+}
+
+/** Takes what the page selects, and says whether there is more than it takes. */
+function takeSome(shown: readonly Entry[], { limit = Infinity, selection }: Page, taken: Entry[]): boolean {
+  for (const entry of shown) {
+    if (taken.length === limit) return true;
+    if (selection.everything || selection.matches(entry)) taken.push(entry);
+  }
+  return false;
 }
 
 /** The moment of an earlier page is gone; the token lets the client go on with the present, at the price of consistency. */

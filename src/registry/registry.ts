@@ -58,7 +58,7 @@ export function registry({ backend, resources, reviews, created, lifeOf }: Regis
     get: (resource, request) => get(backend, resource, request).catch(refused),
     list: (resource, request) => list(backend, resource, request).catch(refused),
     watch: (resource, request) =>
-      watch(backend, resource, request, { onAbort, ended: lifeOf?.(resource) }).catch(refused),
+      watch(backend, resource, { request, onAbort, ended: lifeOf?.(resource) }).catch(refused),
     create: (resource, request) => {
       const review = reviews[qualified(resource)];
       const created = review === undefined ? create(backend, resource, request) : evaluated(review, request);

@@ -53,8 +53,7 @@ export interface WatchHandle {
 export async function watch(
   backend: Backend,
   resource: Resource,
-  request: WatchRequest,
-  { ended, onAbort }: WatchLife,
+  { request, ended, onAbort }: WatchLife & { readonly request: WatchRequest },
 ): Promise<WatchHandle> {
   const { start, selection, wake } = request;
   if (start.state !== "skip" && (start.revision ?? 0) === 0) await caughtUp(backend);

@@ -155,20 +155,20 @@ export function matchesFlowSchema({ rules = [] }: FlowSchemaSpec, info: RequestI
   return false;
 }
 
-function isSubject(subject: FlowSubject, { username, groups }: UserInfo): boolean {
-  switch (subject.kind) {
-    case "User":
-      return subject.user?.name === "*" || subject.user?.name === username;
-    case "Group":
-      return subject.group?.name === "*" || groups.includes(subject.group?.name ?? "");
-    case "ServiceAccount": {
-      const { name = "", namespace = "" } = subject.serviceAccount ?? {};
-      const prefix = `system:serviceaccount:${namespace}:`;
-      return name === "*" ? username.startsWith(prefix) : username === prefix + name;
-    }
-    default:
-      return false;
-  }
+function isSubject(subject: FlowSubject, user: UserInfo): boolean {
+  return subjects.get(subject.kind ?? "")?.(subject, user) === true;
+}
+
+const subjects: ReadonlyMap<string, (subject: FlowSubject, user: UserInfo) => boolean> = new Map([
+  ["User", ({ user }, { username }) => user?.name === "*" || user?.name === username],
+  ["Group", ({ group }, { groups }) => group?.name === "*" || groups.includes(group?.name ?? "")],
+  ["ServiceAccount", isServiceAccount],
+]);
+
+function isServiceAccount({ serviceAccount }: FlowSubject, { username }: UserInfo): boolean {
+  const { name = "", namespace = "" } = serviceAccount ?? {};
+  const prefix = `system:serviceaccount:${namespace}:`;
+  return name === "*" ? username.startsWith(prefix) : username === prefix + name;
 }
 
 function matchesResource(rule: ResourceRule, { verb, group, resource, subresource, namespace }: RequestInfo): boolean {
