@@ -17,7 +17,7 @@ import {
   upgradeHeaders,
 } from "./kubelet/kubelet.ts";
 import { atDeadline, relayAnswer, relayLog, relayUpgrade } from "./kubelet/kubelet-relay.ts";
-import { contextOf, namespaceOf, type Call } from "./resource-call.ts";
+import { contextOf, endingsOf, namespaceOf, type Call } from "./resource-call.ts";
 import type { Requester } from "./admitted-request.ts";
 import { onDisconnect } from "./connections/disconnect.ts";
 
@@ -159,29 +159,22 @@ export interface ConnectionLife {
 }
 
 /** Nothing that is asked with a credential outlives it. */
-export function connectionLife({ requester, options, response }: Call): ConnectionLife {
-  const { user, credential } = requester;
-  const { shutdown, lifeOf, secretLifeOf, follow, onAbort, clock } = options;
+export function connectionLife(call: Call): ConnectionLife {
+  const { onAbort, clock } = call.options;
   const [ending, ended] = [new AbortController(), new AbortController()];
   const end = (): void => ending.abort(over);
-  const followed = credential === undefined ? undefined : follow(credential);
-  const signals = [
-    shutdown,
-    lifeOf(user) ?? [],
-    (credential && secretLifeOf(credential)) ?? [],
-    followed?.signal ?? [],
-  ].flat();
+  const { signals, release } = endingsOf(call);
   const leaving = signals.map((signal) => onAbort(signal, end));
-  onDisconnect(response, end);
+  onDisconnect(call.response, end);
   if (signals.some((signal) => signal.aborted)) end();
-  const { until } = credential ?? {};
+  const { until } = call.requester.credential ?? {};
   if (until !== undefined) void atDeadline(clock, { deadline: () => until, signal: ended.signal, act: end });
   return {
     signal: ending.signal,
     end: () => {
       ended.abort(over);
       for (const leave of leaving) leave();
-      followed?.release();
+      release();
       // Whatever is left of the connection goes with it.
       end();
     },

@@ -5,7 +5,13 @@ import { encodeProtobuf } from "../serializer/protobuf/protobuf.ts";
 import type { Resource } from "../apis/resource.ts";
 import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-metadata.ts";
 import { publishedMeta } from "../apis/schemas/published.ts";
-import { parseIncludeObject, tableFor, type IncludeObject, type Table } from "../serializer/table.ts";
+import {
+  parseIncludeObject,
+  tableFor,
+  type IncludeObject,
+  type Table,
+  type TableOptions,
+} from "../serializer/table.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
 import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
 import type { Query, Reply } from "./http-types.ts";
@@ -101,18 +107,25 @@ function fromClause({ base, params, q }: Clause, offer: Offer): MediaType | unde
 
 /** What the parameters as, g and v ask for; undefined where it is not on offer. */
 function transformed(plain: MediaType, params: Clause["params"], offer: Offer): MediaType | undefined {
-  const [as = "", group, version = ""] = [params.get("as"), params.get("g"), params.get("v")];
+  const [as, group, version = ""] = [params.get("as"), params.get("g"), params.get("v")];
   if (as === "APIGroupDiscoveryList") {
-    const known = offer.discovery === true && plain.format === "json" && (version === "v2" || version === "v2beta1");
-    return known ? { ...plain, discovery: version } : undefined;
+    const isOnOffer = offer.discovery === true && plain.format === "json";
+    return isOnOffer && isDiscoveryVersion(version) ? { ...plain, discovery: version } : undefined;
   }
-  const known = offer.meta && group === "meta.k8s.io" && isMetaKind(as) && (version === "v1" || version === "v1beta1");
-  if (!known || (as === "Table" && (offer.table === false || plain.format === "protobuf"))) return undefined;
-  return { ...plain, as, version };
+  const isKnown = group === "meta.k8s.io" && (version === "v1" || version === "v1beta1");
+  return isKnown && isMetaKind(as) && isOffered(as, plain, offer) ? { ...plain, as, version } : undefined;
 }
 
-function isMetaKind(as: string): as is NonNullable<MediaType["as"]> {
-  return metaKinds.has(as);
+function isOffered(as: MediaType["as"], { format }: MediaType, { meta, table: hasTable }: Offer): boolean {
+  return meta && (as !== "Table" || (hasTable !== false && format !== "protobuf"));
+}
+
+function isDiscoveryVersion(version: string): version is NonNullable<MediaType["discovery"]> {
+  return version === "v2" || version === "v2beta1";
+}
+
+function isMetaKind(as: string | undefined): as is NonNullable<MediaType["as"]> {
+  return as !== undefined && metaKinds.has(as);
 }
 
 /** How objects of one resource are to be shown to one client. */
@@ -144,10 +157,15 @@ export function includeObjectOf(query: Query): IncludeObject {
 /** Characters of an object that is encoded without asking for room. */
 const maxUnreserved = 16 * 1024;
 
+/** Whether objects are sent as they lie in the cache. */
+export function isPlainJson({ as, format, pretty }: MediaType): boolean {
+  return as === undefined && format === "json" && !pretty;
+}
+
 /** One object as a reply. Plain JSON is sent as it lies in the cache. */
 export async function entryReply(view: View, entry: Entry, status: number): Promise<Reply> {
   const { media, resource } = view;
-  if (media.as === undefined && media.format === "json" && !media.pretty) {
+  if (isPlainJson(media)) {
     return { status, contentType: contentTypes.json, body: entry.json };
   }
   if (media.as === "PartialObjectMetadataList") {
@@ -165,8 +183,7 @@ export async function entryReply(view: View, entry: Entry, status: number): Prom
     return { status, contentType: contentTypes.yaml, body, plain: () => objectOf(entry) };
   }
   const object = objectOf(entry);
-  if (media.as === "Table")
-    return structured(view, table(view, [object], { resourceVersion: object.metadata.resourceVersion ?? "" }), status);
+  if (media.as === "Table") return structured(view, table(view, [object], { metadata: versionOf(object) }), status);
   if (media.as !== undefined) return structured(view, partial(object, media.version), status);
   if (media.format === "protobuf") {
     return {
@@ -199,6 +216,11 @@ export async function structured(view: Pick<View, "media" | "yaml">, value: obje
   return { status, contentType: contentTypes.json, body };
 }
 
+/** The metadata of a table or an event that shows one object. */
+export function versionOf({ metadata: { resourceVersion = "" } }: ApiObject): { readonly resourceVersion: string } {
+  return { resourceVersion };
+}
+
 /** An object reduced to what every object has. */
 export function partial(object: ApiObject, version: string): ApiObject {
   return { kind: "PartialObjectMetadata", apiVersion: `meta.k8s.io/${version}`, metadata: object.metadata };
@@ -206,14 +228,12 @@ export function partial(object: ApiObject, version: string): ApiObject {
 
 /** A table of some objects; `columnDefinitions` is left out from the second event of a watch on. */
 export function table(
-  view: View,
+  { resource, now, includeObject, media }: View,
   objects: readonly ApiObject[],
-  metadata: object,
-  columnDefinitions: "include" | "omit" = "include",
+  about: Pick<TableOptions, "metadata" | "columnDefinitions">,
 ): Table {
-  const { resource, now, includeObject, media } = view;
   const version = media.version === "v1beta1" ? "v1beta1" : "v1";
-  return tableFor(resource, objects, { now, includeObject, metadata, version, columnDefinitions });
+  return tableFor(resource, objects, { now, includeObject, version, ...about });
 }
 
 /** What can be encoded in protobuf besides objects of the resource itself. */

@@ -53,7 +53,7 @@ function whole(view: View, objects: readonly ApiObject[]): Buffer {
   const { media } = view;
   const list =
     media.as === "Table"
-      ? table(view, objects, metadata)
+      ? table(view, objects, { metadata })
       : media.as === undefined
         ? { ...head, items: objects }
         : {

@@ -9,7 +9,7 @@ import {
   protobufListEnvelope,
 } from "../serializer/protobuf/protobuf.ts";
 import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-metadata.ts";
-import { contentTypes, notAcceptable, partial, table, type View } from "./encode.ts";
+import { contentTypes, isPlainJson, notAcceptable, partial, table, type View } from "./encode.ts";
 import { tooLong, type Reply } from "./http-types.ts";
 import type { Piece } from "./response-writer.ts";
 import { internalType } from "./body/undecodable.ts";
@@ -34,7 +34,7 @@ export async function listReply(view: View, listed: Listed): Promise<Reply> {
     const type = internalType(view.resource, "List");
     throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (*${type})`);
   }
-  const isJoined = as === undefined && format === "json" && !pretty;
+  const isJoined = isPlainJson(view.media);
   const size = isJoined ? joinedPartSize : format === "yaml" ? yamlPartSize : partSize;
   const parts = partsOf(listed.entries, size);
   const list = shownList(view, listed, parts.length > 1 ? passingObjectOf : objectOf);
@@ -69,8 +69,9 @@ function shownList(view: View, listed: Listed, read: (entry: Entry) => ApiObject
     ...(remaining === undefined ? {} : { remainingItemCount: remaining }),
   };
   if (media.as === "Table") {
-    const { rows: _none, ...head } = table(view, [], metadata);
-    const shown = (entries: Part): readonly object[] => table(view, entries.map(read), {}, "omit").rows;
+    const { rows: _none, ...head } = table(view, [], { metadata });
+    const shown = (entries: Part): readonly object[] =>
+      table(view, entries.map(read), { columnDefinitions: "omit" }).rows;
     return { head: { ...head, metadata }, field: "rows", shown, isWhole: false };
   }
   if (media.as !== undefined) {

@@ -42,12 +42,13 @@ export function writeOptions(
     dryRun: dryRun.length > 0,
     fieldManager: manager || defaultManager(request),
     fieldValidation: (validation as FieldValidation) || "Warn",
-    asked: {
-      ...(dryRun.length === 0 ? {} : { dryRun }),
-      ...(manager === "" ? {} : { fieldManager: manager }),
-      ...(validation === "" ? {} : { fieldValidation: validation }),
-    },
+    asked: given({ dryRun, fieldManager: manager, fieldValidation: validation }),
   };
+}
+
+/** Without the fields of which nothing is said. */
+function given(fields: Readonly<Record<string, string | readonly string[]>>): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value.length > 0));
 }
 
 /** Most writes say nothing in the query. */

@@ -170,3 +170,16 @@ export function prettyWanted(request: Incoming, query: Query): boolean {
   if (asked !== "") return asked === "true" || asked === "1";
   return interactiveClients.test(header(request, "user-agent") ?? "");
 }
+
+/** What ends all that was begun with a credential: the end of the hub, of the account, of the token's Secret, of the credential. */
+export function endingsOf({ options, requester: { user, credential } }: Call): {
+  readonly signals: readonly AbortSignal[];
+  /** To be called once at the end. */
+  readonly release: () => void;
+} {
+  const { shutdown, lifeOf, secretLifeOf, follow } = options;
+  const followed = credential && follow(credential);
+  const others = [lifeOf(user), credential && secretLifeOf(credential), followed?.signal];
+  const signals = [shutdown, ...others.filter((signal) => signal !== undefined)];
+  return { signals, release: () => followed?.release() };
+}

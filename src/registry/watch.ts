@@ -164,10 +164,15 @@ function historyItems(
   };
 }
 
+function isWithin({ prefix, key }: Scope, entry: Entry): boolean {
+  return key === undefined ? entry.key.startsWith(prefix) : entry.key === key;
+}
+
 /** What a change means to a watcher with this selection: objects enter and leave it without being created or deleted. */
-function itemFor(change: SeenChange, { prefix, key, selection }: Scope): WatchItem | undefined {
+function itemFor(change: SeenChange, scope: Scope): WatchItem | undefined {
   const { entry, previous } = change;
-  if (key === undefined ? !entry.key.startsWith(prefix) : entry.key !== key) return undefined;
+  const { selection } = scope;
+  if (!isWithin(scope, entry)) return undefined;
   // Only what is shown as it lies in the store looks the same to all who watch.
   const event = entry === change.event.entry ? change.event : undefined;
   const { type } = change.event;

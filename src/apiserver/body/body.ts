@@ -219,12 +219,14 @@ export function requestLimits(info: RequestInfo, sender: LimitedSender): Request
 }
 
 function fits(row: LimitsRow, info: RequestInfo, { user: { groups }, mediaType }: LimitedSender): boolean {
-  if (row.mediaType !== undefined && row.mediaType !== mediaType) return false;
+  if (!isWanted(row.mediaType, mediaType) || !isWanted(row.resource, info.resource)) return false;
   if (row.unlessGroup !== undefined && groups.includes(row.unlessGroup)) return false;
   if (row.group !== undefined && !groups.includes(row.group)) return false;
-  if (row.verbs?.has(info.verb) === false) return false;
-  if (row.resource !== undefined && row.resource !== info.resource) return false;
-  return row.apiGroups?.has(info.group) !== false;
+  return row.verbs?.has(info.verb) !== false && row.apiGroups?.has(info.group) !== false;
+}
+
+function isWanted(wanted: string | undefined, found: string): boolean {
+  return wanted === undefined || wanted === found;
 }
 
 /** The 413 for a body of more values than it may hold. */

@@ -2,7 +2,15 @@ import protobuf from "protobufjs/minimal.js";
 import type { ObjectSchema } from "../../apimachinery/schema.ts";
 import { ProtobufError } from "./protobuf-error.ts";
 import { messageCodec } from "./protobuf-message.ts";
-import { type Reader, expectWireType, nested, readFields, readNested, readText } from "./protobuf-scalars.ts";
+import {
+  type Input,
+  type Reader,
+  expectWireType,
+  nested,
+  readFields,
+  readNested,
+  readText,
+} from "./protobuf-scalars.ts";
 import { publishedMeta, published } from "../../apis/schemas/published.ts";
 import { apiVersionOf } from "../../apimachinery/object.ts";
 import type { Resource } from "../../apis/resource.ts";
@@ -49,8 +57,8 @@ export function decodeProtobuf(
     throw new ProtobufError("magic", "the body does not begin with the Kubernetes protobuf prefix");
   }
   return guarded(() => {
-    const budget = { values: limits.maxValues };
-    const envelope = readUnknown(readerOf(bytes.subarray(magic.length)), budget);
+    const input: Input = { reader: readerOf(bytes.subarray(magic.length)), values: limits.maxValues };
+    const envelope = readUnknown(input);
     const schema = schemaOf(envelope.apiVersion, envelope.kind);
     if (schema === undefined) {
       const named = `${JSON.stringify(envelope.kind.slice(0, 64))} in ${JSON.stringify(envelope.apiVersion.slice(0, 64))}`;
@@ -59,7 +67,7 @@ export function decodeProtobuf(
     const object: Record<string, unknown> = {};
     if (envelope.apiVersion !== "") object["apiVersion"] = envelope.apiVersion;
     if (envelope.kind !== "") object["kind"] = envelope.kind;
-    messageCodec(schema).readInto(readerOf(envelope.raw), budget, object);
+    messageCodec(schema).readInto({ ...input, reader: readerOf(envelope.raw) }, object);
     return { apiVersion: envelope.apiVersion, kind: envelope.kind, object };
   });
 }
@@ -164,24 +172,24 @@ interface Unknown {
   raw: Uint8Array;
 }
 
-function readUnknown(reader: Reader, budget: { values: number }): Unknown {
+function readUnknown(input: Input): Unknown {
   const found: Unknown = { apiVersion: "", kind: "", raw: new Uint8Array() };
-  readFields(reader, (number, wireType) => {
+  readFields(input, (number, wireType) => {
     if (number > 4) return false;
     expectWireType(wireType, 2, "the envelope");
-    if (number === 1) readNested(reader, budget, () => readTypeMeta(reader, found));
-    else if (number === 2) found.raw = reader.bytes();
-    else checkPlain(number, readText(reader));
+    if (number === 1) readNested(input, () => readTypeMeta(input, found));
+    else if (number === 2) found.raw = input.reader.bytes();
+    else checkPlain(number, readText(input));
     return true;
   });
   return found;
 }
 
-function readTypeMeta(reader: Reader, found: Unknown): void {
-  readFields(reader, (number, wireType) => {
+function readTypeMeta(input: Input, found: Unknown): void {
+  readFields(input, (number, wireType) => {
     if (number > 2) return false;
     expectWireType(wireType, 2, "the type in the envelope");
-    found[number === 1 ? "apiVersion" : "kind"] = readText(reader);
+    found[number === 1 ? "apiVersion" : "kind"] = readText(input);
     return true;
   });
 }
