@@ -61,7 +61,7 @@ async function stream(
   const { info, query } = call;
   // Of a WebSocket, which asks with GET, kube-apiserver 1.36 requires the right of the POST as well.
   if (info.verb !== "create") await call.alsoMay("create");
-  const object = connectOptions(query, { connects, kind: part.options?.kind ?? "", path: "" });
+  const object = connectOptions(query, { connects, kind: optionsKind(part), path: "" });
   const { parent: pod, options } = await admitted(call, object);
   const path = streamPath(connects, pod, options);
   const nodeName = stringAt(pod, "spec", "nodeName");
@@ -84,7 +84,7 @@ async function proxy(call: Call, part: ConnectedSubresource): Promise<Reply | "s
   // The kubelet runs commands for a WebSocket, which asks with GET.
   if (isUpgrade && info.verb !== "create") await call.alsoMay("create");
   const path = proxied.path.slice(1);
-  await admitted(call, connectOptions(call.query, { connects: "proxy", kind: part.options?.kind ?? "", path }));
+  await admitted(call, connectOptions(call.query, { connects: "proxy", kind: optionsKind(part), path }));
   const body = info.verb === "create" && !isUpgrade ? await call.body() : undefined;
   const wanted: Unsent = {
     nodeName: info.name,
@@ -100,6 +100,10 @@ async function proxy(call: Call, part: ConnectedSubresource): Promise<Reply | "s
     if (answer.kind === "upgraded" && upgrade !== undefined) await relayUpgrade(call, { upgrade, answer, signal });
     else await relayAnswer(call, answer, signal);
   });
+}
+
+function optionsKind({ options }: ConnectedSubresource): string {
+  return options?.kind ?? "";
 }
 
 /** The connection of a request that asks for another protocol. */

@@ -46,6 +46,7 @@ export const contentTypes: Readonly<Record<MediaType["format"], string>> = {
 
 const plainJson: MediaType = { format: "json", as: undefined, version: "", pretty: false, discovery: undefined };
 const metaKinds: ReadonlySet<string> = new Set(["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]);
+const metaVersions: ReadonlySet<string> = new Set(["v1", "v1beta1"]);
 const maxClauses = 32;
 
 /** What may be answered besides the three formats of every object. */
@@ -112,7 +113,7 @@ function transformed(plain: MediaType, params: Clause["params"], offer: Offer): 
     const isOnOffer = offer.discovery === true && plain.format === "json";
     return isOnOffer && isDiscoveryVersion(version) ? { ...plain, discovery: version } : undefined;
   }
-  const isKnown = group === "meta.k8s.io" && (version === "v1" || version === "v1beta1");
+  const isKnown = group === "meta.k8s.io" && metaVersions.has(version);
   return isKnown && isMetaKind(as) && isOffered(as, plain, offer) ? { ...plain, as, version } : undefined;
 }
 

@@ -11,7 +11,8 @@ import {
 } from "../serializer/openapi/documents.ts";
 import type { Resource } from "../apis/resource.ts";
 import { createHash } from "node:crypto";
-import type { Query, Reply } from "./http-types.ts";
+import type { Admitted } from "./admitted-request.ts";
+import { header, type Reply } from "./http-types.ts";
 
 /** A document that clients may keep: its bytes, and the name of their content. */
 export interface Document {
@@ -41,23 +42,15 @@ export function documentReply(doc: Document, ifNoneMatch: string | undefined): R
  * A document under an address that names its hash: immutable when the hash is right, else a redirect to the right address.
  * Source: kube-openapi handler3.
  */
-export function hashedReply(
-  doc: Document,
-  request: {
-    readonly path: string;
-    readonly query: Query;
-    readonly ifNoneMatch: string | undefined;
-    readonly now: number;
-  },
-): Reply {
-  const asked = request.query.get("hash");
-  if (asked === null || asked === "") return documentReply(doc, request.ifNoneMatch);
-  if (asked !== doc.hash) {
-    const location = `${request.path}?hash=${doc.hash}`;
+export function hashedReply(doc: Document, { info, query, request, now }: Admitted): Reply {
+  const asked = query.get("hash") ?? "";
+  if (asked !== "" && asked !== doc.hash) {
+    const location = `${info.path}?hash=${doc.hash}`;
     return { status: 301, contentType: "text/plain; charset=utf-8", body: "", headers: { location } };
   }
-  const expires = new Date(request.now + 365 * 24 * 3600 * 1000).toUTCString();
-  const reply = documentReply(doc, request.ifNoneMatch);
+  const reply = documentReply(doc, header(request, "if-none-match"));
+  if (asked === "") return reply;
+  const expires = new Date(now + 365 * 24 * 3600 * 1000).toUTCString();
   return { ...reply, headers: { ...reply.headers, "cache-control": "public, immutable", expires } };
 }
 

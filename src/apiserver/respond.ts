@@ -29,23 +29,23 @@ export interface RespondOptions {
  */
 export async function respond(response: Outgoing, reply: Reply, options: RespondOptions): Promise<number> {
   const { body } = reply;
-  const length = isLazy(body) ? undefined : Buffer.byteLength(body);
-  const isCompressed = (length ?? Infinity) > gzipThreshold && /\bgzip\b/.test(options.acceptEncoding ?? "");
+  const length = isLazy(body) ? Infinity : Buffer.byteLength(body);
+  const isCompressed = length > gzipThreshold && /\bgzip\b/.test(options.acceptEncoding ?? "");
   writeHead(response, reply.status, headersOf(reply, options.common, isCompressed ? "compressed" : length));
   if (options.head) {
     response.end();
     return 0;
   }
   // Text stays text: HTTP/1.1 then sends it in one piece with the headers.
-  if (!isLazy(body) && (length ?? 0) <= smallBytes) {
+  if (!isLazy(body) && length <= smallBytes) {
     endWith(response, body);
-    return length ?? 0;
+    return length;
   }
   const pieces = isLazy(body) ? body.pieces() : wholeBody(body);
   return sendPieces(response, isCompressed ? compressed(pieces) : pieces, options);
 }
 
-function headersOf(reply: Reply, common: CommonHeaders, length: number | "compressed" | undefined): Headers {
+function headersOf(reply: Reply, common: CommonHeaders, length: number | "compressed"): Headers {
   const headers: Headers = {
     "cache-control": "no-cache, private",
     ...common,
@@ -56,7 +56,7 @@ function headersOf(reply: Reply, common: CommonHeaders, length: number | "compre
     const { vary } = headers;
     headers["content-encoding"] = "gzip";
     headers["vary"] = vary === undefined ? "Accept-Encoding" : `${String(vary)}, Accept-Encoding`;
-  } else if (length !== undefined) headers["content-length"] = length;
+  } else if (length !== Infinity) headers["content-length"] = length;
   return headers;
 }
 

@@ -2,7 +2,7 @@ import { StatusError } from "../apimachinery/status.ts";
 import { type OpenApiDocuments, document, documentReply, hashedReply, type Document } from "./open-api.ts";
 import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
 import type { Admitted } from "./admitted-request.ts";
-import { aggregatedList, discoveryOf } from "./discovery.ts";
+import { aggregatedList, discoveryOf, type Discovery } from "./discovery.ts";
 import { header, type Reply } from "./http-types.ts";
 import { health, type HealthChecks } from "./health.ts";
 import { contentTypes, negotiate } from "./encode.ts";
@@ -142,20 +142,7 @@ function derive(resources: readonly Resource[], options: RouteOptions): Derived 
   const apis = root("/apis", discovery.groups, discovery.aggregated.named);
   const openApi = lazily(() => options.openApi(resources));
   return {
-    paths: [
-      ...issuerPaths.filter((path) => issuerDocument(path, options.issuer, "") !== undefined),
-      "/api",
-      "/api/v1",
-      "/apis",
-      ...[...discovery.resources.keys()].filter((key) => key.includes("/")).map((key) => `/apis/${key}`),
-      "/healthz",
-      "/livez",
-      "/metrics",
-      "/openapi/v2",
-      "/openapi/v3",
-      "/readyz",
-      "/version",
-    ],
+    paths: pathsOf(discovery, options.issuer),
     api: (admitted, rest) =>
       rest === ""
         ? api(admitted)
@@ -170,6 +157,23 @@ function derive(resources: readonly Resource[], options: RouteOptions): Derived 
     },
     openApi: (admitted, rest) => openApiReply(openApi(), admitted, rest),
   };
+}
+
+function pathsOf(discovery: Discovery, issuer: PublishedIssuer): readonly string[] {
+  return [
+    ...issuerPaths.filter((path) => issuerDocument(path, issuer, "") !== undefined),
+    "/api",
+    "/api/v1",
+    "/apis",
+    ...[...discovery.resources.keys()].filter((key) => key.includes("/")).map((key) => `/apis/${key}`),
+    "/healthz",
+    "/livez",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/readyz",
+    "/version",
+  ];
 }
 
 /** Not kept, since few clients ask for it. */
@@ -191,7 +195,7 @@ async function openApiReply(documents: OpenApiDocuments, admitted: Admitted, res
   if (!takesJson(header(admitted.request, "accept"))) {
     throw new StatusError("NotAcceptable", "OpenAPI v3 is served as application/json");
   }
-  return hashedReply(doc, { path: admitted.info.path, query: admitted.query, ifNoneMatch, now: admitted.now });
+  return hashedReply(doc, admitted);
 }
 
 const jsonClauses: ReadonlySet<string> = new Set(["", "*/*", "application/*", "application/json"]);

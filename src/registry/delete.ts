@@ -137,10 +137,10 @@ function mark(
 ): ApiObject {
   const { stored, options, now } = input;
   const { finalizers: held, ...metadata } = stored.metadata;
-  const { deletionGracePeriodSeconds: before = 0, generation } = metadata;
+  const { deletionTimestamp, deletionGracePeriodSeconds: before = 0, generation } = metadata;
   const finalizers = withPolicy(held, options);
-  const wanted = resource.deletion?.graceSeconds?.(stored, options.gracePeriodSeconds) ?? 0;
-  const isFirst = metadata.deletionTimestamp === undefined;
+  const wanted = wantedGrace(resource, stored, options);
+  const isFirst = deletionTimestamp === undefined;
   const grace = isFirst ? wanted : Math.min(wanted, before);
   const marked: ApiObject = {
     ...stored,
@@ -152,6 +152,10 @@ function mark(
     },
   };
   return resource.deletion?.marked?.(marked) ?? marked;
+}
+
+function wantedGrace({ deletion }: Resource, stored: ApiObject, { gracePeriodSeconds }: Deletion): number {
+  return deletion?.graceSeconds?.(stored, gracePeriodSeconds) ?? 0;
 }
 
 function ending({ deletion }: Resource, now: number, grace: number): Partial<ObjectMeta> {
