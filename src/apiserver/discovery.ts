@@ -44,7 +44,7 @@ export function aggregatedList(items: readonly object[], version: "v2" | "v2beta
 }
 
 /** GA before beta before alpha, higher numbers first, anything else after, by name. Source: apimachinery pkg/version. */
-export function compareVersions(a: string, b: string): number {
+function compareVersions(a: string, b: string): number {
   const [left, right] = [versionRank(a), versionRank(b)];
   for (let i = 0; i < 3; i += 1) {
     const difference = (right[i] ?? 0) - (left[i] ?? 0);

@@ -52,7 +52,7 @@ export function resourceVerbs(options: ResourceVerbsOptions, otherPaths: Handler
  * Checks that a resource knows what a request wants of it, under that path and by that method.
  * @throws StatusError NotFound, BadRequest, MethodNotAllowed in the words of Kubernetes, which differ for custom kinds
  */
-export function checkVerb(resource: Resource, info: RequestInfo, method: string | undefined): void {
+function checkVerb(resource: Resource, info: RequestInfo, method: string | undefined): void {
   if (resource.scope === "Cluster" && isBelowNamespace(info)) throw unknownPath();
   const offered = offeredVerbs(resource, info);
   checkName(info);

@@ -189,7 +189,7 @@ function removedStatus(resource: Resource, entry: Entry): Status {
 }
 
 /** How something is to be deleted: from the body if there is one, else from the query. @throws StatusError BadRequest, Invalid. */
-export async function deletionOf(
+async function deletionOf(
   raw: RawBody,
   query: Query,
 ): Promise<{ readonly options: Deletion; readonly dryRun: boolean }> {

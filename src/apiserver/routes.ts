@@ -220,14 +220,14 @@ export interface PublishedIssuer {
 }
 
 /** Where these documents are served. */
-export const issuerPaths: readonly string[] = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
+const issuerPaths: readonly string[] = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
 
 /**
  * The documents by which other services verify tokens of ServiceAccounts, by path; none where the issuer is no https URL, as OpenID
  * asks for one. `serverAddress` is this hub's `host:port`.
  * @see OpenID Connect Discovery 1.0 section 4; KEP-1393
  */
-export function issuerDocument(
+function issuerDocument(
   path: string,
   { issuer, keys }: PublishedIssuer,
   serverAddress: string,

@@ -234,7 +234,7 @@ export function explanation(
 }
 
 /** The part of an answer that reviews of Kubernetes have. */
-export function decisionStatus(decision: ChainDecision, problems: readonly string[]): SubjectAccessReviewStatus {
+function decisionStatus(decision: ChainDecision, problems: readonly string[]): SubjectAccessReviewStatus {
   const errors = [...(decision.error === undefined ? [] : [decision.error]), ...problems];
   return {
     allowed: decision.verdict === "allow",

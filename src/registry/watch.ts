@@ -209,7 +209,7 @@ export interface InitialOptions extends Scope {
  * The state of this moment, held as references and looked through at the reader's pace.
  * @throws StatusError where the first of it cannot be converted
  */
-export async function initialItems(options: InitialOptions): Promise<InitialItems> {
+async function initialItems(options: InitialOptions): Promise<InitialItems> {
   const { backend, resource, prefix, key, selection, start, from, turn, wake } = options;
   const one = key === undefined ? undefined : backend.cache.get(key);
   const stored = key === undefined ? backend.cache.list(prefix) : one === undefined ? [] : [one];

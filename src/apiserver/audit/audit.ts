@@ -133,7 +133,7 @@ export interface Bounded<T> {
 }
 
 /** The beginning of a text that takes at most so many bytes as JSON: what a client sends fills no log, whatever characters it is made of. */
-export function boundedText(text: string, maxBytes: number): string {
+function boundedText(text: string, maxBytes: number): string {
   if (fits(text, maxBytes)) return text;
   let shown = text.slice(0, maxBytes);
   while (shown !== "" && Buffer.byteLength(JSON.stringify(shown)) > maxBytes) {
@@ -146,7 +146,7 @@ export function boundedText(text: string, maxBytes: number): string {
  * A user as an event shows it: the first of the groups and extra values where there are many or long ones, since a token or impersonation
  * headers may hold 64 KiB of them. Fields that are absent stay absent.
  */
-export function boundedUser({ username, uid, groups, extra }: UserInfo): Bounded<object> {
+function boundedUser({ username, uid, groups, extra }: UserInfo): Bounded<object> {
   const name = boundedText(username, maxTextBytes);
   const id = uid === undefined ? undefined : boundedText(uid, maxTextBytes);
   const shownGroups = boundedList(groups, maxGroupsBytes);
@@ -163,7 +163,7 @@ export function boundedUser({ username, uid, groups, extra }: UserInfo): Bounded
 }
 
 /** Annotations of an event: the first of them where all take too much, and the beginning of one that is too long. */
-export function boundedAnnotations(
+function boundedAnnotations(
   annotations: Readonly<Record<string, string>>,
 ): Bounded<Readonly<Record<string, string>>> {
   let [left, isWhole] = [maxAnnotationsBytes, true];

@@ -144,7 +144,7 @@ export function flowOf(user: UserInfo, address: string): string {
 }
 
 /** Whether a schema speaks of a request. Source: apiserver pkg/util/flowcontrol rule.go. */
-export function matchesFlowSchema({ rules = [] }: FlowSchemaSpec, info: RequestInfo, user: UserInfo): boolean {
+function matchesFlowSchema({ rules = [] }: FlowSchemaSpec, info: RequestInfo, user: UserInfo): boolean {
   for (const { subjects = [], resourceRules = [], nonResourceRules = [] } of rules) {
     if (!subjects.some((subject) => isSubject(subject, user))) continue;
     const isNamed = info.isResource

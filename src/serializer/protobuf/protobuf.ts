@@ -17,7 +17,7 @@ import type { Resource } from "../../apis/resource.ts";
 import { partialObjectMetadataSchema } from "../../apis/schemas/partial-object-metadata.ts";
 
 /** The media type of this encoding. */
-export const protobufMediaType = "application/vnd.kubernetes.protobuf";
+const protobufMediaType = "application/vnd.kubernetes.protobuf";
 
 /** Which schema stands behind a kind; `undefined` for kinds that have no protobuf. Both names are empty where the envelope has none. */
 export type SchemaLookup = (apiVersion: string, kind: string) => ObjectSchema | undefined;
@@ -239,6 +239,6 @@ export function speaksProtobuf(resource: Resource): boolean {
 }
 
 /** Whether objects of this schema can be written as protobuf; those of custom kinds cannot. */
-export function hasProtobuf(schema: ObjectSchema): boolean {
+function hasProtobuf(schema: ObjectSchema): boolean {
   return schema.properties["metadata"]?.number !== undefined;
 }
