@@ -28,14 +28,14 @@ export interface Admitted {
   readonly yaml: YamlWork;
   /** What the body may hold. */
   readonly limits: RequestLimits;
-  /** Reads the whole body, within its limits; no place is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; Crowded. */
+  /** Reads the whole body, within its limits; no seat is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; TooManyRequests. */
   readonly body: () => Promise<Buffer>;
   /** Tells the audit event what was sent. */
   readonly receivedBody: (body: ReceivedBody) => void;
   /** The share of this answer in what waits for clients. */
   readonly buffer: () => SendBuffer;
   /** Asks whether the user may also do `verb` to the same thing. @throws StatusError Forbidden. */
-  readonly alsoMay: (verb: string) => Promise<void>;
+  readonly authorizeVerb: (verb: string) => Promise<void>;
   /** Headers that a handler sends before its stream. */
   readonly common: () => CommonHeaders;
   /** A handler calls it when its stream begins; the code of its answer is 200 by default. */

@@ -60,7 +60,7 @@ async function stream(
 ): Promise<Reply | "streamed"> {
   const { info, query } = call;
   // Of a WebSocket, which asks with GET, kube-apiserver 1.36 requires the right of the POST as well.
-  if (info.verb !== "create") await call.alsoMay("create");
+  if (info.verb !== "create") await call.authorizeVerb("create");
   const object = connectOptions(query, { connects, kind: optionsKind(part), path: "" });
   const { parent: pod, options } = await admitted(call, object);
   const path = streamPath(connects, pod, options);
@@ -82,7 +82,7 @@ async function proxy(call: Call, part: ConnectedSubresource): Promise<Reply | "s
   if (proxied === undefined) throw badRequest("the path behind /proxy must be written without . and .. segments");
   const isUpgrade = upgradeWanted(call) !== undefined;
   // The kubelet runs commands for a WebSocket, which asks with GET.
-  if (isUpgrade && info.verb !== "create") await call.alsoMay("create");
+  if (isUpgrade && info.verb !== "create") await call.authorizeVerb("create");
   const path = proxied.path.slice(1);
   await admitted(call, connectOptions(call.query, { connects: "proxy", kind: optionsKind(part), path }));
   const body = info.verb === "create" && !isUpgrade ? await call.body() : undefined;

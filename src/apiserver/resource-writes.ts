@@ -78,7 +78,7 @@ export async function update(call: Call): Promise<Reply> {
     name: info.name,
     subresource: info.subresource,
     desired: shapedChange(shownAs, () => named),
-    whenMissing: { object: named, mayCreate: () => call.alsoMay("create") },
+    whenMissing: { object: named, mayCreate: () => call.authorizeVerb("create") },
     context: contextOf(call, write, isLarge),
   });
   return entryReply(view, shapedEntry(shownAs, entry), created ? 201 : 200);
@@ -123,7 +123,7 @@ async function apply(call: Call): Promise<Reply> {
     desired: (stored, larger) => placedLater(call, applied(stored, larger)),
     whenMissing: {
       object: (larger) => placedLater(call, applied(undefined, larger)),
-      mayCreate: () => call.alsoMay("create"),
+      mayCreate: () => call.authorizeVerb("create"),
     },
     context: contextOf(call, write, turn !== undefined),
   });

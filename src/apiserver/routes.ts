@@ -227,11 +227,7 @@ const issuerPaths: readonly string[] = ["/.well-known/openid-configuration", "/o
  * asks for one. `serverAddress` is this hub's `host:port`.
  * @see OpenID Connect Discovery 1.0 section 4; KEP-1393
  */
-function issuerDocument(
-  path: string,
-  { issuer, keys }: PublishedIssuer,
-  serverAddress: string,
-): Reply | undefined {
+function issuerDocument(path: string, { issuer, keys }: PublishedIssuer, serverAddress: string): Reply | undefined {
   if (!issuer.startsWith("https://")) return undefined;
   switch (path) {
     case "/openid/v1/jwks":

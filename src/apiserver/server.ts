@@ -327,7 +327,7 @@ function guardSession(session: ServerHttp2Session, socket: Socket, { idleMs, ali
     if (session.closed) socket.destroy();
     else session.close();
   });
-  const beat = setInterval(() => {
+  const aliveTimer = setInterval(() => {
     if (unanswered) socket.destroy();
     if (open === 0 && !session.destroyed) return;
     unanswered = true;
@@ -337,8 +337,8 @@ function guardSession(session: ServerHttp2Session, socket: Socket, { idleMs, ali
       unanswered = false;
     });
   }, aliveMs);
-  beat.unref();
-  socket.once("close", () => clearInterval(beat));
+  aliveTimer.unref();
+  socket.once("close", () => clearInterval(aliveTimer));
 }
 
 async function closeServer(open: {

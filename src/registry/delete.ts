@@ -118,14 +118,14 @@ function checkPreconditions({ resource, request, current }: Step, { metadata }: 
   // Kubernetes names the kind here and not the plural, but for what is emptied first.
   const subject = isEmptied ? resource : { group: resource.group, plural: resource.kind };
   const conditions = [
-    { what: "UID", asked: uid, found: metadata.uid ?? "", fate: "deleted and then recreated" },
-    { what: "ResourceVersion", asked: resourceVersion, found: String(current.revision), fate: "modified" },
+    { what: "UID", asked: uid, found: metadata.uid ?? "", change: "deleted and then recreated" },
+    { what: "ResourceVersion", asked: resourceVersion, found: String(current.revision), change: "modified" },
   ];
-  for (const { what, asked = "", found, fate } of conditions.filter(({ asked }) => asked !== undefined)) {
+  for (const { what, asked = "", found, change } of conditions.filter(({ asked }) => asked !== undefined)) {
     if (asked === found) continue;
     const why = isEmptied
       ? `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`
-      : `the ${what} in the precondition (${asked}) does not match the ${what} in record (${found}). The object might have been ${fate}`;
+      : `the ${what} in the precondition (${asked}) does not match the ${what} in record (${found}). The object might have been ${change}`;
     throw conflict(subject, request.name, why);
   }
 }

@@ -220,7 +220,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
       limitRate: accessRequestRate(options.accessRequests ?? defaultAccessRequestLimits, clock),
       handle: resourcesOf(options, parts, { watches, otherPaths }),
       peer: peerCertificates(),
-      places,
+      inflight: places,
       flowControl: steered,
       largeBodies: largeBodies(clock),
       sendBuffers: unread,

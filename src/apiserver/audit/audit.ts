@@ -163,9 +163,7 @@ function boundedUser({ username, uid, groups, extra }: UserInfo): Bounded<object
 }
 
 /** Annotations of an event: the first of them where all take too much, and the beginning of one that is too long. */
-function boundedAnnotations(
-  annotations: Readonly<Record<string, string>>,
-): Bounded<Readonly<Record<string, string>>> {
+function boundedAnnotations(annotations: Readonly<Record<string, string>>): Bounded<Readonly<Record<string, string>>> {
   let [left, isWhole] = [maxAnnotationsBytes, true];
   const shown = Object.entries(annotations).flatMap(([key, text]): readonly (readonly [string, string])[] => {
     const value = boundedText(text, maxAnnotationBytes);

@@ -4,15 +4,15 @@ import { fairQueue, type FairQueue, type FairQueueLimits, type Refusal, type Tak
 import { anonymousLevel, exemptedLevel, type LevelTerms, type SenderClass } from "./flow-control.ts";
 import { sharedSeats, type LevelSeats } from "./level-seats.ts";
 
-/** A request that finds no place; it is answered 429 in plain text. */
+/** A request that finds no seat; it is answered 429 in plain text. */
 export class TooManyRequests extends Error {
   constructor() {
     super("Too many requests, please try again later.");
-    this.name = "Crowded";
+    this.name = "TooManyRequests";
   }
 }
 
-/** Who wants a place. */
+/** A request that asks for a seat. */
 export interface Applicant {
   /** Undefined for a request that is neither counted nor bounded. */
   readonly level: string | undefined;
@@ -27,11 +27,11 @@ export interface Applicant {
   readonly whenGone: (gone: () => void) => void;
 }
 
-/** The place of one request. */
+/** The seat of one request. */
 export interface Seat {
-  /** Runs `read` without the place, among the bodies of its flow, and comes back to a place. @throws Crowded */
+  /** Runs `read` without the seat, among the bodies of its flow, and then takes a seat again. @throws TooManyRequests */
   readonly whileReading: <T>(read: () => Promise<T>) => Promise<T>;
-  /** Gives the place back early, for a request that streams from now on. */
+  /** Gives the seat back early, for a request that streams from now on. */
   readonly streaming: () => void;
   /** Called once, when the request has ended. */
   readonly leave: () => void;
@@ -48,7 +48,7 @@ export interface LevelCounts {
 }
 
 export interface InflightLimiter {
-  /** A place at once, or after a wait. @throws Crowded, or rejects with it. */
+  /** A seat at once, or after a wait. @throws TooManyRequests, or rejects with it. */
   readonly enter: (applicant: Applicant) => Seat | Promise<Seat>;
   readonly counts: () => readonly LevelCounts[];
 }
