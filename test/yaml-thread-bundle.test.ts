@@ -50,8 +50,6 @@ describe("the YAML thread outside of tests", () => {
       "bounded-yaml",
       "flow-queue",
       "yaml-error",
-      "yaml-job",
-      "yaml-text",
       "yaml-thread",
       "yaml-thread-program",
       "yaml-thread-url",

@@ -22,9 +22,9 @@ export interface AdmissionRequest {
   readonly oldObject: ApiObject | undefined;
   readonly user: UserInfo;
   /** Who was authenticated, where `user` is impersonated and the API says so; Kubernetes tells no webhook. */
-  readonly impersonator?: UserInfo;
+  readonly impersonator?: UserInfo | undefined;
   /** Where the request came from, as far as the API saw it. */
-  readonly source?: RequestSource;
+  readonly source?: RequestSource | undefined;
   readonly dryRun: boolean;
   /** Adds a Warning header to the reply. */
   readonly warn: (text: string) => void;

@@ -1,7 +1,6 @@
 import type { Admission, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 import type { WebhookAsked } from "./webhook-ask.ts";
-import { histogram, labelText } from "../metrics/family.ts";
-import { summary } from "../metrics/summary.ts";
+import { histogram, labelText, summary } from "../metrics/family.ts";
 
 /** What is counted of admission. */
 export interface AdmissionMetrics {

@@ -1,13 +1,12 @@
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
 import type { Credential } from "../apis/revocation-index.ts";
-import type { Incoming, Outgoing, Query, Reply } from "./http-types.ts";
+import type { Incoming, Outgoing, Query, Reply, Upgrade } from "./http-types.ts";
 import type { ReceivedBody } from "./progress.ts";
 import type { RequestInfo } from "./request-info.ts";
-import type { RequestLimits } from "./body/request-limits.ts";
+import type { RequestLimits } from "./body/body.ts";
 import type { CommonHeaders } from "./respond.ts";
 import type { SendBuffer } from "./connections/send-buffers.ts";
-import type { Upgrade } from "./upgrade.ts";
 
 /** A request whose user is authenticated and authorized, as its handler gets it. */
 export interface Admitted {
@@ -29,14 +28,14 @@ export interface Admitted {
   readonly yaml: YamlWork;
   /** What the body may hold. */
   readonly limits: RequestLimits;
-  /** Reads the whole body, within its limits; no place is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; Crowded. */
+  /** Reads the whole body, within its limits; no seat is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; TooManyRequests. */
   readonly body: () => Promise<Buffer>;
   /** Tells the audit event what was sent. */
   readonly receivedBody: (body: ReceivedBody) => void;
   /** The share of this answer in what waits for clients. */
   readonly buffer: () => SendBuffer;
   /** Asks whether the user may also do `verb` to the same thing. @throws StatusError Forbidden. */
-  readonly alsoMay: (verb: string) => Promise<void>;
+  readonly authorizeVerb: (verb: string) => Promise<void>;
   /** Headers that a handler sends before its stream. */
   readonly common: () => CommonHeaders;
   /** A handler calls it when its stream begins; the code of its answer is 200 by default. */

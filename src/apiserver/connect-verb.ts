@@ -4,15 +4,22 @@ import { stringAt } from "../apis/json-fields.ts";
 import { objectOf } from "../registry/entry.ts";
 import { nodes } from "../apis/node.ts";
 import type { ConnectedSubresource } from "../apis/resource.ts";
-import { connectionLife } from "./connections/connection-life.ts";
-import type { Reply } from "./http-types.ts";
-import type { KubeletAnswer, KubeletRequest } from "./kubelet/kubelet.ts";
-import { connectOptions, logOptions, logPath, proxiedPath, streamPath } from "./kubelet/kubelet-location.ts";
-import { requestHeaders, upgradeHeaders } from "./kubelet/kubelet-headers.ts";
-import { relayAnswer, relayLog, relayUpgrade } from "./kubelet/kubelet-relay.ts";
-import { isFromElsewhere } from "./request-origin.ts";
-import { contextOf, namespaceOf, type Call } from "./resource-call.ts";
-import { upgradeType } from "./upgrade.ts";
+import { type Reply, header, type Incoming, upgradeType, type Upgrade } from "./http-types.ts";
+import {
+  type KubeletAnswer,
+  type KubeletRequest,
+  connectOptions,
+  logOptions,
+  logPath,
+  proxiedPath,
+  streamPath,
+  requestHeaders,
+  upgradeHeaders,
+} from "./kubelet/kubelet.ts";
+import { atDeadline, relayAnswer, relayLog, relayUpgrade } from "./kubelet/kubelet-relay.ts";
+import { contextOf, endingsOf, namespaceOf, type Call } from "./resource-call.ts";
+import type { Requester } from "./admitted-request.ts";
+import { onDisconnect } from "./connections/disconnect.ts";
 
 /** Milliseconds in which a kubelet must have begun its answer. Source: apiserver's request timeout, for requests that are not long-running. */
 const answerMs = 60_000;
@@ -36,12 +43,12 @@ async function log(call: Call): Promise<Reply | "streamed"> {
   const entry = await call.options.registry.get(call.resource, { namespace: namespaceOf(call), name: info.name });
   const pod = objectOf(entry);
   const path = logPath(pod, asked);
-  const node = stringAt(pod, "spec", "nodeName");
+  const nodeName = stringAt(pod, "spec", "nodeName");
   // A Pod that no Node has yet has written nothing.
-  if (node === "") return { status: 200, contentType: "text/plain", body: "" };
+  if (nodeName === "") return { status: 200, contentType: "text/plain", body: "" };
   const { skipsVerification, follow } = asked;
-  const request = { method: "GET", path, headers: {}, isUpgrade: false, skipsVerification };
-  return ask(call, node, { ...request, answerMs: follow ? Infinity : answerMs }, async (answer, signal) => {
+  const request = { nodeName, method: "GET", path, headers: {}, isUpgrade: false, skipsVerification };
+  return ask(call, { ...request, answerMs: follow ? Infinity : answerMs }, async (answer, signal) => {
     await relayLog(call, answer, signal);
   });
 }
@@ -51,18 +58,19 @@ async function stream(
   connects: "attach" | "exec" | "portforward",
   part: ConnectedSubresource,
 ): Promise<Reply | "streamed"> {
-  const { info, query, upgrade } = call;
+  const { info, query } = call;
   // Of a WebSocket, which asks with GET, kube-apiserver 1.36 requires the right of the POST as well.
-  if (info.verb !== "create") await call.alsoMay("create");
-  const object = connectOptions(query, { connects, kind: part.options?.kind ?? "", path: "" });
+  if (info.verb !== "create") await call.authorizeVerb("create");
+  const object = connectOptions(query, { connects, kind: optionsKind(part), path: "" });
   const { parent: pod, options } = await admitted(call, object);
   const path = streamPath(connects, pod, options);
-  const node = stringAt(pod, "spec", "nodeName");
-  if (node === "") throw badRequest(`pod ${info.name} does not have a host assigned`);
-  if (upgrade === undefined || upgradeType(call.request) === undefined) throw badRequest("Upgrade request required");
+  const nodeName = stringAt(pod, "spec", "nodeName");
+  if (nodeName === "") throw badRequest(`pod ${info.name} does not have a host assigned`);
+  const upgrade = upgradeWanted(call);
+  if (upgrade === undefined) throw badRequest("Upgrade request required");
   const request = { method: call.request.method ?? "POST", path, headers: upgradeHeaders(call.request) };
   const terms = { isUpgrade: true, skipsVerification: false, answerMs };
-  return ask(call, node, { ...request, ...terms }, async (answer, signal) => {
+  return ask(call, { nodeName, ...request, ...terms }, async (answer, signal) => {
     if (answer.kind === "upgraded") await relayUpgrade(call, { upgrade, answer, signal });
     else await relayAnswer(call, answer, signal);
   });
@@ -72,13 +80,14 @@ async function proxy(call: Call, part: ConnectedSubresource): Promise<Reply | "s
   const { info, request, upgrade } = call;
   const proxied = proxiedPath(request.url ?? "");
   if (proxied === undefined) throw badRequest("the path behind /proxy must be written without . and .. segments");
-  const isUpgrade = upgrade !== undefined && upgradeType(request) !== undefined;
+  const isUpgrade = upgradeWanted(call) !== undefined;
   // The kubelet runs commands for a WebSocket, which asks with GET.
-  if (isUpgrade && info.verb !== "create") await call.alsoMay("create");
+  if (isUpgrade && info.verb !== "create") await call.authorizeVerb("create");
   const path = proxied.path.slice(1);
-  await admitted(call, connectOptions(call.query, { connects: "proxy", kind: part.options?.kind ?? "", path }));
+  await admitted(call, connectOptions(call.query, { connects: "proxy", kind: optionsKind(part), path }));
   const body = info.verb === "create" && !isUpgrade ? await call.body() : undefined;
   const wanted: Unsent = {
+    nodeName: info.name,
     method: request.method ?? "GET",
     path: `${proxied.path}${proxied.query}`,
     headers: isUpgrade ? upgradeHeaders(request) : requestHeaders(request),
@@ -87,10 +96,19 @@ async function proxy(call: Call, part: ConnectedSubresource): Promise<Reply | "s
     skipsVerification: false,
     answerMs,
   };
-  return ask(call, info.name, wanted, async (answer, signal) => {
+  return ask(call, wanted, async (answer, signal) => {
     if (answer.kind === "upgraded" && upgrade !== undefined) await relayUpgrade(call, { upgrade, answer, signal });
     else await relayAnswer(call, answer, signal);
   });
+}
+
+function optionsKind({ options }: ConnectedSubresource): string {
+  return options?.kind ?? "";
+}
+
+/** The connection of a request that asks for another protocol. */
+function upgradeWanted({ request, upgrade }: Call): Upgrade | undefined {
+  return upgradeType(request) === undefined ? undefined : upgrade;
 }
 
 /** The object as admission lets it be connected to. */
@@ -101,13 +119,12 @@ function admitted(call: Call, object: ApiObject): Promise<{ readonly parent: Api
   return options.registry.connect(resource, { namespace, name, subresource, object, context });
 }
 
-type Unsent = Omit<KubeletRequest, "node" | "signal">;
+type Unsent = Omit<KubeletRequest, "node" | "signal"> & { readonly nodeName: string };
 
 /** Asks the kubelet of a Node; the connection ends with the credential, the account, the client and the hub. */
 async function ask(
   call: Call,
-  nodeName: string,
-  request: Unsent,
+  { nodeName, ...request }: Unsent,
   relay: (answer: KubeletAnswer, signal: AbortSignal) => Promise<void>,
 ): Promise<"streamed"> {
   const { registry, kubelet } = call.options;
@@ -125,3 +142,48 @@ async function ask(
     leave();
   }
 }
+
+/**
+ * Whether a page of another site has sent a request with the client certificate that the browser holds. Browsers let every page open
+ * WebSockets and send forms anywhere, and add the certificate, but never a bearer token. Source: RFC 6454, section 7.
+ */
+function isFromElsewhere(request: Incoming, { credential }: Requester): boolean {
+  const origin = header(request, "origin");
+  if (origin === undefined || origin === "" || credential?.serialNumber === undefined) return false;
+  const host = header(request, ":authority") ?? header(request, "host") ?? "";
+  return origin.toLowerCase() !== `https://${host.toLowerCase()}`;
+}
+
+/** What a connection to a kubelet ends with. */
+export interface ConnectionLife {
+  /** Aborts when the credential expires or is revoked, its account is deleted, the client is gone, or the hub stops. */
+  readonly signal: AbortSignal;
+  /** To be called once at the end of the connection. */
+  readonly end: () => void;
+}
+
+/** Nothing that is asked with a credential outlives it. */
+export function connectionLife(call: Call): ConnectionLife {
+  const { onAbort, clock } = call.options;
+  const [ending, ended] = [new AbortController(), new AbortController()];
+  const end = (): void => ending.abort(over);
+  const { signals, release } = endingsOf(call);
+  const leaving = signals.map((signal) => onAbort(signal, end));
+  onDisconnect(call.response, end);
+  if (signals.some((signal) => signal.aborted)) end();
+  const { until } = call.requester.credential ?? {};
+  if (until !== undefined) void atDeadline(clock, { deadline: () => until, signal: ended.signal, act: end });
+  return {
+    signal: ending.signal,
+    end: () => {
+      ended.abort(over);
+      for (const leave of leaving) leave();
+      release();
+      // Whatever is left of the connection goes with it.
+      end();
+    },
+  };
+}
+
+/** A reason made once: without one, each abort makes an exception with a stack of its own. */
+const over = "the connection to the kubelet is over";

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { apiVersionOf } from "../apimachinery/object.ts";
+import { grouped } from "../serializer/openapi/operations.ts";
 import { kindOf, type Resource, type Subresource, type Verb } from "../apis/resource.ts";
 
 /** All discovery documents for one set of resources, as objects to encode. Pure; made anew when the set changes. */
@@ -16,10 +17,11 @@ export interface Discovery {
 
 /** Derives discovery from the resources served. Source: apiserver pkg/endpoints/discovery. */
 export function discoveryOf(resources: readonly Resource[], serverAddress: string): Discovery {
-  const byGroup = grouped(resources, (resource) => resource.group);
+  const sorted = resources.toSorted((a, b) => (a.plural < b.plural ? -1 : 1));
+  const byGroup = grouped(sorted, ({ group }) => group);
   const named = [...byGroup.keys()].filter((group) => group !== "").sort();
   const group = new Map(named.map((name) => [name, apiGroup(name, versionsOf(byGroup.get(name) ?? []))]));
-  const byVersion = grouped(resources, (resource) => apiVersionOf(resource.group, resource.version));
+  const byVersion = grouped(sorted, (resource) => apiVersionOf(resource.group, resource.version));
   return {
     versions: {
       kind: "APIVersions",
@@ -42,7 +44,7 @@ export function aggregatedList(items: readonly object[], version: "v2" | "v2beta
 }
 
 /** GA before beta before alpha, higher numbers first, anything else after, by name. Source: apimachinery pkg/version. */
-export function compareVersions(a: string, b: string): number {
+function compareVersions(a: string, b: string): number {
   const [left, right] = [versionRank(a), versionRank(b)];
   for (let i = 0; i < 3; i += 1) {
     const difference = (right[i] ?? 0) - (left[i] ?? 0);
@@ -58,12 +60,6 @@ function versionRank(version: string): readonly number[] {
   return [stage, Number(match[1]), Number(match[3] ?? 0)];
 }
 
-function grouped(resources: readonly Resource[], keyOf: (resource: Resource) => string): Map<string, Resource[]> {
-  const groups = new Map<string, Resource[]>();
-  for (const resource of resources) groups.set(keyOf(resource), [...(groups.get(keyOf(resource)) ?? []), resource]);
-  return groups;
-}
-
 function versionsOf(resources: readonly Resource[]): readonly string[] {
   return [...new Set(resources.map((resource) => resource.version))].sort(compareVersions);
 }
@@ -74,20 +70,18 @@ function apiGroup(name: string, versions: readonly string[]): object {
 }
 
 function resourceList(groupVersion: string, resources: readonly Resource[]): object {
-  const sorted = [...resources].sort((a, b) => (a.plural < b.plural ? -1 : 1));
   return {
     kind: "APIResourceList",
     apiVersion: "v1",
     groupVersion,
-    resources: sorted.flatMap((resource) => [
+    resources: resources.flatMap((resource) => [
       {
         name: resource.plural,
         singularName: resource.singular,
         namespaced: resource.scope === "Namespaced",
         kind: resource.kind,
         verbs: verbsOf(resource),
-        ...(resource.shortNames.length === 0 ? {} : { shortNames: resource.shortNames }),
-        ...(resource.categories.length === 0 ? {} : { categories: resource.categories }),
+        ...otherNames(resource),
         storageVersionHash: storageVersionHash(resource),
       },
       ...Object.entries(resource.subresources).map(([name, subresource]) => ({
@@ -98,6 +92,13 @@ function resourceList(groupVersion: string, resources: readonly Resource[]): obj
         verbs: subresource.verbs,
       })),
     ]),
+  };
+}
+
+function otherNames({ shortNames, categories }: Resource): object {
+  return {
+    ...(shortNames.length === 0 ? {} : { shortNames }),
+    ...(categories.length === 0 ? {} : { categories }),
   };
 }
 
@@ -112,10 +113,7 @@ function aggregatedGroup(name: string, resources: readonly Resource[]): object {
     versions: versionsOf(resources).map((version) => ({
       version,
       freshness: "Current",
-      resources: resources
-        .filter((resource) => resource.version === version)
-        .sort((a, b) => (a.plural < b.plural ? -1 : 1))
-        .map(aggregatedResource),
+      resources: resources.filter((resource) => resource.version === version).map(aggregatedResource),
     })),
   };
 }
@@ -139,20 +137,18 @@ function responseKindOf({ group, version, kind }: Resource): object {
 }
 
 function aggregatedResource(resource: Resource): object {
-  const responseKind = responseKindOf(resource);
-  const subresources = Object.entries(resource.subresources).map(([name, subresource]: [string, Subresource]) => ({
+  const subresources = Object.entries(resource.subresources).map(([name, subresource]) => ({
     subresource: name,
     responseKind: responseKindOf(kindOf(resource, subresource)),
     verbs: subresource.verbs,
   }));
   return {
     resource: resource.plural,
-    responseKind,
+    responseKind: responseKindOf(resource),
     scope: resource.scope,
     singularResource: resource.singular,
     verbs: verbsOf(resource),
-    ...(resource.shortNames.length === 0 ? {} : { shortNames: resource.shortNames }),
-    ...(resource.categories.length === 0 ? {} : { categories: resource.categories }),
+    ...otherNames(resource),
     ...(subresources.length === 0 ? {} : { subresources }),
   };
 }

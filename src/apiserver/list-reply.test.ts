@@ -1,18 +1,17 @@
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { yamlText } from "../serializer/yaml/yaml-text.ts";
+import { yamlText } from "../serializer/yaml/bounded-yaml.ts";
 import { yamlThread } from "../serializer/yaml/yaml-thread.ts";
 import { configMaps } from "../apis/config-map.ts";
 import { encodeListItems, encodeProtobufList } from "../serializer/protobuf/protobuf.ts";
 import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-metadata.ts";
 import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
-import { responseBody } from "./audit/audit-body.ts";
-import { partial, table, type View } from "./encode.ts";
+import { responseBody } from "./audit/audit-trail.ts";
+import { partial, table, type View, negotiate } from "./encode.ts";
 import { tooLong, type Reply } from "./http-types.ts";
 import { listReply } from "./list-reply.ts";
 import { sendBuffers, type SendBuffer } from "./connections/send-buffers.ts";
-import { negotiate } from "./negotiate.ts";
 
 const thread = yamlThread({ maxJobMs: 60_000 });
 const yaml = thread.of("a");
@@ -54,7 +53,7 @@ function whole(view: View, objects: readonly ApiObject[]): Buffer {
   const { media } = view;
   const list =
     media.as === "Table"
-      ? table(view, objects, metadata)
+      ? table(view, objects, { metadata })
       : media.as === undefined
         ? { ...head, items: objects }
         : {

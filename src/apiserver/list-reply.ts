@@ -1,7 +1,7 @@
 import { apiVersionOf, type ApiObject } from "../apimachinery/object.ts";
 import { objectOf, passingObjectOf, type Entry } from "../registry/entry.ts";
-import { partsOf, type PartSize } from "../registry/entry-parts.ts";
-import type { Listed } from "../registry/list.ts";
+import { partsOf, type PartSize } from "../registry/turns.ts";
+import type { Listed } from "../registry/read.ts";
 import {
   encodeListItems,
   encodeProtobufList,
@@ -9,12 +9,11 @@ import {
   protobufListEnvelope,
 } from "../serializer/protobuf/protobuf.ts";
 import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-metadata.ts";
-import { notAcceptable, partial, table, type View } from "./encode.ts";
-import { tooLong, type LazyBody, type Reply } from "./http-types.ts";
-import { contentTypes } from "./negotiate.ts";
+import { contentTypes, isPlainJson, notAcceptable, partial, table, type View } from "./encode.ts";
+import { tooLong, type Reply } from "./http-types.ts";
 import type { Piece } from "./response-writer.ts";
 import { internalType } from "./body/undecodable.ts";
-import { yamlOfJson } from "./yaml-reply.ts";
+import { yamlOfJson } from "./yaml.ts";
 
 /** Takes about 10 ms in the slowest form. */
 const partSize: PartSize = { maxCharacters: 64 * 1024, maxEntries: 256 };
@@ -23,64 +22,61 @@ const yamlPartSize: PartSize = { maxCharacters: 32 * 1024, maxEntries: 128 };
 /** The texts of items are only copied, which is fast. With commas between them most parts are one chunk of the writer. */
 const joinedPartSize: PartSize = { maxCharacters: 120 * 1024, maxEntries: 1024 };
 
+type Part = readonly Entry[];
+
 /**
  * A list as a reply; for plain JSON the cached text of its items is only joined. A list of more than one part is encoded part by part
  * while it is sent, each in its turn, and no further once its client is gone. @throws StatusError NotAcceptable
  */
 export async function listReply(view: View, listed: Listed): Promise<Reply> {
-  const { media, resource } = view;
-  if (media.as === "PartialObjectMetadata") {
-    throw notAcceptable(
-      `you requested PartialObjectMetadata, but the requested object is a list (*${internalType(resource, "List")})`,
-    );
+  const { as, format, pretty } = view.media;
+  if (as === "PartialObjectMetadata") {
+    const type = internalType(view.resource, "List");
+    throw notAcceptable(`you requested PartialObjectMetadata, but the requested object is a list (*${type})`);
   }
-  const metadata = listMetadata(listed);
-  const isJoined = media.as === undefined && media.format === "json" && !media.pretty;
-  const parts = partsOf(listed.entries, isJoined ? joinedPartSize : media.format === "yaml" ? yamlPartSize : partSize);
-  const list = shownList(view, metadata, parts.length > 1 ? passingObjectOf : objectOf);
-  if (media.format === "protobuf") return protobufReply(view, list, parts);
-  const form = isJoined
-    ? joinedForm(list)
-    : media.format === "yaml"
-      ? yamlForm(view, list)
-      : media.pretty
-        ? prettyForm(list)
-        : plainForm(list);
-  const contentType = media.format === "yaml" ? contentTypes.yaml : contentTypes.json;
-  const { body, characters } = await textBody(view, { parts, form });
-  const plain = plainOf(list, { parts, characters });
-  return { status: 200, contentType, body, ...(media.format === "yaml" || typeof body === "object" ? { plain } : {}) };
+  const isJoined = isPlainJson(view.media);
+  const size = isJoined ? joinedPartSize : format === "yaml" ? yamlPartSize : partSize;
+  const parts = partsOf(listed.entries, size);
+  const list = shownList(view, listed, parts.length > 1 ? passingObjectOf : objectOf);
+  if (format === "protobuf") return protobufReply(view, list, parts);
+  const form = format === "yaml" ? yamlForm(view, list) : jsonForm(list, pretty ? "  " : "");
+  return textReply(view, { list, parts, form: isJoined ? { ...form, part: joinedText, isEncoded: false } : form });
 }
 
 /** A list in the kind that is asked for, without what it lists. */
 interface ShownList {
-  readonly head: {
-    readonly kind: string;
-    readonly apiVersion: string;
-    readonly metadata: ReturnType<typeof listMetadata>;
-  };
+  readonly head: { readonly kind: string; readonly apiVersion: string; readonly metadata: ListMetadata };
   /** The field, behind those of the head, in which stands what is listed. */
   readonly field: "items" | "rows";
-  readonly shown: (entries: readonly Entry[]) => readonly object[];
+  readonly shown: (entries: Part) => readonly object[];
   /** Whether what is listed are the entries as they are. */
   readonly isWhole: boolean;
 }
 
-function shownList(
-  view: View,
-  metadata: ReturnType<typeof listMetadata>,
-  read: (entry: Entry) => ApiObject,
-): ShownList {
+interface ListMetadata {
+  readonly resourceVersion: string;
+  readonly continue?: string;
+  readonly remainingItemCount?: number;
+  readonly [field: string]: unknown;
+}
+
+function shownList(view: View, listed: Listed, read: (entry: Entry) => ApiObject): ShownList {
   const { media, resource } = view;
+  const { revision, continue: token, remaining } = listed;
+  const metadata: ListMetadata = {
+    resourceVersion: String(revision),
+    ...(token === undefined ? {} : { continue: token }),
+    ...(remaining === undefined ? {} : { remainingItemCount: remaining }),
+  };
   if (media.as === "Table") {
-    const { rows: _none, ...head } = table(view, [], metadata);
-    const shown = (entries: readonly Entry[]): readonly object[] => table(view, entries.map(read), {}, "omit").rows;
+    const { rows: _none, ...head } = table(view, [], { metadata });
+    const shown = (entries: Part): readonly object[] =>
+      table(view, entries.map(read), { columnDefinitions: "omit" }).rows;
     return { head: { ...head, metadata }, field: "rows", shown, isWhole: false };
   }
   if (media.as !== undefined) {
     const head = { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${media.version}`, metadata };
-    const shown = (entries: readonly Entry[]): readonly ApiObject[] =>
-      entries.map((entry) => partial(read(entry), media.version));
+    const shown = (entries: Part): readonly object[] => entries.map((entry) => partial(read(entry), media.version));
     return { head, field: "items", shown, isWhole: false };
   }
   const head = { kind: `${resource.kind}List`, apiVersion: apiVersionOf(resource.group, resource.version), metadata };
@@ -92,7 +88,7 @@ interface ListForm {
   /** What is said of a list without a part. */
   readonly none: () => string | Promise<string>;
   readonly start: () => string | Promise<string>;
-  readonly part: (entries: readonly Entry[]) => PartText | Promise<PartText>;
+  readonly part: (entries: Part) => PartText | Promise<PartText>;
   readonly between: string;
   readonly end: string;
   /** Whether texts are made for this list, and are not those of the cache. */
@@ -101,76 +97,50 @@ interface ListForm {
 
 interface PartText {
   readonly text: readonly string[];
-  /** Of what the part is in JSON on one line. */
+  /** Of what the part is in JSON. */
   readonly characters: number;
 }
 
-/** Items are sent as their texts lie in the cache. */
-function joinedForm(list: ShownList): ListForm {
-  return {
-    ...plainForm(list),
-    part: joinedText,
-    isEncoded: false,
-  };
-}
-
-function joinedText(entries: readonly Entry[]): PartText {
+/** The items as their texts lie in the cache. */
+function joinedText(entries: Part): PartText {
   const text: string[] = [];
-  let characters = 0;
-  for (const { json } of entries) {
-    if (text.length > 0) text.push(",");
-    text.push(json);
-    characters += json.length;
-  }
-  return { text, characters };
+  for (const { json } of entries) text.push(",", json);
+  return { text: text.slice(1), characters: charactersOf(entries) };
 }
 
-function encodedText(items: readonly object[]): PartText {
-  const text = JSON.stringify(items).slice(1, -1);
-  return { text: [text], characters: text.length };
-}
-
-function charactersOf(entries: readonly Entry[]): number {
+function charactersOf(entries: Part): number {
   return entries.reduce((sum, { json }) => sum + json.length, 0);
 }
 
-function plainForm({ head, field, shown }: ShownList): ListForm {
+function jsonForm({ head, field, shown }: ShownList, indent: "" | "  "): ListForm {
+  const [before, after, lineEnd] =
+    indent === "" ? [`{"${field}":[`, "]}", ""] : [`{\n  "${field}": [`, "\n  ]\n}", "\n"];
+  const write = (value: object): string => JSON.stringify(value, undefined, indent);
   return {
-    none: () => JSON.stringify({ ...head, [field]: [] }),
-    start: () => `${JSON.stringify(head).slice(0, -1)},"${field}":[`,
-    part: (entries) => encodedText(shown(entries)),
-    between: ",",
-    end: "]}",
-    isEncoded: true,
-  };
-}
-
-function prettyForm({ head, field, shown }: ShownList): ListForm {
-  const before = `{\n  "${field}": [`;
-  const after = "\n  ]\n}";
-  return {
-    none: () => `${JSON.stringify({ ...head, [field]: [] }, null, 2)}\n`,
-    start: () => `${JSON.stringify(head, null, 2).slice(0, -2)},${before.slice(1)}`,
+    none: () => write({ ...head, [field]: [] }) + lineEnd,
+    start: () => `${write(head).slice(0, -1 - lineEnd.length)},${before.slice(1)}`,
     part: (entries) => {
-      const text = JSON.stringify({ [field]: shown(entries) }, null, 2).slice(before.length, -after.length);
+      const text = write({ [field]: shown(entries) }).slice(before.length, -after.length);
       return { text: [text], characters: text.length };
     },
     between: ",",
-    end: `${after}\n`,
+    end: after + lineEnd,
     isEncoded: true,
   };
 }
 
-function yamlForm({ yaml }: View, { head, field, shown, isWhole }: ShownList): ListForm {
+function yamlForm({ yaml }: View, list: ShownList): ListForm {
+  const { head, field, isWhole } = list;
+  const json = jsonForm(list, "");
   const before = `${field}:\n`;
   return {
-    none: () => yamlOfJson(yaml, JSON.stringify({ ...head, [field]: [] })),
+    none: async () => yamlOfJson(yaml, await json.none()),
     start: async () => `${await yamlOfJson(yaml, JSON.stringify(head))}${before}`,
     part: async (entries) => {
       // Items that are shown as they are need not be parsed here.
-      const items = isWhole ? joinedText(entries) : encodedText(shown(entries));
-      const text = await yamlOfJson(yaml, [`{"${field}":[`, ...items.text, "]}"]);
-      return { text: [text.slice(before.length)], characters: items.characters };
+      const { text, characters } = await (isWhole ? joinedText(entries) : json.part(entries));
+      const written = await yamlOfJson(yaml, [`{"${field}":[`, ...text, "]}"]);
+      return { text: [written.slice(before.length)], characters };
     },
     between: "",
     end: "",
@@ -178,142 +148,124 @@ function yamlForm({ yaml }: View, { head, field, shown, isWhole }: ShownList): L
   };
 }
 
-/** The text of a list, lazy where it has more than one part, and how long it is in JSON once it was made. */
-async function textBody(
-  view: View,
-  { parts, form }: { readonly parts: readonly (readonly Entry[])[]; readonly form: ListForm },
-): Promise<{ readonly body: Reply["body"]; readonly characters: () => number }> {
-  const [first, ...others] = parts;
-  if (first === undefined) return { body: await form.none(), characters: () => 0 };
-  const start = await form.start();
-  if (others.length === 0 && charactersOf(first) <= joinedPartSize.maxCharacters) {
-    const { text, characters } = await form.part(first);
-    return { body: `${start}${text.join("")}${form.end}`, characters: () => characters };
-  }
+interface TextList {
+  readonly list: ShownList;
+  readonly parts: readonly Part[];
+  readonly form: ListForm;
+}
+
+/** The first part is made at once, so that what fails with it is answered as an error, and each other when the client has read those before. */
+async function textReply(view: View, { list, parts, form }: TextList): Promise<Reply> {
+  const isYaml = view.media.format === "yaml";
+  const about = { status: 200, contentType: isYaml ? contentTypes.yaml : contentTypes.json };
+  const [first] = parts;
   let characters = 0;
-  let isWhole = false;
-  const part = async (entries: readonly Entry[]): Promise<readonly string[]> => {
-    await view.turn();
-    if (view.buffer().isClosed()) return [];
+  let isSent = true;
+  const plain = plainOf(list, parts, () => (isSent ? characters : Infinity));
+  const shownPlain = isYaml ? { plain } : {};
+  if (first === undefined) return { ...about, body: await form.none(), ...shownPlain };
+  const make = async (entries: Part): Promise<readonly string[]> => {
     const made = await form.part(entries);
     characters += made.characters;
     return made.text;
   };
-  const steps: Steps = {
-    first: async () => [start, ...(await part(first))],
-    next: async (entries) => [form.between, ...(await part(entries))],
-    last: () => {
-      isWhole = true;
-      return [form.end];
-    },
-  };
-  const body = await encodedInSteps(view, { parts, steps, isEncoded: form.isEncoded });
-  return { body, characters: () => (isWhole ? characters : Infinity) };
-}
-
-/** How the pieces of a lazy body are made. */
-interface Steps {
-  readonly first: () => Promise<readonly Piece[]>;
-  readonly next: (entries: readonly Entry[]) => Promise<readonly Piece[]>;
-  readonly last: () => readonly Piece[];
-}
-
-/** A body whose first part is made at once, so that what fails with it is answered as an error, and each other when the client has read those before. */
-async function encodedInSteps(
-  view: View,
-  about: { readonly parts: readonly (readonly Entry[])[]; readonly steps: Steps; readonly isEncoded: boolean },
-): Promise<LazyBody> {
-  const { parts, steps, isEncoded } = about;
-  const [entries = [], ...others] = parts;
+  const start = await form.start();
+  if (isSmall(parts)) return { ...about, body: [start, ...(await make(first)), form.end].join(""), ...shownPlain };
+  isSent = false;
   const buffer = view.buffer();
   // Texts of the cache take no room until they are written.
-  const cost = (of: readonly Entry[]): number => (isEncoded ? charactersOf(of) : 0);
-  await buffer.reserve(cost(entries));
-  const first = await steps.first();
-  return {
-    pieces: async function* made() {
-      yield first;
-      buffer.remove(cost(entries));
-      for (const more of others) {
-        if ((await buffer.reserve(cost(more))) === "closed") return;
-        yield await steps.next(more);
-        buffer.remove(cost(more));
-      }
-      yield steps.last();
-    },
-  };
+  const cost = (entries: Part): number => (form.isEncoded ? charactersOf(entries) : 0);
+  await buffer.reserve(cost(first));
+  await view.turn();
+  const kept = [{ pieces: buffer.isClosed() ? [] : await make(first), room: cost(first) }];
+  const sent = (): void => void (isSent = true);
+  const sending: Sending = { parts, kept, start, between: form.between, end: form.end, cost, make, sent };
+  return { ...about, body: { pieces: () => sentPieces(view, sending) }, plain };
 }
 
 /**
  * In protobuf the length of a list is told before its items. So all parts are measured before the first is sent; those for which there is
  * room are encoded then, and the others when it is their turn to be sent.
  */
-async function protobufReply(view: View, list: ShownList, parts: readonly (readonly Entry[])[]): Promise<Reply> {
-  const { media, resource } = view;
-  const schema = media.as === undefined ? resource.schema : partialObjectMetadataSchema;
-  const shown = (entries: readonly Entry[]): readonly ApiObject[] => list.shown(entries) as readonly ApiObject[];
-  const encode = (entries: readonly Entry[]): Buffer => asBuffer(encodeListItems(shown(entries), schema));
-  const [first = [], ...others] = parts;
-  if (others.length === 0 && charactersOf(first) <= joinedPartSize.maxCharacters) {
-    const body = encodeProtobufList(list.head, [encode(first)]);
-    const plain = plainOf(list, { parts, characters: () => body.length });
-    return { status: 200, contentType: contentTypes.protobuf, body, plain };
+async function protobufReply(view: View, list: ShownList, parts: readonly Part[]): Promise<Reply> {
+  const about = { status: 200, contentType: contentTypes.protobuf };
+  const schema = view.media.as === undefined ? view.resource.schema : partialObjectMetadataSchema;
+  const shown = (entries: Part): readonly ApiObject[] => list.shown(entries) as readonly ApiObject[];
+  const encode = (entries: Part): Buffer => asBuffer(encodeListItems(shown(entries), schema));
+  if (isSmall(parts)) {
+    const body = encodeProtobufList(list.head, parts.map(encode));
+    return { ...about, body, plain: plainOf(list, parts, () => body.length) };
   }
   const buffer = view.buffer();
-  const kept: (Buffer | undefined)[] = [];
+  const kept: (Kept | undefined)[] = [];
   let length = 0;
-  let isMeasured = true;
   for (const entries of parts) {
     await view.turn();
-    isMeasured = !buffer.isClosed();
-    if (!isMeasured) break;
+    if (buffer.isClosed()) break;
     const { bytes, encoded } = measureListItems(shown(entries), schema);
     length += bytes;
-    kept.push(buffer.tryReserve(bytes) ? asBuffer(encoded()) : undefined);
+    kept.push(buffer.tryReserve(bytes) ? { pieces: [asBuffer(encoded())], room: bytes } : undefined);
   }
-  const { head, end } = protobufListEnvelope(list.head, length);
-  const pieces = async function* made(): AsyncGenerator<readonly Piece[]> {
-    yield [head];
-    for (const [index, entries] of parts.entries()) {
-      let part = kept[index];
-      if (part === undefined) {
-        if ((await buffer.reserve(charactersOf(entries))) === "closed") return;
-        await view.turn();
-        if (buffer.isClosed()) return;
-        part = encode(entries);
-      }
-      yield [part];
-      buffer.remove(kept[index]?.length ?? charactersOf(entries));
-      kept[index] = undefined;
-    }
-    yield [end];
-  };
-  const plain = plainOf(list, { parts, characters: () => (isMeasured ? length : Infinity) });
-  return { status: 200, contentType: contentTypes.protobuf, body: { pieces }, plain };
+  const isMeasured = kept.length === parts.length;
+  const { head: start, end } = protobufListEnvelope(list.head, length);
+  const make = (entries: Part): readonly Piece[] => [encode(entries)];
+  const sending: Sending = { parts, kept, start, between: "", end, cost: charactersOf, make };
+  const plain = plainOf(list, parts, () => (isMeasured ? length : Infinity));
+  return { ...about, body: { pieces: () => sentPieces(view, sending) }, plain };
+}
+
+function isSmall(parts: readonly Part[]): boolean {
+  return parts.length < 2 && charactersOf(parts[0] ?? []) <= joinedPartSize.maxCharacters;
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
+/** A part that is made, and the room that is reserved for it. */
+interface Kept {
+  readonly pieces: readonly Piece[];
+  readonly room: number;
+}
+
+/** How the pieces of a lazy body are made. */
+interface Sending {
+  readonly parts: readonly Part[];
+  /** The parts that are made already; each is let go when it was sent. */
+  readonly kept: (Kept | undefined)[];
+  readonly start: Piece;
+  readonly between: Piece;
+  readonly end: Piece;
+  /** The room that a part takes from when it is made until it is sent. */
+  readonly cost: (entries: Part) => number;
+  readonly make: (entries: Part) => readonly Piece[] | Promise<readonly Piece[]>;
+  /** Called when all parts have been made. */
+  readonly sent?: () => void;
+}
+
+async function* sentPieces(view: View, sending: Sending): AsyncGenerator<readonly Piece[]> {
+  const { parts, kept, start, between, end, cost, make } = sending;
+  const buffer = view.buffer();
+  for (const [index, entries] of parts.entries()) {
+    const room = kept[index]?.room ?? cost(entries);
+    let pieces = kept[index]?.pieces;
+    if (pieces === undefined) {
+      if ((await buffer.reserve(room)) === "closed") return;
+      await view.turn();
+      if (buffer.isClosed()) return;
+      pieces = await make(entries);
+    }
+    yield [index === 0 ? start : between, ...pieces];
+    buffer.remove(room);
+    kept[index] = undefined;
+  }
+  sending.sent?.();
+  yield [end];
+}
+
 /** The list for the audit log, which records none that is longer in JSON than this. */
 const maxPlainCharacters = 2 * 1024 * 1024;
 
-function plainOf(
-  { head, field, shown }: ShownList,
-  { parts, characters }: { readonly parts: readonly (readonly Entry[])[]; readonly characters: () => number },
-): () => unknown {
+function plainOf({ head, field, shown }: ShownList, parts: readonly Part[], characters: () => number): () => unknown {
   return () => (characters() > maxPlainCharacters ? tooLong : { ...head, [field]: parts.flatMap(shown) });
-}
-
-function listMetadata(listed: Listed): {
-  readonly resourceVersion: string;
-  readonly continue?: string;
-  readonly remainingItemCount?: number;
-} {
-  return {
-    resourceVersion: String(listed.revision),
-    ...(listed.continue === undefined ? {} : { continue: listed.continue }),
-    ...(listed.remaining === undefined ? {} : { remainingItemCount: listed.remaining }),
-  };
 }

@@ -1,12 +1,66 @@
-import { document, type Document } from "./documents.ts";
-import type { OpenApiDocuments } from "./routes.ts";
 import { sharedSteps, type Steps } from "../apimachinery/steps.ts";
-import { finishInTurns } from "../registry/large-work.ts";
-import type { Turns } from "../registry/turns.ts";
+import { finishInTurns, type Turns } from "../registry/turns.ts";
 import { gnosticDocument, gnosticMediaType, gnosticReplyType } from "../serializer/openapi/gnostic.ts";
-import { openApiV2, swagger } from "../serializer/openapi/v2.ts";
-import { openApiV3, type KeepDocument, type OpenApiDocument, type OpenApiInfo } from "../serializer/openapi/v3.ts";
+import {
+  openApiV2,
+  swagger,
+  openApiV3,
+  type KeepDocument,
+  type OpenApiDocument,
+  type OpenApiInfo,
+} from "../serializer/openapi/documents.ts";
 import type { Resource } from "../apis/resource.ts";
+import { createHash } from "node:crypto";
+import type { Admitted } from "./admitted-request.ts";
+import { header, type Reply } from "./http-types.ts";
+
+/** A document that clients may keep: its bytes, and the name of their content. */
+export interface Document {
+  readonly body: Buffer;
+  /** Upper-case hex of the SHA-512 of the body. */
+  readonly hash: string;
+  readonly contentType: string;
+}
+
+/** Fixes a document's bytes and hash. */
+export function document(body: Buffer | string, contentType: string): Document {
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  return { body: bytes, hash: createHash("sha512").update(bytes).digest("hex").toUpperCase(), contentType };
+}
+
+/** The document with an ETag, or 304 for a client that has it. It differs by Accept, and caches are told so. */
+export function documentReply(doc: Document, ifNoneMatch: string | undefined): Reply {
+  const etag = `"${doc.hash}"`;
+  const headers = { etag, vary: "Accept", "cache-control": "public" };
+  if (ifNoneMatch?.split(",").some((one) => one.trim() === etag) === true) {
+    return { status: 304, contentType: doc.contentType, body: "", headers };
+  }
+  return { status: 200, contentType: doc.contentType, body: doc.body, headers };
+}
+
+/**
+ * A document under an address that names its hash: immutable when the hash is right, else a redirect to the right address.
+ * Source: kube-openapi handler3.
+ */
+export function hashedReply(doc: Document, { info, query, request, now }: Admitted): Reply {
+  const asked = query.get("hash") ?? "";
+  if (asked !== "" && asked !== doc.hash) {
+    const location = `${info.path}?hash=${doc.hash}`;
+    return { status: 301, contentType: "text/plain; charset=utf-8", body: "", headers: { location } };
+  }
+  const reply = documentReply(doc, header(request, "if-none-match"));
+  if (asked === "") return reply;
+  const expires = new Date(now + 365 * 24 * 3600 * 1000).toUTCString();
+  return { ...reply, headers: { ...reply.headers, "cache-control": "public, immutable", expires } };
+}
+
+/** OpenAPI in its two versions; made on demand, since only some clients ask, in turns of the user who does. */
+export interface OpenApiDocuments {
+  /** The index of `/openapi/v3`, and one document per group version by its key, e.g. `apis/rbac.authorization.k8s.io/v1`. */
+  v3(user: string): Promise<{ readonly index: Document; readonly byKey: ReadonlyMap<string, Document> }>;
+  /** In the format that `accept` asks for; undefined when it cannot be had. */
+  v2(accept: string | undefined, user: string): Promise<Document | undefined>;
+}
 
 const json = "application/json";
 

@@ -10,25 +10,34 @@ import type { YamlThread } from "../serializer/yaml/yaml-thread.ts";
 import type { Handler, Requester } from "./admitted-request.ts";
 import type { Audit } from "./audit/audit.ts";
 import { auditTrail, type AuditTrail } from "./audit/audit-trail.ts";
-import { bringsBody, discardBody, readBody } from "./body/body.ts";
+import { bringsBody, discardBody, readBody, requestLimits } from "./body/body.ts";
 import { mediaType } from "./body/decode-body.ts";
 import { onDisconnect } from "./connections/disconnect.ts";
-import { statusOf, statusReply } from "./error-reply.ts";
-import { header, splitTarget, type Incoming, type Outgoing, type Query, type Reply } from "./http-types.ts";
-import { largeBodyBytes, type LargeBodies } from "./flow-control/large-bodies.ts";
+import { statusOf, statusReply, UndecidedRequest } from "./error-reply.ts";
+import {
+  header,
+  splitTarget,
+  type Incoming,
+  type Outgoing,
+  type Query,
+  type Reply,
+  type Upgrade,
+} from "./http-types.ts";
+import { largeBodyBytes, type LargeBodies } from "./flow-control/fair-queue.ts";
 import type { PeerCertificates } from "./connections/peer.ts";
-import type { RequestActivity } from "./request-activity.ts";
+import {
+  type RequestActivity,
+  newProgress,
+  type Progress,
+  addAnnotation,
+  addWarning,
+  warningHeaders,
+} from "./progress.ts";
 import { flowOf, isPrivileged, type FlowControl } from "./flow-control/flow-control.ts";
-import { newProgress, type Progress } from "./progress.ts";
-import { requestLimits } from "./body/request-limits.ts";
 import { TooManyRequests, type Seat, type InflightLimiter } from "./flow-control/inflight-limiter.ts";
-import { requestAttributes, requestInfoOf } from "./request-attributes.ts";
-import { isLongRunning, type RequestInfo } from "./request-info.ts";
-import { UndecidedRequest } from "./authorization-error.ts";
+import { requestAttributes, requestInfo, isLongRunning, type RequestInfo } from "./request-info.ts";
 import { breakOff, respond, type CommonHeaders } from "./respond.ts";
 import type { SendBuffer, SendBuffers } from "./connections/send-buffers.ts";
-import type { Upgrade } from "./upgrade.ts";
-import { addWarning, warningHeaders } from "./warnings.ts";
 
 export interface PipelineOptions {
   /** Anonymous is already decided here: absent credentials come back as a user or as rejected. */
@@ -50,7 +59,7 @@ export interface PipelineOptions {
   /** Called with each request that comes with a credential that is good. */
   readonly authenticated: (request: Incoming) => void;
   readonly peer: PeerCertificates;
-  readonly places: InflightLimiter;
+  readonly inflight: InflightLimiter;
   /** What the objects that steer requests say now. */
   readonly flowControl: () => FlowControl;
   readonly largeBodies: LargeBodies;
@@ -63,14 +72,14 @@ export interface PipelineOptions {
   readonly activity: RequestActivity;
   /** Reads and writes what is YAML, bodies for the audit log included. */
   readonly yaml: YamlThread;
-  /** Called with every request that has got its place. */
+  /** Called with every request that has got its seat. */
   readonly track: (info: RequestInfo) => { readonly streaming: () => void; readonly end: () => void };
   /** Called with every finished request. */
   readonly observe: (seen: {
     readonly info: RequestInfo;
     readonly code: number;
     readonly ms: number;
-    /** How much of that was a wait for a place. */
+    /** How much of that was a wait for a seat. */
     readonly waitedMs: number;
     /** Length of the body that was sent. */
     readonly bytes: number;
@@ -91,7 +100,7 @@ const auditIdForm = /^[\w.-]{1,64}$/;
 const bodyTimeoutMs = 34_000;
 
 /**
- * The way of one request: request info, authenticate, audit begins, impersonate, a place, authorize, handle, answer, audit ends. Never rejects; whatever is thrown
+ * The way of one request: request info, authenticate, audit begins, impersonate, a seat, authorize, handle, answer, audit ends. Never rejects; whatever is thrown
  * on the way becomes a Status, and what is not a StatusError only an InternalError with an id.
  */
 export function pipeline(options: PipelineOptions): (request: Incoming, response: Outgoing, upgrade?: Upgrade) => void {
@@ -217,12 +226,12 @@ async function serveRequest(options: PipelineOptions, passage: Passage): Promise
   progress.impersonated = await options.impersonate(request, authentication.user);
   const user = progress.impersonated ?? authentication.user;
   const entered = enter(options, passage, user);
-  const place = entered instanceof Promise ? await waited(entered, progress, options) : entered;
+  const seat = entered instanceof Promise ? await waited(entered, progress, options) : entered;
   const tracked = options.track(progress.info);
   try {
-    return await admit(options, passage, { user, requester: authentication, query, place, tracked });
+    return await admit(options, passage, { user, requester: authentication, query, seat, tracked });
   } finally {
-    place.leave();
+    seat.leave();
     tracked.end();
   }
 }
@@ -234,13 +243,13 @@ function senderOf(request: Incoming): Pick<RequestFacts, "address" | "userAgent"
 
 /** A wait is counted however it ends. */
 async function waited(
-  place: Promise<Seat>,
+  seat: Promise<Seat>,
   progress: Progress,
   { clock }: Pick<PipelineOptions, "clock">,
 ): Promise<Seat> {
   const begun = clock.now();
   try {
-    return await place;
+    return await seat;
   } finally {
     // A clock may be set back meanwhile.
     progress.waitedMs = Math.max(0, clock.now() - begun);
@@ -248,14 +257,14 @@ async function waited(
 }
 
 function enter(
-  { places, flowControl }: Pick<PipelineOptions, "places" | "flowControl">,
+  { inflight, flowControl }: Pick<PipelineOptions, "inflight" | "flowControl">,
   { request, response, progress }: Passage,
   user: UserInfo,
 ): Seat | Promise<Seat> {
   const sender = flowIn(request, progress);
   const classified = flowControl().classify(progress.info, user, sender);
   progress.classified = classified;
-  return places.enter({
+  return inflight.enter({
     level: classified.level,
     flow: classified.flow,
     sender,
@@ -276,7 +285,7 @@ interface Entered {
   readonly user: UserInfo;
   readonly requester: Requester;
   readonly query: Query;
-  readonly place: Seat;
+  readonly seat: Seat;
   readonly tracked: ReturnType<PipelineOptions["track"]>;
 }
 
@@ -288,12 +297,12 @@ function checkStillGood({ isRevoked }: Pick<PipelineOptions, "isRevoked">, { cre
 async function admit(
   options: PipelineOptions,
   { request, response, upgrade, progress, trail, buffer }: Passage,
-  { user, requester, query, place, tracked }: Entered,
+  { user, requester, query, seat, tracked }: Entered,
 ): Promise<Reply | "streamed"> {
   const attributes = requestAttributes(progress.info, user, query);
   const isTraced = progress.audited !== undefined && options.audit?.omitTrace !== true;
   progress.decision = await options.authorizer.decide(attributes, isTraced ? traced : undefined);
-  // A place, and authorizers elsewhere, may have been waited for.
+  // A seat, and authorizers elsewhere, may have been waited for.
   checkStillGood(options, requester);
   const uri = request.url ?? "/";
   if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision, uri);
@@ -309,10 +318,7 @@ async function admit(
     requester,
     now: progress.receivedAt,
     warn: (text) => addWarning((progress.warnings ??= []), text),
-    annotate: (key, value) => {
-      progress.annotations ??= new Map();
-      if (!progress.annotations.has(key)) progress.annotations.set(key, value);
-    },
+    annotate: (key, value) => addAnnotation(progress, key, value),
     flow,
     yaml: options.yaml.of(flow),
     limits,
@@ -321,22 +327,22 @@ async function admit(
       const admitted = (): Promise<void> => admitLarge(options, { request, response, progress }, user);
       const large = { fromBytes: largeBodyBytes, admitted };
       const reading = { timeoutMs: bodyTimeoutMs, maxBytes: limits.maxBytes, large };
-      const body = await place.whileReading(() => readBody(request, reading));
+      const body = await seat.whileReading(() => readBody(request, reading));
       checkStillGood(options, requester);
       return body;
     },
     receivedBody: trail.recordBody,
     buffer,
-    alsoMay: async (verb) => {
+    authorizeVerb: async (verb) => {
       const also = { ...attributes, verb };
       const decision = await options.authorizer.decide(also);
       if (decision.verdict !== "allow") throw refusal(also, decision, uri);
     },
     common: () => commonHeaders(progress),
     upgrade,
-    releaseSeat: () => place.streaming(),
+    releaseSeat: () => seat.streaming(),
     streaming: (code = 200) => {
-      place.streaming();
+      seat.streaming();
       tracked.streaming();
       progress.code = code;
       trail.streaming(options.clock.now());
@@ -344,7 +350,7 @@ async function admit(
   });
 }
 
-/** Waits until a large body may be read. @throws Crowded where that takes too long. */
+/** Waits until a large body may be read. @throws TooManyRequests where that takes too long. */
 async function admitLarge(
   { largeBodies }: PipelineOptions,
   { request, response, progress }: Pick<Passage, "request" | "response" | "progress">,
@@ -367,7 +373,7 @@ function refusal(attributes: Attributes, decision: ChainDecision, uri: string): 
 }
 
 function infoOf(request: Incoming, path: string, query: Query): RequestInfo {
-  const info = requestInfoOf(request.method ?? "GET", path, query);
+  const info = requestInfo(request.method ?? "GET", path, query);
   if (info === undefined)
     throw badRequest(`the path ${JSON.stringify(path.slice(0, 256))} is not valid percent-encoding`);
   return info;

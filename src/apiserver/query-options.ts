@@ -1,7 +1,7 @@
 import type { JsonObject } from "../apimachinery/json-value.ts";
 import { DurationError, parseDuration } from "../apimachinery/duration.ts";
 import { badRequest } from "../apimachinery/status.ts";
-import { invalidObject, notSupported, tooLong, invalid } from "../apimachinery/field-error.ts";
+import { invalidObject, notSupported, tooLong, invalid, type FieldError } from "../apimachinery/field-error.ts";
 import { header, type Incoming, type Query } from "./http-types.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
@@ -31,30 +31,36 @@ export function writeOptions(
   const manager = query.get("fieldManager") ?? "";
   const validation = query.get("fieldValidation") ?? "";
   const dryRun = query.getAll("dryRun").filter((value) => value !== "");
+  const isKnown = validation === "" || validations.includes(validation);
   const errors = [
     ...(dryRun.every((value) => value === "All") ? [] : [notSupported("dryRun", dryRun, ["All"])]),
-    ...(manager.length > longestManager ? [tooLong("fieldManager", longestManager)] : []),
-    ...unprintable(manager).map((why) => invalid("fieldManager", manager, why)),
-    ...(validation === "" || validations.includes(validation)
-      ? []
-      : [notSupported("fieldValidation", validation, validations)]),
+    ...managerErrors(manager),
+    ...(isKnown ? [] : [notSupported("fieldValidation", validation, validations)]),
   ];
   if (errors.length > 0) throw invalidObject({ group: "meta.k8s.io", kind }, "", errors);
   return {
     dryRun: dryRun.length > 0,
-    fieldManager: manager === "" ? defaultManager(request) : manager,
-    fieldValidation: validation === "" ? "Warn" : (validation as FieldValidation),
-    asked: {
-      ...(dryRun.length === 0 ? {} : { dryRun }),
-      ...(manager === "" ? {} : { fieldManager: manager }),
-      ...(validation === "" ? {} : { fieldValidation: validation }),
-    },
+    fieldManager: manager || defaultManager(request),
+    fieldValidation: (validation as FieldValidation) || "Warn",
+    asked: given({ dryRun, fieldManager: manager, fieldValidation: validation }),
   };
+}
+
+/** Without the fields of which nothing is said. */
+function given(fields: Readonly<Record<string, string | readonly string[]>>): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value.length > 0));
 }
 
 /** Most writes say nothing in the query. */
 function unasked(request: Incoming): WriteOptions {
   return { dryRun: false, fieldManager: defaultManager(request), fieldValidation: "Warn", asked: {} };
+}
+
+function managerErrors(manager: string): readonly FieldError[] {
+  return [
+    ...(manager.length > longestManager ? [tooLong("fieldManager", longestManager)] : []),
+    ...unprintable(manager).map((why) => invalid("fieldManager", manager, why)),
+  ];
 }
 
 /** Each character that does not print, as Kubernetes names it. */

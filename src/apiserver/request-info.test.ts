@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { splitTarget } from "./http-types.ts";
-import { requestInfoOf } from "./request-attributes.ts";
+import { requestInfo } from "./request-info.ts";
 
 /** `<verb> <group>/<version> <resource>[/<sub>] [ns=<namespace>] [name=<name>]`, or `<verb> <path>` for what is no resource. */
 function read(line: string): string | undefined {
   const [method = "", target = ""] = line.split(" ");
   const { path, query } = splitTarget(target);
-  const info = requestInfoOf(method, path, query);
+  const info = requestInfo(method, path, query);
   if (info === undefined) return undefined;
   const { isResource, verb, group, version, resource, subresource, namespace, name } = info;
   if (!isResource) return `${verb} ${info.path}`;
@@ -86,7 +86,7 @@ describe("any path", () => {
     fc.assert(
       fc.property(root, fc.array(part, { maxLength: 6 }), (first, rest) => {
         const { path, query } = splitTarget(`/${[...first, ...rest].join("/")}`);
-        const info = requestInfoOf("GET", path, query);
+        const info = requestInfo("GET", path, query);
         if (rest.some((one) => one.includes("%2F"))) seen.encoded += 1;
         if (info?.isResource !== true) return;
         seen.resources += 1;

@@ -1,3 +1,10 @@
+import type { Attributes } from "../authorization/authorizer.ts";
+import { fieldSelectorText, labelSelectorText } from "../authorization/selector-attributes.ts";
+import { parseFieldSelector, selectedName } from "../apimachinery/field-selector.ts";
+import { SelectorError } from "../apimachinery/selector-error.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
+import { flag, type Query } from "./http-types.ts";
+
 /**
  * What a request's method and path say, before anything is looked up. Source: apiserver pkg/endpoints/request RequestInfo;
  * `isResource` is false for every path with too few parts, discovery among them.
@@ -30,36 +37,48 @@ const selectingVerbs: ReadonlySet<string> = new Set(["list", "watch", "deletecol
 const namespaceSubresources: ReadonlySet<string> = new Set(["status", "finalize"]);
 
 /**
- * Reads method and path; undefined when a segment is not valid percent-encoding. `watch` and `nameSelector` come from the query.
- * A method that no verb belongs to gives a resource request the empty verb.
+ * What a method, a path and a query ask for; undefined when a segment of the path is not valid percent-encoding. A method that no verb
+ * belongs to gives a resource request the empty verb.
  */
-export function requestInfo(
-  method: string,
-  path: string,
-  query: { readonly watch: boolean; readonly nameSelector: string | undefined },
-): RequestInfo | undefined {
+export function requestInfo(method: string, path: string, query: Query): RequestInfo | undefined {
   const parts = splitPath(path);
   if (parts === undefined) return undefined;
-  const core = parts[0] === "api";
-  const minimum = core ? 3 : 4;
-  if ((!core && parts[0] !== "apis") || parts.length < minimum) return pathOnly(method, path);
-  const group = core ? "" : (parts[1] as string);
-  const version = parts[minimum - 2] as string;
-  const below = parts.slice(minimum - 1);
-  const rest = placeOf(below, core && isNodeProxy(below));
-  // A namespace lies in no namespace: rights in one would otherwise be rights over all others.
-  const nested = core && rest?.resource === "namespaces" && rest.namespace !== rest.name;
-  if (rest === undefined || nested) return pathOnly(method, path);
-  const verb = resourceVerb(method, rest.name === "", query.watch);
-  const selected = selectingVerbs.has(verb) ? query.nameSelector : undefined;
+  const isCore = parts[0] === "api";
+  const place = isCore || parts[0] === "apis" ? placeOf(parts.slice(isCore ? 2 : 3), isCore) : undefined;
+  if (place === undefined) return pathOnly(method, path);
+  const [group = "", version = ""] = isCore ? ["", parts[1]] : parts.slice(1);
+  const verb = resourceVerb(method, place.name === "", query);
+  const name = selectingVerbs.has(verb) ? selectedNameIn(query) : place.name;
+  return { isResource: true, verb, path, group, version, ...place, name };
+}
+
+/** The one name that a field selector asks for; empty for any other. */
+function selectedNameIn(query: Query): string {
+  const selector = query.get("fieldSelector") ?? "";
+  if (selector === "") return "";
+  try {
+    return selectedName(parseFieldSelector(selector)) ?? "";
+  } catch (error) {
+    // The handler refuses it in full; authorization then decides as if there were no selector.
+    if (error instanceof SelectorError) return "";
+    throw error;
+  }
+}
+
+/** Attributes of a request for the authorizers; selectors as far as they can be read, what is wrong with them is told by whoever handles it. */
+export function requestAttributes(info: RequestInfo, user: UserInfo, query: Query): Attributes {
+  const { verb, group, version, resource, subresource, namespace, name, isResource } = info;
+  const path = isResource ? undefined : info.path;
+  const plain = { user, verb, group, version, resource, subresource, namespace, name, path };
+  return isResource && selectingVerbs.has(verb) ? { ...plain, ...selectorsOf(query) } : plain;
+}
+
+function selectorsOf(query: Query): Pick<Attributes, "fieldSelector" | "labelSelector"> {
+  const field = fieldSelectorText(query.get("fieldSelector") ?? "").requirements;
+  const label = labelSelectorText(query.get("labelSelector") ?? "").requirements;
   return {
-    isResource: true,
-    verb,
-    path,
-    group,
-    version,
-    ...rest,
-    name: rest.name === "" ? (selected ?? "") : rest.name,
+    ...(field.length === 0 ? {} : { fieldSelector: field }),
+    ...(label.length === 0 ? {} : { labelSelector: label }),
   };
 }
 
@@ -86,31 +105,38 @@ function splitPath(path: string): readonly string[] | undefined {
   }
 }
 
-type Seat = Pick<RequestInfo, "namespace" | "resource" | "name" | "subresource">;
+type Place = Pick<RequestInfo, "namespace" | "resource" | "name" | "subresource">;
 
 /**
- * `[resource, name?, subresource?]`, or the same under `namespaces/<ns>`; undefined with more parts than any resource has. Only the
- * subresource `proxy` of Nodes goes on with a path of its own.
+ * `[resource, name?, subresource?]`, or the same under `namespaces/<ns>`; undefined without a resource, and with more parts than any has.
+ * Only the subresource `proxy` of Nodes goes on with a path of its own.
  */
-function placeOf(parts: readonly string[], hasOwnPath: boolean): Seat | undefined {
-  const [first = "", namespace = "", third = ""] = parts;
-  const below = first === "namespaces" && parts.length > 2 && !(parts.length === 3 && namespaceSubresources.has(third));
-  const rest = below ? parts.slice(2) : parts;
-  if (rest.length > 3 && !hasOwnPath) return undefined;
-  const [resource = "", name = "", subresource = ""] = rest;
-  const ofNamespace = !below && first === "namespaces";
-  return { namespace: below ? namespace : ofNamespace ? name : "", resource, name, subresource };
+function placeOf(parts: readonly string[], isCore: boolean): Place | undefined {
+  const isBelow = isBelowNamespace(parts);
+  const [resource = "", name = "", subresource = ""] = isBelow ? parts.slice(2) : parts;
+  const namespace = parts[0] === "namespaces" ? (parts[1] ?? "") : "";
+  const place = { namespace, resource, name, subresource };
+  const isWhole = parts.length <= (isBelow ? 5 : 3) || (isCore && isNodeProxy(parts));
+  return resource === "" || !isWhole || (isCore && isNested(place)) ? undefined : place;
 }
 
 function isNodeProxy([resource, , subresource]: readonly string[]): boolean {
   return resource === "nodes" && subresource === "proxy";
 }
 
+/** A namespace lies in no namespace: rights in one would otherwise be rights over all others. */
+function isNested({ resource, namespace, name }: Place): boolean {
+  return resource === "namespaces" && namespace !== name;
+}
+
+function isBelowNamespace([first, , third = "", fourth]: readonly string[]): boolean {
+  return first === "namespaces" && third !== "" && !(fourth === undefined && namespaceSubresources.has(third));
+}
+
 /** `watch` counts only without a name in the path: with one, the answer is that one object. */
-function resourceVerb(method: string, collection: boolean, watch: boolean): string {
+function resourceVerb(method: string, isCollection: boolean, query: Query): string {
   // HTTP/2 lets any word be a method: one that reads like a verb must not become that verb.
-  const verb = Object.hasOwn(verbOfMethod, method) ? verbOfMethod[method] : undefined;
-  if (!collection) return verb ?? "";
-  if (verb === "get") return watch ? "watch" : "list";
-  return verb === "delete" ? "deletecollection" : (verb ?? "");
+  const verb = Object.hasOwn(verbOfMethod, method) ? (verbOfMethod[method] ?? "") : "";
+  if (isCollection && verb === "get") return flag(query, "watch") ? "watch" : "list";
+  return isCollection && verb === "delete" ? "deletecollection" : verb;
 }

@@ -1,5 +1,6 @@
 import type { RequestInfo } from "./request-info.ts";
-import { familiesText, histogram, labelText, type Sample } from "../metrics/family.ts";
+import type { Resource } from "../apis/resource.ts";
+import { counter, familiesText, histogram, labelText, type Sample } from "../metrics/family.ts";
 
 /** One finished request. */
 export interface FinishedRequest {
@@ -69,9 +70,7 @@ const sizeBounds: readonly number[] = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
  * Sums from zero, under the names and labels of kube-apiserver. Verbs, groups, resources, subresources and paths come from clients,
  * anonymous ones too: those that are not known are one, so that clients cannot add series. `isResource` tells whether a kind is served.
  */
-export function requestMetrics(
-  isResource: (group: string, version: string, plural: string) => boolean,
-): RequestMetrics {
+export function requestMetrics(isResource: IsResource): RequestMetrics {
   const all: Series[] = [];
   const seriesOf = seriesTree(all);
   const inflight = { mutating: 0, readOnly: 0 };
@@ -90,10 +89,9 @@ export function requestMetrics(
     help: "Response size distribution in bytes, of what is read.",
     bounds: sizeBounds,
   });
-  const seriesFor = (info: RequestInfo): Series => seriesOf(boundedParts(info, isResource));
   return {
     observe: ({ info, code, ms, waitedMs, bytes }) => {
-      const series = seriesFor(info);
+      const series = seriesOf(boundedParts(info, isResource));
       series.byCode.set(code, (series.byCode.get(code) ?? 0) + 1);
       if (series.verb !== "WATCH") {
         durations.observe(series.requestLabels, ms / 1000);
@@ -102,7 +100,7 @@ export function requestMetrics(
       if (series.verb === "GET" || series.verb === "LIST") sizes.observe(series.labels, bytes);
     },
     track: (info) => {
-      const series = seriesFor(info);
+      const series = seriesOf(boundedParts(info, isResource));
       const kind = mutating.has(series.verb) ? "mutating" : "readOnly";
       let state: "executing" | "streaming" | "ended" = "executing";
       inflight[kind] += 1;
@@ -120,34 +118,36 @@ export function requestMetrics(
         },
       };
     },
-    text: () =>
-      familiesText([
-        {
-          name: "apiserver_request_total",
-          type: "counter",
-          help: "Requests by verb, resource and HTTP code.",
-          samples: all.flatMap(({ byCode, requestLabels }) =>
-            [...byCode].map(([code, count]): Sample => [`code="${code}",${requestLabels}`, count]),
-          ),
-        },
-        {
-          name: "apiserver_current_inflight_requests",
-          type: "gauge",
-          help: "Requests that are executed now, by kind; watches that stream are not in it.",
-          samples: Object.entries(inflight).map(([kind, count]): Sample => [labelText({ request_kind: kind }), count]),
-        },
-        {
-          name: "apiserver_longrunning_requests",
-          type: "gauge",
-          help: "Watches that are open.",
-          samples: all.flatMap(({ labels, open }): readonly Sample[] => (open === undefined ? [] : [[labels, open]])),
-        },
-      ]) +
-      durations.text() +
-      sli.text() +
-      sizes.text(),
+    text: () => countsText(all, inflight) + durations.text() + sli.text() + sizes.text(),
   };
 }
+
+function countsText(all: readonly Series[], inflight: Readonly<Record<string, number>>): string {
+  return familiesText([
+    {
+      name: "apiserver_request_total",
+      type: "counter",
+      help: "Requests by verb, resource and HTTP code.",
+      samples: all.flatMap(({ byCode, requestLabels }) =>
+        [...byCode].map(([code, count]): Sample => [`code="${code}",${requestLabels}`, count]),
+      ),
+    },
+    {
+      name: "apiserver_current_inflight_requests",
+      type: "gauge",
+      help: "Requests that are executed now, by kind; watches that stream are not in it.",
+      samples: Object.entries(inflight).map(([kind, count]): Sample => [labelText({ request_kind: kind }), count]),
+    },
+    {
+      name: "apiserver_longrunning_requests",
+      type: "gauge",
+      help: "Watches that are open.",
+      samples: all.flatMap(({ labels, open }): readonly Sample[] => (open === undefined ? [] : [[labels, open]])),
+    },
+  ]);
+}
+
+type IsResource = (group: string, version: string, plural: string) => boolean;
 
 /** What is counted of requests that are alike; its labels are written once. */
 interface Series {
@@ -167,13 +167,13 @@ interface Branch {
 
 /** Finds the series of parts without making text of them; each new one is added to `all`. */
 function seriesTree(all: Series[]): (parts: Parts) => Series {
-  const root = newBranch();
+  const root: Branch = { branches: new Map(), series: undefined };
   return (parts) => {
     const { verb, group, version, resource, scope, subresource } = parts;
     let branch = root;
     for (const key of [verb, resource, group, version, scope, subresource]) {
       let next = branch.branches.get(key);
-      if (next === undefined) branch.branches.set(key, (next = newBranch()));
+      if (next === undefined) branch.branches.set(key, (next = { branches: new Map(), series: undefined }));
       branch = next;
     }
     if (branch.series === undefined) all.push((branch.series = newSeries(parts)));
@@ -181,72 +181,80 @@ function seriesTree(all: Series[]): (parts: Parts) => Series {
   };
 }
 
-function newBranch(): Branch {
-  return { branches: new Map(), series: undefined };
-}
-
 function newSeries(parts: Parts): Series {
+  const { component, ...others } = parts;
   return {
     verb: parts.verb,
-    labels: labelText(labelsOf(parts)),
-    requestLabels: labelText(requestLabels(parts)),
+    labels: labelText(parts),
+    requestLabels: labelText({ component, dry_run: "", ...others }),
     byCode: new Map(),
     open: undefined,
   };
 }
 
-interface Parts {
-  readonly component: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly scope: string;
-  readonly subresource: string;
-  readonly verb: string;
-  readonly version: string;
-}
+/** The labels of a request, in the order in which they are written. */
+type Parts = Readonly<
+  Record<"component" | "group" | "resource" | "scope" | "subresource" | "verb" | "version", string>
+>;
 
-function requestLabels({
-  component,
-  group,
-  resource,
-  scope,
-  subresource,
-  verb,
-  version,
-}: Parts): Readonly<Record<string, string>> {
-  return { component, dry_run: "", group, resource, scope, subresource, verb, version };
-}
-
-function labelsOf({
-  component,
-  group,
-  resource,
-  scope,
-  subresource,
-  verb,
-  version,
-}: Parts): Readonly<Record<string, string>> {
-  return { component, group, resource, scope, subresource, verb, version };
-}
-
-function boundedParts(
-  info: RequestInfo,
-  isResource: (group: string, version: string, plural: string) => boolean,
-): Parts {
+function boundedParts(info: RequestInfo, isResource: IsResource): Parts {
   const verb = verbNames[info.verb] ?? other;
-  const unnamed = { group: "", resource: "", version: "" };
   if (!info.isResource) {
     const subresource = knownPaths.has(info.path) ? info.path : "";
-    return { component: "", ...unnamed, scope: "", subresource, verb };
+    return { component: "", group: "", resource: "", scope: "", subresource, verb, version: "" };
   }
-  const { group, version, resource, subresource } = info;
-  const named = isResource(group, version, resource) ? { group, resource, version } : { ...unnamed, resource: other };
-  const known = subresource === "" || knownSubresources.has(subresource) ? subresource : other;
-  return { component: "apiserver", ...named, scope: scopeOf(info), subresource: known, verb };
+  const scope = scopeOf(info);
+  const part = info.subresource;
+  const subresource = part === "" || knownSubresources.has(part) ? part : other;
+  const { group, resource, version } = isResource(info.group, info.version, info.resource) ? info : unknownResource;
+  return { component: "apiserver", group, resource, scope, subresource, verb, version };
 }
+
+const unknownResource = { group: "", resource: other, version: "" } as const;
 
 /** Source: apiserver pkg/endpoints/metrics, CleanScope. */
 function scopeOf({ name, verb, namespace }: RequestInfo): string {
   if (name !== "" || verb === "create") return "resource";
   return namespace === "" ? "cluster" : "namespace";
+}
+
+/** What is counted of watches. */
+export interface WatchMetrics {
+  /** The counter of one watch of a resource that is served, given events as they are sent: labels are written for each watch, and not for each event. */
+  readonly watched: (
+    resource: Pick<Resource, "group" | "version" | "plural">,
+  ) => (events: readonly Pick<Buffer, "length">[]) => void;
+  /** Counts a watch that was ended because its client read too slowly. */
+  readonly terminated: (resource: Pick<Resource, "group" | "plural">) => void;
+  /** Prometheus text. */
+  readonly text: () => string;
+}
+
+const eventSizeBounds: readonly number[] = [1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072];
+
+/** Counts from zero. Source: apiserver pkg/endpoints/metrics, WatchEvents and WatchEventsSizes; storage/cacher/metrics, TerminatedWatchersCounter. */
+export function watchMetrics(): WatchMetrics {
+  const totals = counter("apiserver_watch_events_total", "Events that were sent to watches, bookmarks among them.");
+  const terminated = counter(
+    "apiserver_terminated_watchers_total",
+    "Watches that were ended because their client read too slowly.",
+  );
+  const sizes = histogram({
+    name: "apiserver_watch_events_sizes",
+    help: "Watch event size distribution in bytes, as sent.",
+    bounds: eventSizeBounds,
+  });
+  return {
+    watched: ({ group, version, plural }) => {
+      const labels = labelText({ group, resource: plural, version });
+      totals.add(labels, 0);
+      const observe = sizes.observerOf(labels);
+      return (events) => {
+        totals.add(labels, events.length);
+        for (const { length } of events) observe(length);
+      };
+    },
+    terminated: ({ group, plural }) => terminated.add(labelText({ group, resource: plural })),
+    text: () => totals.text() + terminated.text() + sizes.text(),
+  };
 }

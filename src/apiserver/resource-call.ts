@@ -3,23 +3,22 @@ import type { Clock } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { badRequest } from "../apimachinery/status.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
-import type { RequestContext } from "../registry/context.ts";
+import type { RequestContext } from "../registry/backend.ts";
 import type { Credential } from "../apis/revocation-index.ts";
 import type { Registry } from "../registry/registry.ts";
-import { largeBytes, type Turn } from "../registry/large-work.ts";
+import { largeBytes, type Turn, type Turns } from "../registry/turns.ts";
 import { selectionOf, type Selection } from "../registry/selection.ts";
-import type { Turns } from "../registry/turns.ts";
-import { speaksProtobuf } from "../serializer/protobuf/protobuf-kinds.ts";
-import type { Resource, ShownAs } from "../apis/resource.ts";
+import { speaksProtobuf } from "../serializer/protobuf/protobuf.ts";
+import type { Resource, ShownAs, Subresource } from "../apis/resource.ts";
 import type { Admitted } from "./admitted-request.ts";
-import { subresourceOf } from "./allowed-verb.ts";
+import { objectOf, type Entry } from "../registry/entry.ts";
+import { unstoredEntry } from "../registry/storable.ts";
+import type { RequestInfo } from "./request-info.ts";
 import type { AskKubelet } from "./kubelet/kubelet.ts";
-import { includeObjectOf, type View } from "./encode.ts";
-import { header } from "./http-types.ts";
-import { negotiate } from "./negotiate.ts";
-import { prettyWanted } from "./pretty.ts";
+import { includeObjectOf, type View, negotiate } from "./encode.ts";
+import { header, type Incoming, type Query } from "./http-types.ts";
 import type { WriteOptions } from "./query-options.ts";
-import type { StreamLimiter } from "./connections/stream-limiter.ts";
+import type { StreamLimiter } from "./connections/connection-limiter.ts";
 
 export interface ResourceVerbsOptions {
   readonly registry: Registry;
@@ -53,41 +52,24 @@ export interface Call extends Admitted {
   readonly options: ResourceVerbsOptions;
 }
 
-/** Field by field: spreading one object with a dozen fields into another was the dearest line of a GET. */
+/** The request itself with three more fields: to copy one object with a dozen fields into another was the dearest line of a GET. */
 export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
-  const { request, response, info, query, user, requester, now, warn, annotate } = admitted;
-  const { flow, yaml, limits, body, receivedBody, buffer, alsoMay, common, streaming, releaseSeat, upgrade } = admitted;
-  const { resource, kind, options } = of;
-  return {
-    request,
-    response,
-    info,
-    query,
-    user,
-    requester,
-    now,
-    warn,
-    annotate,
-    flow,
-    yaml,
-    limits,
-    body,
-    receivedBody,
-    buffer,
-    alsoMay,
-    common,
-    streaming,
-    releaseSeat,
-    upgrade,
-    resource,
-    kind,
-    options,
-  };
+  return Object.assign(admitted, of);
+}
+
+/** The part of an object that a request is about; undefined for the object itself. */
+export function subresourceOf({ subresources }: Resource, { subresource }: RequestInfo): Subresource | undefined {
+  return Object.hasOwn(subresources, subresource) ? subresources[subresource] : undefined;
 }
 
 /** The shape that a subresource has of its own, such as Scale. */
 export function shownAsOf({ resource, info }: Call): ShownAs | undefined {
   return subresourceOf(resource, info)?.shownAs;
+}
+
+/** An entry in the shape of its subresource; itself where that has none of its own. */
+export function shapedEntry(shownAs: ShownAs | undefined, entry: Entry): Entry {
+  return shownAs === undefined ? entry : unstoredEntry(entry.key, shownAs.show(objectOf(entry)));
 }
 
 /** The namespace of the objects spoken of; a namespace itself lies in none. */
@@ -177,4 +159,27 @@ export function checkPlace(call: Call, object: ApiObject): void {
 export function checkNamespace({ resource, info }: Call, { metadata: { namespace = "" } }: ApiObject): void {
   if (namespace === "" || resource.scope === "Cluster" || namespace === info.namespace) return;
   throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+}
+
+/** How the user agents begin behind which a person sits. Source: apiserver pkg/endpoints/handlers/negotiation isPrettyPrint. */
+const interactiveClients = /^(?:curl|Wget|Mozilla\/5\.0)/;
+
+/** Whether JSON is to be indented: as the query says, else for tools that show it to a person. */
+function prettyWanted(request: Incoming, query: Query): boolean {
+  const asked = query.get("pretty") ?? "";
+  if (asked !== "") return asked === "true" || asked === "1";
+  return interactiveClients.test(header(request, "user-agent") ?? "");
+}
+
+/** What ends all that was begun with a credential: the end of the hub, of the account, of the token's Secret, of the credential. */
+export function endingsOf({ options, requester: { user, credential } }: Call): {
+  readonly signals: readonly AbortSignal[];
+  /** To be called once at the end. */
+  readonly release: () => void;
+} {
+  const { shutdown, lifeOf, secretLifeOf, follow } = options;
+  const followed = credential && follow(credential);
+  const others = [lifeOf(user), credential && secretLifeOf(credential), followed?.signal];
+  const signals = [shutdown, ...others.filter((signal) => signal !== undefined)];
+  return { signals, release: () => followed?.release() };
 }

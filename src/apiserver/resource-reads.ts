@@ -1,13 +1,13 @@
 import { listFrom, readVersion, watchStart } from "../apimachinery/resource-version.ts";
-import { StatusError, badRequest } from "../apimachinery/status.ts";
+import { StatusError, badRequest, internalError } from "../apimachinery/status.ts";
 import type { Registry } from "../registry/registry.ts";
 import { entryReply } from "./encode.ts";
 import { flag, type Reply } from "./http-types.ts";
 import { listReply } from "./list-reply.ts";
 import { countOf } from "./query-options.ts";
-import { namespaceOf, selectionIn, shownAsOf, viewOf, type Call } from "./resource-call.ts";
+import { endingsOf, namespaceOf, selectionIn, shapedEntry, shownAsOf, viewOf, type Call } from "./resource-call.ts";
 import { writeHead } from "./respond.ts";
-import { readEntry } from "./body/subresource-view.ts";
+import { objectOf } from "../registry/entry.ts";
 import { watchFrames } from "./watch-frames.ts";
 import { watchStream } from "./watch-stream.ts";
 
@@ -26,7 +26,10 @@ export async function get(call: Call): Promise<Reply> {
     name: call.info.name,
     atLeast,
   });
-  return entryReply(view, readEntry(shownAsOf(call), entry), 200);
+  const shownAs = shownAsOf(call);
+  const missing = shownAs?.missing(objectOf(entry));
+  if (missing !== undefined) throw internalError(missing);
+  return entryReply(view, shapedEntry(shownAs, entry), 200);
 }
 
 export async function list(call: Call): Promise<Reply> {
@@ -51,12 +54,7 @@ export async function watch(call: Call): Promise<"streamed"> {
   const start = watchStart(query);
   const seconds = countOf(query, "timeoutSeconds") ?? 0;
   countOf(query, "limit");
-  const { user, credential } = call.requester;
-  // What is asked with a credential does not outlive it.
-  const timeoutMs = Math.min(
-    1000 * (seconds > 0 ? seconds : watchSeconds * (1 + options.chance())),
-    (credential?.until ?? Number.POSITIVE_INFINITY) - options.clock.now(),
-  );
+  const timeoutMs = durationMs(call, seconds);
   const encoder = watchFrames(view);
   let wake = (): void => undefined;
   const handle = await startWatch(call, { selection, start, wake: () => wake(), turn: view.turn });
@@ -73,7 +71,7 @@ export async function watch(call: Call): Promise<"streamed"> {
     response.end(encoder.error(handle));
     return "streamed";
   }
-  const followed = credential === undefined ? undefined : options.follow(credential);
+  const { signals, release } = endingsOf(call);
   const stream = watchStream({
     handle,
     response,
@@ -86,18 +84,19 @@ export async function watch(call: Call): Promise<"streamed"> {
     onAbort: options.onAbort,
     wrote: options.watched(call.resource),
     terminated: () => options.terminated(call.resource),
-    signals: [
-      options.shutdown,
-      options.lifeOf(user) ?? [],
-      (credential && options.secretLifeOf(credential)) ?? [],
-      followed?.signal ?? [],
-    ].flat(),
+    signals,
   });
   wake = stream.wake;
   stream.wake();
   await stream.done;
-  followed?.release();
+  release();
   return "streamed";
+}
+
+/** How long a watch lasts: what is asked with a credential does not outlive it. */
+function durationMs({ options, requester: { credential } }: Call, seconds: number): number {
+  const wantedMs = 1000 * (seconds > 0 ? seconds : watchSeconds * (1 + options.chance()));
+  return Math.min(wantedMs, (credential?.until ?? Number.POSITIVE_INFINITY) - options.clock.now());
 }
 
 type WatchRequest = Omit<Parameters<Registry["watch"]>[1], "namespace">;

@@ -1,24 +1,35 @@
 import type { ApiObject } from "../apimachinery/object.ts";
-import { speaksProtobuf } from "../serializer/protobuf/protobuf-kinds.ts";
+import { speaksProtobuf } from "../serializer/protobuf/protobuf.ts";
 import { applierOf, applyType } from "./body/apply-body.ts";
-import { mediaType, objectOfBody, parseBody, refuseProtobuf } from "./body/decode-body.ts";
-import { entryReply } from "./encode.ts";
-import { header, type Reply } from "./http-types.ts";
+import { mediaType, objectOfBody, parseBody, refuseProtobuf, typeText, type RawBody } from "./body/decode-body.ts";
+import { entryReply, structured } from "./encode.ts";
+import { header, type Reply, type Query } from "./http-types.ts";
 import { patcherOf } from "./body/patch-body.ts";
-import { writeOptions, type WriteOptions } from "./query-options.ts";
+import { writeOptions, type WriteOptions, defaultManager, countOf } from "./query-options.ts";
 import {
   checkNamespace,
   checkPlace,
   contextOf,
   namespaceOf,
   placedLater,
+  shapedEntry,
   shownAsOf,
   turnOf,
   viewOf,
   type Call,
+  selectionIn,
 } from "./resource-call.ts";
-import { shapedChange, shapedEntry } from "./body/subresource-view.ts";
-import { unrecognized } from "./body/undecodable.ts";
+import type { ShownAs, Resource } from "../apis/resource.ts";
+import type { UpdateRequest } from "../registry/update.ts";
+import { unrecognized, notRegistered } from "./body/undecodable.ts";
+import { type Status, badRequest } from "../apimachinery/status.ts";
+import { objectOf, type Entry } from "../registry/entry.ts";
+import { listReply } from "./list-reply.ts";
+import { decodeObject } from "../apimachinery/decode.ts";
+import { DecodeError } from "../apimachinery/decode-error.ts";
+import { invalidObject, notSupported } from "../apimachinery/field-error.ts";
+import { publishedMeta } from "../apis/schemas/published.ts";
+import type { Deletion } from "../registry/delete.ts";
 
 /** The object in the body, of the kind that is asked for, and whether it is large. */
 async function objectIn(
@@ -67,7 +78,7 @@ export async function update(call: Call): Promise<Reply> {
     name: info.name,
     subresource: info.subresource,
     desired: shapedChange(shownAs, () => named),
-    whenMissing: { object: named, mayCreate: () => call.alsoMay("create") },
+    whenMissing: { object: named, mayCreate: () => call.authorizeVerb("create") },
     context: contextOf(call, write, isLarge),
   });
   return entryReply(view, shapedEntry(shownAs, entry), created ? 201 : 200);
@@ -77,21 +88,10 @@ export async function patch(call: Call): Promise<Reply> {
   const contentType = header(call.request, "content-type");
   if (mediaType(contentType) === applyType) return apply(call);
   const view = viewOf(call);
-  const { info, resource, query } = call;
-  const write = writeOptions(call.request, query, "PatchOptions");
-  const { fieldValidation } = write;
+  const { info, resource } = call;
+  const write = writeOptions(call.request, call.query, "PatchOptions");
   const shownAs = shownAsOf(call);
-  const strategic = resource.custom === undefined;
-  const { maxValues } = call.limits;
-  const desired = patcherOf({
-    contentType,
-    resource: call.kind,
-    strategic,
-    query,
-    fieldValidation,
-    warn: call.warn,
-    maxValues,
-  });
+  const desired = patcherOf(call, write);
   const bytes = await call.body();
   call.receivedBody({ bytes, contentType });
   const turn = turnOf(call, bytes);
@@ -108,30 +108,123 @@ export async function patch(call: Call): Promise<Reply> {
 
 async function apply(call: Call): Promise<Reply> {
   const view = viewOf(call);
-  const { info, resource, query } = call;
-  const write = writeOptions(call.request, query, "PatchOptions");
-  const { name, subresource } = info;
-  const shownAs = shownAsOf(call);
-  const owner = { resource, subresource, context: contextOf(call, write) };
-  const { maxValues } = call.limits;
-  const { fieldValidation } = write;
-  const { warn, yaml } = call;
-  const applier = applierOf({ write: owner, name, shownAs, query, fieldValidation, warn, maxValues, yaml });
+  const { info, resource, request } = call;
+  const write = writeOptions(request, call.query, "PatchOptions");
+  const applier = applierOf(call, write);
   const bytes = await call.body();
-  call.receivedBody({ bytes, contentType: header(call.request, "content-type") });
+  call.receivedBody({ bytes, contentType: header(request, "content-type") });
   const turn = turnOf(call, bytes);
   const applied = await applier(bytes, turn);
   const { entry, created } = await call.options.registry.update(resource, {
     namespace: namespaceOf(call),
-    name,
-    subresource,
+    name: info.name,
+    subresource: info.subresource,
     applied: true,
     desired: (stored, larger) => placedLater(call, applied(stored, larger)),
     whenMissing: {
       object: (larger) => placedLater(call, applied(undefined, larger)),
-      mayCreate: () => call.alsoMay("create"),
+      mayCreate: () => call.authorizeVerb("create"),
     },
     context: contextOf(call, write, turn !== undefined),
   });
-  return entryReply(view, shapedEntry(shownAs, entry), created ? 201 : 200);
+  return entryReply(view, shapedEntry(shownAsOf(call), entry), created ? 201 : 200);
+}
+
+/** A change of what is shown as a change of the object behind it. */
+function shapedChange(shownAs: ShownAs | undefined, change: UpdateRequest["desired"]): UpdateRequest["desired"] {
+  if (shownAs === undefined) return change;
+  return async (stored, turn) => shownAs.write(await change(shownAs.show(stored), turn), stored);
+}
+
+export async function remove(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const { info, resource } = call;
+  const { options, dryRun } = await deletionIn(call);
+  const deleted = await call.options.registry.remove(resource, {
+    namespace: namespaceOf(call),
+    name: info.name,
+    options,
+    context: contextOf(call, { dryRun, fieldManager: defaultManager(call.request) }),
+  });
+  if (!deleted.removed || resource.deleteReturnsObject) {
+    return entryReply(view, deleted.entry, !deleted.removed && options.orphanDependents === false ? 202 : 200);
+  }
+  return structured(view, removedStatus(resource, deleted.entry), 200);
+}
+
+export async function removeCollection(call: Call): Promise<Reply> {
+  const view = viewOf(call);
+  const { options, dryRun } = await deletionIn(call);
+  const found = await call.options.registry.removeCollection(call.resource, {
+    namespace: namespaceOf(call),
+    selection: selectionIn(call),
+    options,
+    context: contextOf(call, { dryRun, fieldManager: defaultManager(call.request) }),
+  });
+  return listReply(view, found);
+}
+
+async function deletionIn(call: Call): ReturnType<typeof deletionOf> {
+  const { limits } = call;
+  const raw = {
+    bytes: await call.body(),
+    contentType: header(call.request, "content-type"),
+    maxValues: limits.maxValues,
+    yaml: call.yaml,
+  };
+  call.receivedBody(raw);
+  return deletionOf(raw, call.query);
+}
+
+function removedStatus(resource: Resource, entry: Entry): Status {
+  const { name, uid } = objectOf(entry).metadata;
+  const group = resource.group === "" ? {} : { group: resource.group };
+  return {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    details: { name: name ?? "", ...group, kind: resource.plural, uid: uid ?? "" },
+  };
+}
+
+/** How something is to be deleted: from the body if there is one, else from the query. @throws StatusError BadRequest, Invalid. */
+async function deletionOf(
+  raw: RawBody,
+  query: Query,
+): Promise<{ readonly options: Deletion; readonly dryRun: boolean }> {
+  const { dryRun, ...options } = raw.bytes.length === 0 ? fromQuery(query) : await fromBody(raw);
+  const asked = [...(dryRun ?? []), ...query.getAll("dryRun")].filter((value) => value !== "");
+  if (asked.some((value) => value !== "All")) {
+    throw invalidObject({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [notSupported("dryRun", asked, ["All"])]);
+  }
+  return { options, dryRun: asked.length > 0 };
+}
+
+type Options = Deletion & { readonly dryRun?: readonly string[] };
+
+async function fromBody(raw: RawBody): Promise<Options> {
+  const { value } = await parseBody(raw, () => publishedMeta("DeleteOptions"));
+  const { apiVersion: _version, kind: _kind, ...fields } = value;
+  const kind = typeText(value, "kind");
+  if (kind !== "" && kind !== "DeleteOptions") {
+    throw badRequest(notRegistered(kind, typeText(value, "apiVersion") || "v1"));
+  }
+  try {
+    return decodeObject(publishedMeta("DeleteOptions"), fields).object;
+  } catch (error) {
+    if (error instanceof DecodeError) throw badRequest(error.message);
+    throw error;
+  }
+}
+
+function fromQuery(query: Query): Options {
+  const grace = countOf(query, "gracePeriodSeconds");
+  const policy = query.get("propagationPolicy");
+  const orphan = query.get("orphanDependents");
+  return {
+    ...(grace === undefined ? {} : { gracePeriodSeconds: grace }),
+    ...(policy === null || policy === "" ? {} : { propagationPolicy: policy }),
+    ...(orphan === null || orphan === "" ? {} : { orphanDependents: orphan !== "false" && orphan !== "0" }),
+  };
 }

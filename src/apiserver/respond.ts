@@ -11,6 +11,8 @@ const smallBytes = 16 * 1024;
 /** Headers that every reply of this request carries. */
 export type CommonHeaders = Readonly<Record<string, string | readonly string[]>>;
 
+type Headers = Record<string, string | number | readonly string[]>;
+
 export interface RespondOptions {
   readonly common: CommonHeaders;
   readonly acceptEncoding: string | undefined;
@@ -27,30 +29,35 @@ export interface RespondOptions {
  */
 export async function respond(response: Outgoing, reply: Reply, options: RespondOptions): Promise<number> {
   const { body } = reply;
-  const headers: Record<string, string | number | readonly string[]> = {
-    "cache-control": "no-cache, private",
-    ...options.common,
-    "content-type": reply.contentType,
-    ...reply.headers,
-  };
-  const length = isLazy(body) ? undefined : Buffer.byteLength(body);
-  const isCompressed = (length ?? Infinity) > gzipThreshold && /\bgzip\b/.test(options.acceptEncoding ?? "");
-  if (isCompressed) {
-    headers["content-encoding"] = "gzip";
-    headers["vary"] = headers["vary"] === undefined ? "Accept-Encoding" : `${String(headers["vary"])}, Accept-Encoding`;
-  } else if (length !== undefined) headers["content-length"] = length;
-  writeHead(response, reply.status, headers);
+  const length = isLazy(body) ? Infinity : Buffer.byteLength(body);
+  const isCompressed = length > gzipThreshold && /\bgzip\b/.test(options.acceptEncoding ?? "");
+  writeHead(response, reply.status, headersOf(reply, options.common, isCompressed ? "compressed" : length));
   if (options.head) {
     response.end();
     return 0;
   }
   // Text stays text: HTTP/1.1 then sends it in one piece with the headers.
-  if (!isLazy(body) && (length ?? 0) <= smallBytes) {
+  if (!isLazy(body) && length <= smallBytes) {
     endWith(response, body);
-    return length ?? 0;
+    return length;
   }
   const pieces = isLazy(body) ? body.pieces() : wholeBody(body);
   return sendPieces(response, isCompressed ? compressed(pieces) : pieces, options);
+}
+
+function headersOf(reply: Reply, common: CommonHeaders, length: number | "compressed"): Headers {
+  const headers: Headers = {
+    "cache-control": "no-cache, private",
+    ...common,
+    "content-type": reply.contentType,
+    ...reply.headers,
+  };
+  if (length === "compressed") {
+    const { vary } = headers;
+    headers["content-encoding"] = "gzip";
+    headers["vary"] = vary === undefined ? "Accept-Encoding" : `${String(vary)}, Accept-Encoding`;
+  } else if (length !== Infinity) headers["content-length"] = length;
+  return headers;
 }
 
 function isLazy(body: Reply["body"]): body is LazyBody {
@@ -77,11 +84,7 @@ async function sendPieces(
 }
 
 /** Both protocols' writeHead under one signature. */
-export function writeHead(
-  response: Outgoing,
-  status: number,
-  headers: Record<string, string | number | readonly string[]>,
-): void {
+export function writeHead(response: Outgoing, status: number, headers: Headers): void {
   (response.writeHead as (status: number, headers: object) => unknown).call(response, status, headers);
 }
 

@@ -1,22 +1,14 @@
 import { StatusError } from "../apimachinery/status.ts";
+import { type OpenApiDocuments, document, documentReply, hashedReply, type Document } from "./open-api.ts";
 import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
 import type { Admitted } from "./admitted-request.ts";
-import { aggregatedList, discoveryOf } from "./discovery.ts";
-import { document, documentReply, hashedReply, type Document } from "./documents.ts";
+import { aggregatedList, discoveryOf, type Discovery } from "./discovery.ts";
 import { header, type Reply } from "./http-types.ts";
 import { health, type HealthChecks } from "./health.ts";
-import { issuerDocument, issuerPaths, type PublishedIssuer } from "./issuer-documents.ts";
-import { contentTypes, negotiate } from "./negotiate.ts";
+import { contentTypes, negotiate } from "./encode.ts";
 import type { Resource } from "../apis/resource.ts";
-import { yamlOfJson } from "./yaml-reply.ts";
-
-/** OpenAPI in its two versions; made on demand, since only some clients ask, in turns of the user who does. */
-export interface OpenApiDocuments {
-  /** The index of `/openapi/v3`, and one document per group version by its key, e.g. `apis/rbac.authorization.k8s.io/v1`. */
-  v3(user: string): Promise<{ readonly index: Document; readonly byKey: ReadonlyMap<string, Document> }>;
-  /** In the format that `accept` asks for; undefined when it cannot be had. */
-  v2(accept: string | undefined, user: string): Promise<Document | undefined>;
-}
+import { yamlOfJson } from "./yaml.ts";
+import { jsonWebKeySet, type TokenKey } from "../authentication/service-account-keys.ts";
 
 export interface RouteOptions {
   /** The resources served now; another array whenever they change. */
@@ -150,20 +142,7 @@ function derive(resources: readonly Resource[], options: RouteOptions): Derived 
   const apis = root("/apis", discovery.groups, discovery.aggregated.named);
   const openApi = lazily(() => options.openApi(resources));
   return {
-    paths: [
-      ...issuerPaths.filter((path) => issuerDocument(path, options.issuer, "") !== undefined),
-      "/api",
-      "/api/v1",
-      "/apis",
-      ...[...discovery.resources.keys()].filter((key) => key.includes("/")).map((key) => `/apis/${key}`),
-      "/healthz",
-      "/livez",
-      "/metrics",
-      "/openapi/v2",
-      "/openapi/v3",
-      "/readyz",
-      "/version",
-    ],
+    paths: pathsOf(discovery, options.issuer),
     api: (admitted, rest) =>
       rest === ""
         ? api(admitted)
@@ -178,6 +157,23 @@ function derive(resources: readonly Resource[], options: RouteOptions): Derived 
     },
     openApi: (admitted, rest) => openApiReply(openApi(), admitted, rest),
   };
+}
+
+function pathsOf(discovery: Discovery, issuer: PublishedIssuer): readonly string[] {
+  return [
+    ...issuerPaths.filter((path) => issuerDocument(path, issuer, "") !== undefined),
+    "/api",
+    "/api/v1",
+    "/apis",
+    ...[...discovery.resources.keys()].filter((key) => key.includes("/")).map((key) => `/apis/${key}`),
+    "/healthz",
+    "/livez",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/readyz",
+    "/version",
+  ];
 }
 
 /** Not kept, since few clients ask for it. */
@@ -199,7 +195,7 @@ async function openApiReply(documents: OpenApiDocuments, admitted: Admitted, res
   if (!takesJson(header(admitted.request, "accept"))) {
     throw new StatusError("NotAcceptable", "OpenAPI v3 is served as application/json");
   }
-  return hashedReply(doc, { path: admitted.info.path, query: admitted.query, ifNoneMatch, now: admitted.now });
+  return hashedReply(doc, admitted);
 }
 
 const jsonClauses: ReadonlySet<string> = new Set(["", "*/*", "application/*", "application/json"]);
@@ -215,4 +211,41 @@ function lazily<T>(make: () => T): () => T {
 
 function json(value: object): Reply {
   return { status: 200, contentType: "application/json", body: JSON.stringify(value, null, 2) };
+}
+
+/** Who gives out tokens here, and the keys with which anybody can verify them. */
+export interface PublishedIssuer {
+  readonly issuer: string;
+  readonly keys: readonly TokenKey[];
+}
+
+/** Where these documents are served. */
+const issuerPaths: readonly string[] = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
+
+/**
+ * The documents by which other services verify tokens of ServiceAccounts, by path; none where the issuer is no https URL, as OpenID
+ * asks for one. `serverAddress` is this hub's `host:port`.
+ * @see OpenID Connect Discovery 1.0 section 4; KEP-1393
+ */
+function issuerDocument(path: string, { issuer, keys }: PublishedIssuer, serverAddress: string): Reply | undefined {
+  if (!issuer.startsWith("https://")) return undefined;
+  switch (path) {
+    case "/openid/v1/jwks":
+      return published("application/jwk-set+json", jsonWebKeySet(keys));
+    case "/.well-known/openid-configuration":
+      return published("application/json", {
+        issuer,
+        jwks_uri: `https://${serverAddress}/openid/v1/jwks`,
+        response_types_supported: ["id_token"],
+        subject_types_supported: ["public"],
+        id_token_signing_alg_values_supported: [...new Set(keys.map(({ alg }) => alg))].sort(),
+      });
+    default:
+      return undefined;
+  }
+}
+
+/** They change with the keys only, and those with a restart. */
+function published(contentType: string, body: object): Reply {
+  return { status: 200, contentType, body: JSON.stringify(body), headers: { "cache-control": "public, max-age=3600" } };
 }

@@ -4,18 +4,16 @@ import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } f
 import type { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { connectionBurst, type ConnectionBurst } from "./connections/connection-burst.ts";
+import { connectionBurst, type ConnectionBurst, handshakeLimiter } from "./connections/handshakes.ts";
 import {
   connectionLimiter,
   type ConnectionCounts,
   type ConnectionLimiter,
   type ConnectionLimits,
 } from "./connections/connection-limiter.ts";
-import type { Incoming, Outgoing } from "./http-types.ts";
-import { handshakeLimiter } from "./connections/handshake-limiter.ts";
+import { type Incoming, type Outgoing, responseToUpgrade, type Upgrade } from "./http-types.ts";
 import { bringsBody } from "./body/body.ts";
-import { pipelinedAnswers } from "./pipelined-answers.ts";
-import { responseToUpgrade, type Upgrade } from "./upgrade.ts";
+import { pipelinedAnswers } from "./connections/disconnect.ts";
 
 export interface ServerOptions {
   readonly certPem: string;
@@ -329,7 +327,7 @@ function guardSession(session: ServerHttp2Session, socket: Socket, { idleMs, ali
     if (session.closed) socket.destroy();
     else session.close();
   });
-  const beat = setInterval(() => {
+  const aliveTimer = setInterval(() => {
     if (unanswered) socket.destroy();
     if (open === 0 && !session.destroyed) return;
     unanswered = true;
@@ -339,8 +337,8 @@ function guardSession(session: ServerHttp2Session, socket: Socket, { idleMs, ali
       unanswered = false;
     });
   }, aliveMs);
-  beat.unref();
-  socket.once("close", () => clearInterval(beat));
+  aliveTimer.unref();
+  socket.once("close", () => clearInterval(aliveTimer));
 }
 
 async function closeServer(open: {

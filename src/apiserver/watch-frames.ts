@@ -5,8 +5,7 @@ import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-meta
 import { publishedMeta } from "../apis/schemas/published.ts";
 import type { WatchItem } from "../registry/watch.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";
-import { partial, table, type View } from "./encode.ts";
-import { contentTypes } from "./negotiate.ts";
+import { partial, table, type View, contentTypes, versionOf } from "./encode.ts";
 import type { Frame, FrameEncoder } from "./watch-stream.ts";
 
 /** How one object is shown inside an event. */
@@ -94,7 +93,7 @@ function textFrame(type: string, text: string): Frame {
 function tableShape(view: View): Shape {
   let definitions: "include" | "omit" = "include";
   const show = (object: ApiObject): Buffer => {
-    const shown = table(view, [object], { resourceVersion: object.metadata.resourceVersion ?? "" }, definitions);
+    const shown = table(view, [object], { metadata: versionOf(object), columnDefinitions: definitions });
     definitions = "omit";
     return json(shown);
   };

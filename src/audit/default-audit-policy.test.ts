@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { UserInfo } from "../apimachinery/user.ts";
-import { requestInfoOf } from "../apiserver/request-attributes.ts";
+import { requestInfo } from "../apiserver/request-info.ts";
 import { defaultAuditPolicy } from "./default-audit-policy.ts";
 
 const policy = defaultAuditPolicy();
@@ -12,7 +12,7 @@ const machine = { username: "system:anonymous", groups: ["system:unauthenticated
 function level(user: UserInfo, line: string): string {
   const [method = "", target = ""] = line.split(" ");
   const [path = "", query = ""] = target.split("?");
-  const info = requestInfoOf(method, path, new URLSearchParams(query));
+  const info = requestInfo(method, path, new URLSearchParams(query));
   if (info === undefined) throw new TypeError(line);
   return policy(info, user).level;
 }

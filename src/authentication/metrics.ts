@@ -1,7 +1,7 @@
 import type { Authenticated } from "./authenticated.ts";
 import type { RequestFacts } from "./authenticator.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
-import { decisionBounds, familiesText, histogram, type Sample } from "../metrics/family.ts";
+import { counter, decisions, histogram } from "../metrics/family.ts";
 
 type Authenticate = (facts: RequestFacts) => Promise<Authenticated>;
 
@@ -20,8 +20,14 @@ const expirationBounds: readonly number[] = [
 
 /** Counts from zero; `now` in milliseconds since the epoch, `monotonic` in those of a clock that is not set back. Source: apiserver pkg/endpoints/filters/metrics.go. */
 export function authenticationMetrics(now: () => number, monotonic: () => number): AuthenticationMetrics {
-  const attempts = { success: 0, failure: 0, error: 0 };
-  const users = new Map<string, number>();
+  const attempts = decisions(["success", "failure", "error"], {
+    counts: { name: "authentication_attempts", help: "Authentications of requests, by result." },
+    durations: { name: "authentication_duration_seconds", help: "How long authentications took, by result." },
+  });
+  const users = counter(
+    "authenticated_user_requests",
+    "Requests that were authenticated, by category of the username.",
+  );
   // A connection presents one and the same list with each of its requests.
   const ends = new WeakMap<readonly Uint8Array[], number>();
   const expiration = histogram({
@@ -29,19 +35,8 @@ export function authenticationMetrics(now: () => number, monotonic: () => number
     help: "Remaining lifetime of the certificates that requests were authenticated with.",
     bounds: expirationBounds,
   });
-  const durations = histogram({
-    name: "authentication_duration_seconds",
-    help: "How long authentications took, by result.",
-    bounds: decisionBounds,
-  });
-  const took = {
-    success: durations.observerOf('result="success"'),
-    failure: durations.observerOf('result="failure"'),
-    error: durations.observerOf('result="error"'),
-  };
   const succeeded = ({ peerCertificates }: RequestFacts, { user, credential }: Success): void => {
-    const category = userCategory(user.username);
-    users.set(category, (users.get(category) ?? 0) + 1);
+    users.add(`username="${userCategory(user.username)}"`);
     // Only certificates have one. A certificate that did not verify says nothing: anyone can present an expired one.
     if (credential?.serialNumber === undefined) return;
     const end = ends.get(peerCertificates) ?? endOf(peerCertificates);
@@ -51,7 +46,7 @@ export function authenticationMetrics(now: () => number, monotonic: () => number
   return {
     counted: (authenticate) => async (facts) => {
       const begun = monotonic();
-      let result: keyof typeof attempts = "error";
+      let result: "success" | "failure" | "error" = "error";
       try {
         const authentication = await authenticate(facts);
         if (authentication.kind === "authenticated") {
@@ -60,27 +55,10 @@ export function authenticationMetrics(now: () => number, monotonic: () => number
         } else if (isWithoutCredential(facts)) result = "failure";
         return authentication;
       } finally {
-        attempts[result] += 1;
-        took[result]((monotonic() - begun) / 1000);
+        attempts.observe(result, (monotonic() - begun) / 1000);
       }
     },
-    text: () =>
-      familiesText([
-        {
-          name: "authentication_attempts",
-          type: "counter",
-          help: "Authentications of requests, by result.",
-          samples: Object.entries(attempts).map(([result, count]): Sample => [`result="${result}"`, count]),
-        },
-        {
-          name: "authenticated_user_requests",
-          type: "counter",
-          help: "Requests that were authenticated, by category of the username.",
-          samples: [...users].map(([username, count]): Sample => [`username="${username}"`, count]),
-        },
-      ]) +
-      durations.text() +
-      expiration.text(),
+    text: () => attempts.counts() + users.text() + attempts.durations() + expiration.text(),
   };
 }
 

@@ -9,7 +9,7 @@ import { HubError } from "../apimachinery/hub-error.ts";
 
 const head = "apiVersion: audit.k8s.io/v1\nkind: Policy\n";
 const info = (path: string, method = "GET"): RequestInfo =>
-  requestInfo(method, path, { watch: false, nameSelector: undefined }) as RequestInfo;
+  requestInfo(method, path, new URLSearchParams()) as RequestInfo;
 
 function problemOf(text: string): string {
   try {

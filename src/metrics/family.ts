@@ -9,9 +9,6 @@ export interface Family {
   readonly samples: readonly Sample[];
 }
 
-/** From a millisecond to 16 seconds. Source: apiserver pkg/endpoints/filters/metrics.go, for authentication and authorization. */
-export const decisionBounds: readonly number[] = Array.from({ length: 15 }, (_, at) => 2 ** at / 1000);
-
 /** How often values fell under each bound, the last being everything beyond; not cumulative. */
 export interface Buckets {
   readonly labels: string;
@@ -34,6 +31,23 @@ export function familiesText(families: readonly Family[]): string {
     ...samples.map(([labels, value]) => `${labels === "" ? name : `${name}{${labels}}`} ${value}`),
   ]);
   return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
+}
+
+/** A counter that is added to, one series for each set of labels. */
+export interface Counted {
+  /** Adds to one series, 1 by default; with 0, one that has no value yet is shown as 0. */
+  readonly add: (labels: string, by?: number) => void;
+  /** Prometheus text, with a newline at the end. */
+  readonly text: () => string;
+}
+
+/** A counter without series. */
+export function counter(name: string, help: string): Counted {
+  const series = new Map<string, number>();
+  return {
+    add: (labels, by = 1) => void series.set(labels, (series.get(labels) ?? 0) + by),
+    text: () => familiesText([{ name, type: "counter", help, samples: [...series] }]),
+  };
 }
 
 /** A histogram as Prometheus text, with a newline at the end. */
@@ -103,6 +117,43 @@ export function histogram(family: {
   };
 }
 
+/** From a millisecond to 16 seconds. Source: apiserver pkg/endpoints/filters/metrics.go, for authentication and authorization. */
+const decisionBounds: readonly number[] = Array.from({ length: 15 }, (_, at) => 2 ** at / 1000);
+
+/** Decisions about requests by their result: how many there were, and how long they took. */
+export interface Decisions<Result extends string> {
+  readonly observe: (result: Result, seconds: number) => void;
+  /** Both as Prometheus text. */
+  readonly counts: () => string;
+  readonly durations: () => string;
+}
+
+/** Decisions with one of these results, of which there were none yet; the names and helps are those of both families. */
+export function decisions<Result extends string>(
+  results: readonly Result[],
+  { counts, durations }: Readonly<Record<"counts" | "durations", Pick<Family, "name" | "help">>>,
+): Decisions<Result> {
+  const taken = histogram({ ...durations, bounds: decisionBounds });
+  const counted = counter(counts.name, counts.help);
+  const series = new Map(
+    results.map((result) => {
+      const labels = `result="${result}"`;
+      counted.add(labels, 0);
+      return [result, { labels, took: taken.observerOf(labels) }];
+    }),
+  );
+  return {
+    observe: (result, seconds) => {
+      const one = series.get(result);
+      if (one === undefined) return;
+      counted.add(one.labels);
+      one.took(seconds);
+    },
+    counts: counted.text,
+    durations: () => taken.text(),
+  };
+}
+
 interface Summed {
   readonly labels: string;
   readonly buckets: number[];
@@ -115,4 +166,71 @@ function add(series: Summed, bounds: readonly number[], value: number): void {
   while (at < bounds.length && value > (bounds[at] ?? 0)) at += 1;
   series.buckets[at] = (series.buckets[at] ?? 0) + 1;
   series.sum += value;
+}
+
+/** Source: apiserver pkg/admission/metrics, newAdmissionMetrics. */
+const quantiles: readonly number[] = [0.5, 0.9, 0.99];
+const maxAgeMs = 5 * 3600 * 1000;
+/** Of how many of the newest values of a series quantiles are told. */
+const maxKept = 1024;
+
+/** A summary that is added to, one series for each set of labels. */
+export interface Summary {
+  readonly observe: (labels: string, value: number) => void;
+  /** Prometheus text, with a newline at the end. */
+  readonly text: () => string;
+}
+
+interface Series {
+  readonly values: Float64Array;
+  /** When each was added, in milliseconds. */
+  readonly times: Float64Array;
+  count: number;
+  sum: number;
+}
+
+/**
+ * A summary whose quantiles are exact over the newest 1024 values of the last five hours; `now` in milliseconds of a clock that is not set
+ * back. Without a value in that time a quantile is NaN, as in client_golang.
+ */
+export function summary(family: { readonly name: string; readonly help: string }, now: () => number): Summary {
+  const { name, help } = family;
+  const all = new Map<string, Series>();
+  return {
+    observe: (labels, value) => {
+      let series = all.get(labels);
+      if (series === undefined) all.set(labels, (series = newSeries()));
+      const at = series.count % maxKept;
+      series.values[at] = value;
+      series.times[at] = now();
+      series.count += 1;
+      series.sum += value;
+    },
+    text: () => {
+      const since = now() - maxAgeMs;
+      const lines = [...all].flatMap(([labels, series]) => {
+        const sorted = recent(series, since);
+        return [
+          ...quantiles.map((quantile) => {
+            const value = sorted[Math.max(0, Math.ceil(quantile * sorted.length) - 1)] ?? Number.NaN;
+            return `${name}{${labels},quantile="${quantile}"} ${value}`;
+          }),
+          `${name}_sum{${labels}} ${series.sum}`,
+          `${name}_count{${labels}} ${series.count}`,
+        ];
+      });
+      return `${[`# HELP ${name} ${help}`, `# TYPE ${name} summary`, ...lines].join("\n")}\n`;
+    },
+  };
+}
+
+function newSeries(): Series {
+  return { values: new Float64Array(maxKept), times: new Float64Array(maxKept), count: 0, sum: 0 };
+}
+
+function recent({ values, times, count }: Series, since: number): Float64Array {
+  return values
+    .subarray(0, Math.min(count, maxKept))
+    .filter((_, at) => (times[at] ?? 0) >= since)
+    .toSorted();
 }

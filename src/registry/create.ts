@@ -5,20 +5,15 @@ import { rfc3339 } from "../apimachinery/clock.ts";
 import { StatusError, alreadyExists, badRequest, forbidden } from "../apimachinery/status.ts";
 import { validateObjectMeta } from "../apis/object-validation.ts";
 import type { Resource } from "../apis/resource.ts";
-import { entryOf, type Entry } from "../storage/stored-object.ts";
-import { storageKey, type Backend } from "./backend.ts";
-import type { RequestContext } from "./context.ts";
+import type { Entry } from "../storage/stored-object.ts";
+import { admissionTerms, storageKey, writtenEntry, type Backend, type RequestContext } from "./backend.ts";
 import { withAdmitted, withApplied, withCreator } from "./managed-fields.ts";
-import { mayUseReserve } from "./storage-reserve.ts";
-import { stepped, turnFor, type Turn } from "./large-work.ts";
-import { storable } from "./storable.ts";
+import { mayUseReserve, storable, unstoredEntry } from "./storable.ts";
+import { stepped, turnFor, type Turn } from "./turns.ts";
 import { validated } from "./validated.ts";
-import { unstoredEntry } from "./unstored-entry.ts";
 
 /** How often a clash of a generated name is tried again. Source: gate RetryGenerateName. */
 const nameAttempts = 8;
-
-const terminatingKind = "create not allowed while custom resource definition is terminating";
 
 /** A new object, decoded against the schema of its resource; `namespace` is the one in the path. */
 export interface CreateRequest {
@@ -35,28 +30,28 @@ export interface CreateRequest {
  */
 export async function create(backend: Backend, resource: Resource, request: CreateRequest): Promise<Entry> {
   const { metadata } = request.object;
-  // A version that is no number is none, and overwritten like any other.
-  if (/^\d*[1-9]\d*$/.test(metadata.resourceVersion ?? "")) {
-    throw new StatusError("", "resourceVersion should not be set on objects to be created");
-  }
-  if (resource.custom?.terminating === true) throw forbidden(resource, metadata.name ?? "", terminatingKind);
-  const prefix = namePrefix(metadata);
+  const { name: given = "", generateName: prefix = "" } = metadata;
+  checkNew(resource, metadata);
+  const isNameGenerated = given === "" && prefix !== "";
   for (let attempt = 1; ; attempt += 1) {
-    const name = prefix === undefined ? metadata.name : generatedName(prefix, backend.random);
-    const entry = await createOnce(backend, resource, {
-      ...request,
-      object: withMeta(request.object, { ...metadata, name: name ?? "" }),
-      isNameGenerated: prefix !== undefined,
-    });
+    const name = isNameGenerated ? generatedName(prefix, backend.random) : given;
+    const object = withMeta(request.object, { ...metadata, name });
+    const entry = await createOnce(backend, resource, { ...request, object, isNameGenerated });
     if (entry !== undefined) return entry;
-    if (prefix === undefined) throw alreadyExists(resource, name ?? "");
-    if (attempt === nameAttempts) throw exhausted(resource, name ?? "");
+    if (!isNameGenerated) throw alreadyExists(resource, name);
+    if (attempt === nameAttempts) throw exhausted(resource, name);
   }
 }
 
-/** What a name is to be made from, where there is none. */
-function namePrefix({ name = "", generateName = "" }: ObjectMeta): string | undefined {
-  return name === "" && generateName !== "" ? generateName : undefined;
+/** @throws StatusError where no object may be created, or none that says this of itself */
+function checkNew(resource: Resource, { name = "", resourceVersion = "" }: ObjectMeta): void {
+  // A version that is no number is none, and overwritten like any other.
+  if (/^\d*[1-9]\d*$/.test(resourceVersion)) {
+    throw new StatusError("", "resourceVersion should not be set on objects to be created");
+  }
+  if (resource.custom?.terminating === true) {
+    throw forbidden(resource, name, "create not allowed while custom resource definition is terminating");
+  }
 }
 
 /** A request whose object has a name. */
@@ -67,20 +62,16 @@ interface NamedRequest extends CreateRequest {
 /** The stored entry, or undefined where the name is taken. */
 async function createOnce(backend: Backend, resource: Resource, request: NamedRequest): Promise<Entry | undefined> {
   const { context, namespace, isNameGenerated } = request;
-  const asked = {
+  const admitted = {
+    ...admissionTerms(context),
     operation: "CREATE",
     resource,
     subresource: "",
     namespace,
     oldObject: undefined,
-    user: context.user,
-    dryRun: context.dryRun,
-    warn: context.warn,
-    annotate: context.annotate,
     options: { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1", ...context.options },
     nameIsGenerated: isNameGenerated,
   } as const;
-  const admitted = context.source === undefined ? asked : { ...asked, source: context.source };
   const turn = turnFor(backend, context, 0);
   if (turn !== undefined) await turn();
   const { object, name } = await mutated(backend, request, {
@@ -98,7 +89,7 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
   if (turn !== undefined) await turn();
   await backend.admission.validate({ ...admitted, name, object });
 
-  const key = storageKey(resource, namespace === "" ? { name } : { namespace, name });
+  const key = storageKey(resource, { namespace, name });
   if (context.dryRun) return backend.cache.get(key) === undefined ? unstoredEntry(key, object) : undefined;
   if (turn !== undefined) await turn();
   const value = storable(await backend.versions.stored(resource, object));
@@ -106,8 +97,7 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
   const result = await backend.store.create(key, value, { mayUseReserve: reserve });
   if (result.kind === "exists") return undefined;
   await backend.cache.waitFor(result.revision);
-  const written = ownEntry(backend, key, result.revision) ?? entryOf(key, value, result.revision);
-  return backend.versions.shown(resource, written);
+  return backend.versions.shown(resource, writtenEntry(backend, key, { value, revision: result.revision }));
 }
 
 /** Where the server does not count, what the client says of it must at least be a count. */
@@ -147,12 +137,6 @@ async function mutated(
     object: await stepped(turn, withAdmitted(again, managedFields, next.metadata.managedFields)),
     name: renamed,
   };
-}
-
-/** The cached entry, unless a later write has replaced it already. */
-function ownEntry({ cache }: Backend, key: string, revision: number): Entry | undefined {
-  const entry = cache.get(key);
-  return entry?.revision === revision ? entry : undefined;
 }
 
 function prepared(backend: Backend, resource: Resource, request: CreateRequest): ApiObject {

@@ -2,13 +2,13 @@ import type { AdmissionRequest } from "../admission/admission.ts";
 import { rfc3339 } from "../apimachinery/clock.ts";
 import { invalid, invalidObject, notSupported } from "../apimachinery/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../apimachinery/object.ts";
-import { conflict, notFound } from "../apimachinery/status.ts";
+import { conflict, notFound, StatusError } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
-import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
-import { caughtUp, storageKey, type Backend } from "./backend.ts";
-import type { RequestContext } from "./context.ts";
-import { isHeld, removeEntry } from "./removal.ts";
-import { unstoredEntry } from "./unstored-entry.ts";
+import { encodeObject, objectOf, type Entry, entryAt } from "../storage/stored-object.ts";
+import { admissionTerms, caughtUp, storageKey, writtenEntry, type Backend, type RequestContext } from "./backend.ts";
+import { unstoredEntry } from "./storable.ts";
+import { list, type Listed } from "./read.ts";
+import type { Selection } from "./selection.ts";
 
 /** How a client wants something deleted, from the body or the query. Source: apimachinery meta/v1 DeleteOptions. */
 export interface Deletion {
@@ -62,6 +62,7 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
   const stored = objectOf(current);
   checkPreconditions(step, stored);
   const admission: AdmissionRequest = {
+    ...admissionTerms(context),
     operation: "DELETE",
     resource,
     subresource: "",
@@ -69,10 +70,6 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
     name,
     object: undefined,
     oldObject: stored,
-    user: context.user,
-    dryRun: context.dryRun,
-    warn: context.warn,
-    annotate: context.annotate,
     options: {
       kind: "DeleteOptions",
       apiVersion: "meta.k8s.io/v1",
@@ -84,11 +81,9 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
   await backend.admission.validate(admission);
 
   const marked = mark(resource, { stored, options, now: context.now });
-  const grace = marked.metadata.deletionGracePeriodSeconds ?? 0;
-  if (!isHeld(resource, marked) && grace === 0) {
+  if (isReleased(resource, marked)) {
     const last = resource.deletion?.graceSeconds === undefined ? undefined : marked;
-    if (context.dryRun)
-      return { removed: true, entry: last === undefined ? current : unstoredEntry(current.key, last) };
+    if (context.dryRun) return { removed: true, entry: lastEntry(current, last) };
     const entry = await removeEntry(backend, current, last);
     return entry === undefined ? undefined : { removed: true, entry };
   }
@@ -99,7 +94,7 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
   const result = await backend.store.update(current.key, value, freeing);
   if (result.kind !== "updated") return undefined;
   await backend.cache.waitFor(result.revision);
-  const written = entryOf(current.key, value, result.revision);
+  const written = writtenEntry(backend, current.key, { value, revision: result.revision });
   return { removed: false, entry: await backend.versions.shown(resource, written) };
 }
 
@@ -115,25 +110,24 @@ export function checkOptions({ propagationPolicy, orphanDependents }: Deletion):
   }
 }
 
-function checkPreconditions({ resource, request, current }: Step, stored: ApiObject): void {
-  const { uid, resourceVersion } = request.options.preconditions ?? {};
-  const emptied = resource.deletion?.emptied === true;
+function checkPreconditions({ resource, request, current }: Step, { metadata }: ApiObject): void {
+  const { preconditions } = request.options;
+  if (preconditions === undefined) return;
+  const { uid, resourceVersion } = preconditions;
+  const isEmptied = resource.deletion?.emptied === true;
   // Kubernetes names the kind here and not the plural, but for what is emptied first.
-  const subject = emptied ? resource : { group: resource.group, plural: resource.kind };
-  if (uid !== undefined && uid !== stored.metadata.uid) {
-    if (emptied) throw conflict(subject, request.name, unmet("UID", uid, stored.metadata.uid ?? ""));
-    const why = `the UID in the precondition (${uid}) does not match the UID in record (${stored.metadata.uid}). The object might have been deleted and then recreated`;
+  const subject = isEmptied ? resource : { group: resource.group, plural: resource.kind };
+  const conditions = [
+    { what: "UID", asked: uid, found: metadata.uid ?? "", change: "deleted and then recreated" },
+    { what: "ResourceVersion", asked: resourceVersion, found: String(current.revision), change: "modified" },
+  ];
+  for (const { what, asked = "", found, change } of conditions.filter(({ asked }) => asked !== undefined)) {
+    if (asked === found) continue;
+    const why = isEmptied
+      ? `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`
+      : `the ${what} in the precondition (${asked}) does not match the ${what} in record (${found}). The object might have been ${change}`;
     throw conflict(subject, request.name, why);
   }
-  if (resourceVersion !== undefined && resourceVersion !== String(current.revision)) {
-    if (emptied) throw conflict(subject, request.name, unmet("ResourceVersion", resourceVersion, current.revision));
-    const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${current.revision}). The object might have been modified`;
-    throw conflict(subject, request.name, why);
-  }
-}
-
-function unmet(what: "UID" | "ResourceVersion", asked: string, found: string | number): string {
-  return `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${found}`;
 }
 
 /** The object as it would stand while its deletion is pending. */
@@ -142,23 +136,26 @@ function mark(
   input: { readonly stored: ApiObject; readonly options: Deletion; readonly now: number },
 ): ApiObject {
   const { stored, options, now } = input;
-  const { metadata } = stored;
-  const finalizers = withPolicy(metadata.finalizers ?? [], options);
-  const wanted = resource.deletion?.graceSeconds?.(stored, options.gracePeriodSeconds) ?? 0;
-  const first = metadata.deletionTimestamp === undefined;
-  const grace = first ? wanted : Math.min(wanted, metadata.deletionGracePeriodSeconds ?? 0);
-  const timing = first || grace !== (metadata.deletionGracePeriodSeconds ?? 0);
-  const { finalizers: _replaced, ...meta } = metadata;
+  const { finalizers: held, ...metadata } = stored.metadata;
+  const { deletionTimestamp, deletionGracePeriodSeconds: before = 0, generation } = metadata;
+  const finalizers = withPolicy(held, options);
+  const wanted = wantedGrace(resource, stored, options);
+  const isFirst = deletionTimestamp === undefined;
+  const grace = isFirst ? wanted : Math.min(wanted, before);
   const marked: ApiObject = {
     ...stored,
     metadata: {
-      ...meta,
-      ...(first && metadata.generation !== undefined ? { generation: metadata.generation + 1 } : {}),
-      ...(timing ? ending(resource, now, grace) : {}),
+      ...metadata,
+      ...(isFirst && generation !== undefined ? { generation: generation + 1 } : {}),
+      ...(isFirst || grace !== before ? ending(resource, now, grace) : {}),
       ...(finalizers.length === 0 ? {} : { finalizers }),
     },
   };
   return resource.deletion?.marked?.(marked) ?? marked;
+}
+
+function wantedGrace({ deletion }: Resource, stored: ApiObject, { gracePeriodSeconds }: Deletion): number {
+  return deletion?.graceSeconds?.(stored, gracePeriodSeconds) ?? 0;
 }
 
 function ending({ deletion }: Resource, now: number, grace: number): Partial<ObjectMeta> {
@@ -166,12 +163,12 @@ function ending({ deletion }: Resource, now: number, grace: number): Partial<Obj
   return deletion?.emptied === true ? { deletionTimestamp } : { deletionTimestamp, deletionGracePeriodSeconds: grace };
 }
 
-function withPolicy(finalizers: readonly string[], options: Deletion): readonly string[] {
-  const orphan = options.orphanDependents === true ? "Orphan" : undefined;
-  const policy = options.propagationPolicy ?? orphan;
-  if (policy === undefined && options.orphanDependents === undefined) return finalizers;
+function withPolicy(finalizers: readonly string[] = [], options: Deletion): readonly string[] {
+  const { orphanDependents, propagationPolicy } = options;
+  if (propagationPolicy === undefined && orphanDependents === undefined) return finalizers;
+  const policy = propagationPolicy ?? (orphanDependents === true ? "Orphan" : "Background");
   const others = finalizers.filter((one) => !Object.values(gcFinalizers).includes(one));
-  const own = gcFinalizers[policy ?? "Background"];
+  const own = gcFinalizers[policy];
   return own === undefined ? others : [...others, own];
 }
 
@@ -182,4 +179,59 @@ function sameMark(marked: ApiObject, stored: ApiObject): boolean {
     a.deletionGracePeriodSeconds === b.deletionGracePeriodSeconds &&
     JSON.stringify(a.finalizers ?? []) === JSON.stringify(b.finalizers ?? [])
   );
+}
+
+export interface DeleteCollectionRequest {
+  readonly namespace: string;
+  readonly selection: Selection;
+  readonly options: Deletion;
+  readonly context: RequestContext;
+}
+
+/** Deletes every object that matches, one by one; returns the list of those it found. @throws StatusError of the first deletion that fails. */
+export async function removeCollection(
+  backend: Backend,
+  resource: Resource,
+  request: DeleteCollectionRequest,
+): Promise<Listed> {
+  const { namespace, selection, options, context } = request;
+  checkOptions(options);
+  const turn = (): Promise<void> => backend.turns.next(context.user.username);
+  const newest = { from: { kind: "newest" }, limit: undefined, turn } as const;
+  const found = await list(backend, resource, { namespace, selection, ...newest });
+  for (const entry of found.entries) {
+    const { metadata } = objectOf(entry);
+    const one = { namespace: metadata.namespace ?? "", name: metadata.name ?? "", options, context };
+    await remove(backend, resource, one).catch(unlessGone);
+  }
+  return found;
+}
+
+/** Somebody else was faster, which is what was wanted. */
+function unlessGone(error: unknown): void {
+  if (!(error instanceof StatusError) || error.reason !== "NotFound") throw error;
+}
+
+/** Whether anything keeps a marked object in the store: finalizers, or what the kind itself names. */
+function isHeld(resource: Resource, object: ApiObject): boolean {
+  return (object.metadata.finalizers ?? []).length > 0 || (resource.deletion?.held?.(object) ?? false);
+}
+
+/** Whether a marked object has nothing left to wait for: no holder and no grace. */
+export function isReleased(resource: Resource, object: ApiObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds } = object.metadata;
+  return deletionTimestamp !== undefined && (deletionGracePeriodSeconds ?? 0) === 0 && !isHeld(resource, object);
+}
+
+/** Removes a stored object if nobody changed it meanwhile; returns its last state, or undefined after a lost race. */
+export async function removeEntry(backend: Backend, entry: Entry, last?: ApiObject): Promise<Entry | undefined> {
+  const result = await backend.store.delete(entry.key, { ifRevision: entry.revision });
+  if (result.kind === "conflict") return undefined;
+  if (result.kind === "missing") return lastEntry(entry, last);
+  await backend.cache.waitFor(result.revision);
+  return lastEntry(last === undefined ? entryAt(entry, result.revision) : entry, last);
+}
+
+function lastEntry(entry: Entry, last: ApiObject | undefined): Entry {
+  return last === undefined ? entry : unstoredEntry(entry.key, last);
 }

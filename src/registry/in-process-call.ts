@@ -1,14 +1,13 @@
 import { forbiddenRequest } from "../authorization/forbidden-text.ts";
-import type { Authorizer } from "../authorization/authorizer.ts";
-import type { ListOptions, ResourceRef } from "../client/client.ts";
+import type { Authorizer, Decision } from "../authorization/authorizer.ts";
+import type { ResourceRef } from "../client/client.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
-import type { Turn } from "./large-work.ts";
+import type { Turn } from "./turns.ts";
 import type { Registry } from "./registry.ts";
-import type { RecordWrite } from "./write-record.ts";
-import { selectionOf, type Selection } from "./selection.ts";
 import type { Resource } from "../apis/resource.ts";
+import type { RequestContext } from "./backend.ts";
 
 export interface InProcessClientOptions {
   readonly registry: Registry;
@@ -32,30 +31,74 @@ export interface Target {
 
 /** The resource, once the user may do this to it. @throws StatusError NotFound, Forbidden. */
 export async function authorized(
-  options: Pick<InProcessClientOptions, "registry" | "authorizer" | "user">,
-  ref: ResourceRef,
-  target: Target,
+  { registry, authorizer, user }: Pick<InProcessClientOptions, "registry" | "authorizer" | "user">,
+  { group, version, plural }: ResourceRef,
+  { verb, namespace = "", name = "", subresource = "" }: Target,
 ): Promise<Resource> {
-  const resource = options.registry.find(ref.group, ref.version, ref.plural);
+  const resource = registry.find(group, version, plural);
   if (resource === undefined)
     throw new StatusError("NotFound", "the server could not find the requested resource", { details: {} });
-  const attributes = {
-    user: options.user,
-    verb: target.verb,
-    group: resource.group,
-    version: resource.version,
-    resource: resource.plural,
-    subresource: target.subresource ?? "",
-    namespace: target.namespace ?? "",
-    name: target.name ?? "",
-    path: undefined,
-  };
-  const decision = await options.authorizer(attributes);
+  const attributes = { user, verb, group, version, resource: plural, subresource, namespace, name, path: undefined };
+  const decision = await authorizer(attributes);
   if (decision.verdict !== "allow") throw forbiddenRequest(attributes, decision.reason);
   return resource;
 }
 
-/** The objects that a list of the client selects. @throws StatusError BadRequest */
-export function selectionFor(resource: Resource, { labelSelector = "", fieldSelector = "" }: ListOptions): Selection {
-  return selectionOf(resource, { labelSelector, fieldSelector });
+/** One write of a client inside the hub, as the audit log learns of it before it is authorized. */
+export interface ClientWrite {
+  readonly user: UserInfo;
+  readonly verb: "create" | "update" | "patch" | "delete" | "deletecollection";
+  readonly resource: ResourceRef;
+  readonly namespace: string;
+  /** Empty for a create. */
+  readonly name: string;
+  readonly subresource: string;
+  /** What is sent: an object, a patch, or DeleteOptions. */
+  readonly sent: unknown;
+}
+
+/** The audit events of one write. */
+export interface WriteRecord {
+  readonly decided: (decision: Decision) => void;
+  readonly annotate: RequestContext["annotate"];
+  /** Called once, with what was answered. */
+  readonly succeeded: (answer: unknown) => void;
+  /** Called once instead, with what was thrown. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** Begins the record of a write; undefined where the audit policy records nothing of it. */
+export type RecordWrite = (write: ClientWrite) => WriteRecord | undefined;
+
+/** What a write needs to be recorded. */
+export interface Recorded {
+  readonly authorizer: Authorizer;
+  readonly annotate: RequestContext["annotate"];
+}
+
+const unrecorded = (): void => undefined;
+
+/** Does a write under `authorizer`, and records how it ends. */
+export async function recorded<T>(
+  { begin, authorizer }: { readonly begin: RecordWrite | undefined; readonly authorizer: Authorizer },
+  write: ClientWrite,
+  act: (call: Recorded) => Promise<T>,
+): Promise<T> {
+  const record = begin?.(write);
+  if (record === undefined) return act({ authorizer, annotate: unrecorded });
+  const { annotate, decided, succeeded, failed } = record;
+  const observed: Authorizer = async (attributes) => {
+    const decision = await authorizer(attributes);
+    decided(decision);
+    return decision;
+  };
+  let result: T;
+  try {
+    result = await act({ authorizer: observed, annotate });
+  } catch (error) {
+    failed(error);
+    throw error;
+  }
+  succeeded(result);
+  return result;
 }

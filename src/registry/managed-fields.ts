@@ -16,7 +16,7 @@ import { trackUpdate, type Tracking } from "../apimachinery/managed-fields/track
 import { apiVersionOf, type ApiObject } from "../apimachinery/object.ts";
 import type { Steps } from "../apimachinery/steps.ts";
 import type { Resource } from "../apis/resource.ts";
-import type { RequestContext } from "./context.ts";
+import type { RequestContext } from "./backend.ts";
 
 /** A write as the owners of fields see it. */
 export interface Write {

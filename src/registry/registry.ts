@@ -1,21 +1,17 @@
 import { abortListeners } from "../apimachinery/abort-listeners.ts";
 import { apiVersionOf, type ApiObject, type ObjectKey } from "../apimachinery/object.ts";
-import { qualified } from "../apimachinery/status.ts";
+import { qualified, StatusError, internalError } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { Entry } from "../storage/stored-object.ts";
-import type { Backend } from "./backend.ts";
-import type { RequestContext } from "./context.ts";
-import { connect, type Connected, type ConnectRequest } from "./connect.ts";
+import type { Backend, RequestContext } from "./backend.ts";
 import { create, type CreateRequest } from "./create.ts";
-import { createUnder, type CreateUnder, type CreateUnderRequest } from "./create-under.ts";
-import { remove, type Deleted, type DeleteRequest } from "./delete.ts";
-import { removeCollection, type DeleteCollectionRequest } from "./delete-collection.ts";
-import { get } from "./get.ts";
-import { list, type Listed, type ListRequest } from "./list.ts";
-import { storageStatus } from "./storage-status.ts";
-import { unstoredEntry } from "./unstored-entry.ts";
+import { connect, createUnder, type Connected, type CreateUnder, type UnderObjectRequest } from "./under-object.ts";
+import { remove, type Deleted, type DeleteRequest, removeCollection, type DeleteCollectionRequest } from "./delete.ts";
+import { get, list, type Listed, type ListRequest } from "./read.ts";
+import { unstoredEntry } from "./storable.ts";
 import { update, type UpdateRequest } from "./update.ts";
 import { watch, type WatchHandle, type WatchRequest } from "./watch.ts";
+import { StorageError } from "../storage/store.ts";
 
 /** Answers a create of a kind that is evaluated and never stored; the object was decoded, its metadata is the client's. */
 export type Review = (
@@ -32,9 +28,9 @@ export interface Registry {
   watch(resource: Resource, request: WatchRequest): Promise<WatchHandle>;
   create(resource: Resource, request: CreateRequest): Promise<Entry>;
   /** Creates what a subresource stands for, e.g. a token under a ServiceAccount. */
-  createUnder(resource: Resource, request: CreateUnderRequest): Promise<Entry>;
+  createUnder(resource: Resource, request: UnderObjectRequest): Promise<Entry>;
   /** Asks admission about a connection to the kubelet of an object, and finds the object. */
-  connect(resource: Resource, request: ConnectRequest): Promise<Connected>;
+  connect(resource: Resource, request: UnderObjectRequest): Promise<Connected>;
   update(resource: Resource, request: UpdateRequest): Promise<{ readonly entry: Entry; readonly created: boolean }>;
   remove(resource: Resource, request: DeleteRequest): Promise<Deleted>;
   removeCollection(resource: Resource, request: DeleteCollectionRequest): Promise<Listed>;
@@ -59,21 +55,23 @@ export function registry({ backend, resources, reviews, created, lifeOf }: Regis
   return {
     find: (group, version, plural) => byPath().get(`${apiVersionOf(group, version)}/${plural}`),
     resources,
-    get: (resource, request) => translated(get(backend, resource, request)),
-    list: (resource, request) => translated(list(backend, resource, request)),
-    watch: (resource, request) => translated(watch(backend, resource, request, { onAbort, ended: lifeOf?.(resource) })),
+    get: (resource, request) => get(backend, resource, request).catch(refused),
+    list: (resource, request) => list(backend, resource, request).catch(refused),
+    watch: (resource, request) =>
+      watch(backend, resource, { request, onAbort, ended: lifeOf?.(resource) }).catch(refused),
     create: (resource, request) => {
       const review = reviews[qualified(resource)];
-      return translated(review === undefined ? create(backend, resource, request) : evaluated(review, request));
+      const created = review === undefined ? create(backend, resource, request) : evaluated(review, request);
+      return created.catch(refused);
     },
     createUnder: (resource, request) => {
       const answer = created[`${qualified(resource)}/${request.subresource}`];
-      return translated(createUnder(backend, resource, { request, answer }));
+      return createUnder(backend, resource, { request, answer }).catch(refused);
     },
-    connect: (resource, request) => translated(connect(backend, resource, request)),
-    update: (resource, request) => translated(update(backend, resource, request)),
-    remove: (resource, request) => translated(remove(backend, resource, request)),
-    removeCollection: (resource, request) => translated(removeCollection(backend, resource, request)),
+    connect: (resource, request) => connect(backend, resource, request).catch(refused),
+    update: (resource, request) => update(backend, resource, request).catch(refused),
+    remove: (resource, request) => remove(backend, resource, request).catch(refused),
+    removeCollection: (resource, request) => removeCollection(backend, resource, request).catch(refused),
   };
 }
 
@@ -99,10 +97,41 @@ async function evaluated(review: Review, { object, namespace, context }: CreateR
   return unstoredEntry("", await review(asked, { namespace, context }));
 }
 
-async function translated<T>(result: Promise<T>): Promise<T> {
-  try {
-    return await result;
-  } catch (error) {
-    throw storageStatus(error);
-  }
+/** @throws what a client gets for a failure of the store; anything else as it is */
+function refused(error: unknown): never {
+  throw error instanceof StorageError ? storageStatus[error.code]() : error;
 }
+
+const storeFull =
+  "the disk of the hub is full, and nothing of this write is stored: free space on the file system of the hub's data directory, " +
+  "or delete objects; deletions, Leases and revocations are still taken, and the hub takes all writes again within seconds once there is room";
+
+const overQuota =
+  "the store of the hub has reached its quota, and nothing of this write is stored: delete objects, or start the hub with a larger " +
+  "--quota-backend-bytes; deletions, Leases and revocations are still taken, and the hub takes all writes again within seconds once there is room";
+
+const unwritten =
+  "the disk of the hub refused this write, and nothing of it is stored; the hub's log names the cause, and the hub tries its disk again every few seconds";
+
+const unknown =
+  "the disk of the hub failed during this write, and whether it is stored is not known yet; read the object before writing again; the hub's log names the cause";
+
+const again = { details: { retryAfterSeconds: 1 } } as const;
+const late = (): StatusError => new StatusError("Timeout", "Timeout: the store did not answer in time", again);
+const unavailable = (): StatusError => new StatusError("ServiceUnavailable", "the store is not available", again);
+const unreadable = (): StatusError => internalError("the store cannot be read; the hub's log says why");
+
+const storageStatus: Readonly<Record<StorageError["code"], () => StatusError>> = {
+  compacted: () => new StatusError("Expired", "The resourceVersion for the provided list is too old."),
+  future: late,
+  timeout: late,
+  unreachable: unavailable,
+  closed: unavailable,
+  locked: unavailable,
+  full: () => new StatusError("InsufficientStorage", storeFull),
+  quota: () => new StatusError("InsufficientStorage", overQuota),
+  unwritten: () => internalError(unwritten),
+  unknown: () => internalError(unknown),
+  corrupt: unreadable,
+  format: unreadable,
+};

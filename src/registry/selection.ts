@@ -1,3 +1,4 @@
+import type { ListOptions } from "../client/client.ts";
 import {
   checkFieldLabels,
   matchesFields,
@@ -26,24 +27,28 @@ export const everything: Selection = { everything: true, name: undefined, matche
 /** The selection of two selector texts. @throws StatusError BadRequest for a malformed selector or an unknown field label. */
 export function selectionOf(
   resource: Resource,
-  selectors: { readonly labelSelector: string; readonly fieldSelector: string },
+  { labelSelector = "", fieldSelector = "" }: Pick<ListOptions, "labelSelector" | "fieldSelector">,
 ): Selection {
-  const { labelSelector, fieldSelector } = selectors;
   if (labelSelector === "" && fieldSelector === "") return everything;
   try {
     const labels = labelSelector === "" ? undefined : parseLabelSelector(labelSelector);
     const fields = parseFieldSelector(fieldSelector);
-    const labelsOfKind = Object.keys(resource.selectableFields ?? {});
-    checkFieldLabels(fields, labelsOfKind, labelsOfKind.length > 0 || resource.custom !== undefined);
-    // Kinds of the cluster that name their own labels leave the namespace out; all others have it, empty.
-    if (resource.scope === "Cluster" && labelsOfKind.length > 0) {
-      const [strange] = fields.filter(({ field }) => field === "metadata.namespace");
-      if (strange !== undefined) throw badRequest(`field label not supported: ${strange.field}`);
-    }
+    checkFields(resource, fields);
     return selectionFrom(resource, labels, fields);
   } catch (error) {
     if (error instanceof SelectorError) throw badRequest(error.message);
     throw error;
+  }
+}
+
+/** @throws StatusError BadRequest, SelectorError for a field that the kind does not know. */
+function checkFields({ selectableFields = {}, custom, scope }: Resource, fields: FieldSelector): void {
+  const labelsOfKind = Object.keys(selectableFields);
+  checkFieldLabels(fields, labelsOfKind, labelsOfKind.length > 0 || custom !== undefined);
+  // Kinds of the cluster that name their own labels leave the namespace out; all others have it, empty.
+  const isNamespaceStrange = scope === "Cluster" && labelsOfKind.length > 0;
+  if (isNamespaceStrange && fields.some(({ field }) => field === "metadata.namespace")) {
+    throw badRequest("field label not supported: metadata.namespace");
   }
 }
 

@@ -1,7 +1,10 @@
 import type { ApiObject } from "../apimachinery/object.ts";
 import { StatusError } from "../apimachinery/status.ts";
-import { largeBytes } from "./large-work.ts";
-import { encodeObject } from "../storage/stored-object.ts";
+import { largeBytes } from "./turns.ts";
+import { encodeObject, type Entry } from "../storage/stored-object.ts";
+import { credentialRevocations } from "../apis/credential-revocation.ts";
+import { leases } from "../apis/lease.ts";
+import type { Resource } from "../apis/resource.ts";
 
 /** Above what a request may bring, so that owners of fields have room; below it an object could grow without end by small patches. */
 const maxObjectBytes = 4 * 1024 * 1024;
@@ -44,4 +47,32 @@ function valuesWithin(value: unknown, maxValues: number): number {
     if (member !== undefined) values += valuesWithin(member, maxValues - values);
   }
   return values;
+}
+
+/** No Lease and no revocation that is meant as one is larger, in bytes. */
+const maxReserveBytes = 8 * 1024;
+
+/**
+ * Whether a write is taken when the store is full: what lets go of an object, so that space can be freed, the Leases that say that a
+ * machine is alive, and revocations, which must not wait for a disk. All of them are small.
+ */
+export function mayUseReserve(write: {
+  readonly resource: Resource;
+  readonly object: ApiObject;
+  readonly value: Uint8Array;
+  readonly isCreate: boolean;
+}): boolean {
+  const { resource, object, value, isCreate } = write;
+  if (!isCreate && object.metadata.deletionTimestamp !== undefined) return true;
+  if (value.length > maxReserveBytes) return false;
+  return isSame(resource, credentialRevocations) || (!isCreate && isSame(resource, leases));
+}
+
+function isSame(a: Resource, b: Resource): boolean {
+  return a.group === b.group && a.plural === b.plural;
+}
+
+/** An entry for an object that was not stored: a dry run's answer, or an evaluated review. It keeps whatever resourceVersion it has. */
+export function unstoredEntry(key: string, object: ApiObject): Entry {
+  return { key, revision: 0, json: JSON.stringify(object), parsed: object, metadata: undefined };
 }

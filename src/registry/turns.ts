@@ -1,3 +1,8 @@
+import type { Entry } from "../storage/stored-object.ts";
+import { finish, type Steps } from "../apimachinery/steps.ts";
+import type { UserInfo } from "../apimachinery/user.ts";
+import type { Resource } from "../apis/resource.ts";
+
 /** Lets work that takes long run in parts, with everything else that waits for the event loop in between. */
 export interface Turns {
   /**
@@ -62,4 +67,84 @@ export function turns({ now, soon, after }: TurnsOptions): Turns {
       }),
     waiting: () => count,
   };
+}
+
+/** How much of a list is worked on at once. */
+export interface PartSize {
+  readonly maxCharacters: number;
+  readonly maxEntries: number;
+}
+
+/** Entries in groups of at most so many characters of JSON and so many entries; an entry that is longer alone is a group of its own. */
+export function partsOf(
+  entries: readonly Entry[],
+  { maxCharacters, maxEntries }: PartSize,
+): readonly (readonly Entry[])[] {
+  const parts: (readonly Entry[])[] = [];
+  let start = 0;
+  let characters = 0;
+  for (const [index, { json }] of entries.entries()) {
+    const isFull = characters + json.length > maxCharacters || index - start >= maxEntries;
+    if (isFull && index > start) {
+      parts.push(entries.slice(start, index));
+      start = index;
+      characters = 0;
+    }
+    characters += json.length;
+  }
+  if (start < entries.length) parts.push(entries.slice(start));
+  return parts;
+}
+
+/** Waits until the next part of large work may run. */
+export type Turn = () => Promise<void>;
+
+/** From how many bytes of JSON on an object is worked on in parts: the worst that fits into less takes about 50 ms in all. */
+export const largeBytes: number = 16 * 1024;
+
+/** How a request waits for its turns where it works on an object of so many bytes; undefined where that is little, and nothing waits. */
+export function turnFor(
+  { turns }: { readonly turns: Turns },
+  { user, isLarge }: { readonly user: UserInfo; readonly isLarge?: boolean },
+  bytes: number,
+): Turn | undefined {
+  return isLarge === true || bytes >= largeBytes ? () => turns.next(user.username) : undefined;
+}
+
+/** Does the steps at once where there is no `turn` to wait for, and else each in one of its own. */
+export function stepped<Result>(turn: Turn | undefined, steps: Steps<Result>): Result | Promise<Result> {
+  return turn === undefined ? finish(steps) : finishInTurns(turn, steps);
+}
+
+/** Does each step in a turn of its own. */
+export async function finishInTurns<Result>(turn: Turn, steps: Steps<Result>): Promise<Result> {
+  for (;;) {
+    await turn();
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** Whether the JSON of a value has about `largeBytes` or more; the values are counted only as far as it takes to know that. */
+export function isLargeValue(value: unknown): boolean {
+  return charactersWithin(value, largeBytes) >= largeBytes;
+}
+
+/** About how many characters of JSON a value takes, counted until there are `max`. */
+function charactersWithin(value: unknown, max: number): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null) return 6;
+  let characters = 2;
+  for (const key in value) {
+    if (characters >= max) break;
+    characters += key.length + 3 + charactersWithin(Reflect.get(value, key), max - characters);
+  }
+  return characters;
+}
+
+/** Resolves when the schemas of a custom kind are read, which is done at its first use, in turns of all who use it then. */
+export async function preparedKind({ custom }: Resource, turn: Turn): Promise<void> {
+  if (custom === undefined) return;
+  const steps = custom.prepare();
+  if (steps.next().done !== true) await finishInTurns(turn, steps);
 }

@@ -5,17 +5,14 @@ import { StatusError, conflict, methodNotAllowed, notFound, staleObject } from "
 import { validateObjectMeta, validateObjectMetaUpdate } from "../apis/object-validation.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "../admission/admission.ts";
-import { entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
-import { caughtUp, storageKey, type Backend } from "./backend.ts";
-import type { RequestContext } from "./context.ts";
+import { objectOf, type Entry } from "../storage/stored-object.ts";
+import { admissionTerms, caughtUp, storageKey, writtenEntry, type Backend, type RequestContext } from "./backend.ts";
 import { create } from "./create.ts";
 import { differsInTimesOnly, withAdmitted, withApplied, withUpdater } from "./managed-fields.ts";
-import { stepped, turnFor, type Turn } from "./large-work.ts";
-import { isReleased, removeEntry } from "./removal.ts";
-import { mayUseReserve } from "./storage-reserve.ts";
-import { storable } from "./storable.ts";
+import { stepped, turnFor, type Turn } from "./turns.ts";
+import { isReleased, removeEntry } from "./delete.ts";
+import { mayUseReserve, storable, unstoredEntry } from "./storable.ts";
 import { validated, validatedUpdate } from "./validated.ts";
-import { unstoredEntry } from "./unstored-entry.ts";
 
 /** How often a write without a resourceVersion of its own is tried again after losing a race. */
 const raceAttempts = 10;
@@ -68,22 +65,21 @@ export async function update(
 
 /** The created entry, or undefined where somebody else was quicker. */
 async function createInstead(backend: Backend, resource: Resource, request: UpdateRequest): Promise<Entry | undefined> {
-  const { whenMissing, namespace, name, context } = request;
-  const creates = resource.createOnUpdate || request.applied === true;
-  const uid = typeof whenMissing?.object === "object" ? whenMissing.object.metadata.uid : undefined;
-  if (whenMissing === undefined || !creates || request.subresource !== "") throw notFound(resource, name);
-  if (uid !== undefined && uid !== "") throw conflict(resource, name, otherObject(uid, ""));
-  await whenMissing.mayCreate();
+  const { whenMissing, namespace, name, subresource, applied = false, context } = request;
+  const mayCreate = subresource === "" && (applied || resource.createOnUpdate);
+  if (whenMissing === undefined || !mayCreate) throw notFound(resource, name);
   const { object: missing } = whenMissing;
+  if (typeof missing === "object") checkUid(resource, name, { asked: missing.metadata.uid, stored: "" });
+  await whenMissing.mayCreate();
   const object = typeof missing === "function" ? await missing(turnFor(backend, context, 0)) : missing;
   const { resourceVersion: _none, ...metadata } = object.metadata;
-  const fresh = request.applied === true ? { object, applied: true } : { object: { ...object, metadata } };
-  try {
-    return await create(backend, resource, { namespace, ...fresh, context });
-  } catch (error) {
-    if (error instanceof StatusError && error.reason === "AlreadyExists") return undefined;
-    throw error;
-  }
+  const fresh = applied ? { object, applied } : { object: { ...object, metadata } };
+  return create(backend, resource, { namespace, ...fresh, context }).catch(undefinedWhereTaken);
+}
+
+/** Undefined where the name is taken. */
+function undefinedWhereTaken(error: unknown): undefined {
+  if (!(error instanceof StatusError) || error.reason !== "AlreadyExists") throw error;
 }
 
 interface Step {
@@ -110,12 +106,19 @@ async function updateOnce(
   const next = await admitted(backend, step, await owned(step, { stored, desired }));
   if (turn !== undefined) await turn();
   // What lies in an older version, or under an older definition, is written anew even so.
-  const same = jsonEqual(next, stored) || differsInTimesOnly(next, stored);
-  if (same && (current === raw || isStoredAs(resource, raw))) return current;
+  if (isSame(next, stored) && (current === raw || isStoredAs(resource, raw))) return current;
   if (request.context.dryRun) return unstoredEntry(current.key, next);
-  if (isReleased(resource, next)) {
-    return removeEntry(backend, current, next);
-  }
+  if (isReleased(resource, next)) return removeEntry(backend, current, next);
+  return replaced(backend, step, next);
+}
+
+function isSame(next: ApiObject, stored: ApiObject): boolean {
+  return jsonEqual(next, stored) || differsInTimesOnly(next, stored);
+}
+
+/** Writes an object; the written entry, or undefined after a lost race. */
+async function replaced(backend: Backend, step: Step, next: ApiObject): Promise<Entry | undefined> {
+  const { resource, request, current, turn } = step;
   if (turn !== undefined) await turn();
   const value = storable(await backend.versions.stored(resource, next));
   const result = await backend.store.update(current.key, value, {
@@ -125,8 +128,7 @@ async function updateOnce(
   if (result.kind === "missing") throw notFound(resource, request.name);
   if (result.kind === "conflict") return undefined;
   await backend.cache.waitFor(result.revision);
-  const cached = backend.cache.get(current.key);
-  const written = cached?.revision === result.revision ? cached : entryOf(current.key, value, result.revision);
+  const written = writtenEntry(backend, current.key, { value, revision: result.revision });
   return backend.versions.shown(resource, written);
 }
 
@@ -137,30 +139,34 @@ function isStoredAs(resource: Resource, entry: Entry): boolean {
 }
 
 /** @throws StatusError Conflict where the client means another version or object, Invalid where it must name one and does not. */
-function checkPreconditions({ resource, request, current }: Step, desired: ApiObject): void {
-  const { resourceVersion, uid } = desired.metadata;
-  const storedUid = objectOf(current).metadata.uid;
-  if (uid !== undefined && uid !== "" && uid !== storedUid) {
-    throw conflict(resource, request.name, otherObject(uid, storedUid ?? ""));
-  }
-  if (resourceVersion === undefined || resourceVersion === "" || resourceVersion === "0") {
+function checkPreconditions(
+  { resource, request, current }: Step,
+  { metadata: { resourceVersion, uid } }: ApiObject,
+): void {
+  checkUid(resource, request.name, { asked: uid, stored: objectOf(current).metadata.uid });
+  const version = resourceVersion ?? "";
+  if (version === "" || version === "0") {
     if (resource.unconditionalUpdate) return;
     // Kubernetes has the plural here in place of the kind.
     throw invalidObject({ group: resource.group, kind: resource.plural }, request.name, [
       invalid("metadata.resourceVersion", 0, "must be specified for an update"),
     ]);
   }
-  // Kubernetes answers what is no number in this way, too.
-  if (!/^\d+$/.test(resourceVersion)) throw new StatusError("", noNumber(resourceVersion));
-  if (resourceVersion !== String(current.revision)) throw conflict(resource, request.name, staleObject);
+  if (!/^\d+$/.test(version)) {
+    // Kubernetes answers what is no number in this way, too.
+    throw new StatusError("", `strconv.ParseUint: parsing ${JSON.stringify(version.slice(0, 64))}: invalid syntax`);
+  }
+  if (version !== String(current.revision)) throw conflict(resource, request.name, staleObject);
 }
 
-function noNumber(text: string): string {
-  return `strconv.ParseUint: parsing ${JSON.stringify(text.slice(0, 64))}: invalid syntax`;
-}
-
-function otherObject(asked: string, stored: string): string {
-  return `Precondition failed: UID in precondition: ${asked}, UID in object meta: ${stored}`;
+/** @throws StatusError Conflict where the client means another object than the one of that name */
+function checkUid(
+  resource: Resource,
+  name: string,
+  { asked = "", stored = "" }: { readonly asked: string | undefined; readonly stored: string | undefined },
+): void {
+  if (asked === "" || asked === stored) return;
+  throw conflict(resource, name, `Precondition failed: UID in precondition: ${asked}, UID in object meta: ${stored}`);
 }
 
 /** The object to admit, with the owners of its fields. */
@@ -241,24 +247,16 @@ async function admitted(backend: Backend, step: Step, prepared: ApiObject): Prom
   const { resource, request, current, turn } = step;
   const stored = objectOf(current);
   const { namespace, name, subresource, context } = request;
-  const asked = {
+  const admission = {
+    ...admissionTerms(context),
     operation: "UPDATE",
     resource,
     subresource,
     namespace,
     name,
     oldObject: stored,
-    user: context.user,
-    dryRun: context.dryRun,
-    warn: context.warn,
-    annotate: context.annotate,
     options: isEmpty(context.options) ? noOptions : { ...noOptions, ...context.options },
   } as const;
-  const admission = {
-    ...asked,
-    ...(context.source === undefined ? {} : { source: context.source }),
-    ...(context.impersonator === undefined ? {} : { impersonator: context.impersonator }),
-  };
   const mutated =
     (await backend.admission.mutate({ ...admission, object: prepared } satisfies AdmissionRequest)) ?? prepared;
   const object = mutated === prepared ? prepared : await restored(step, prepared, mutated);

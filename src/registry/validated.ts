@@ -2,9 +2,8 @@ import type { FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import type { Steps } from "../apimachinery/steps.ts";
 import type { Resource } from "../apis/resource.ts";
-import type { Backend } from "./backend.ts";
-import type { RequestContext } from "./context.ts";
-import { finishInTurns } from "./large-work.ts";
+import type { Backend, RequestContext } from "./backend.ts";
+import { finishInTurns } from "./turns.ts";
 
 interface Validation {
   readonly backend: Pick<Backend, "turns">;

@@ -1,13 +1,11 @@
 import type { OnAbort } from "../apimachinery/abort-listeners.ts";
-import type { StatusError } from "../apimachinery/status.ts";
+import { StatusError } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
 import { entryAt, type Entry } from "../storage/stored-object.ts";
 import type { CacheEvent, Subscription } from "../storage/watch-cache.ts";
-import { caughtUp, storageKey, storageNamespacePrefix, type Backend } from "./backend.ts";
-import { tooOld, waitForVersion } from "./resource-version-match.ts";
-import type { Turn } from "./large-work.ts";
-import { initialItems, partSize, type InitialOptions } from "./initial-items.ts";
-import { seenChanges, type SeenChange, type SeenChanges } from "./watch-filter.ts";
+import { caughtUp, storageKey, storageNamespacePrefix, type Backend, tooOld, waitForVersion } from "./backend.ts";
+import { type Turn, partsOf, type PartSize } from "./turns.ts";
+import { seenChanges, type SeenChange, type SeenChanges, conversionFailed } from "./conversion.ts";
 import type { Selection } from "./selection.ts";
 
 /** Where a watch begins. `state` sends what exists as ADDED first, `marked` closes that part with an annotated bookmark. */
@@ -55,8 +53,7 @@ export interface WatchHandle {
 export async function watch(
   backend: Backend,
   resource: Resource,
-  request: WatchRequest,
-  { ended, onAbort }: WatchLife,
+  { request, ended, onAbort }: WatchLife & { readonly request: WatchRequest },
 ): Promise<WatchHandle> {
   const { start, selection, wake } = request;
   if (start.state !== "skip" && (start.revision ?? 0) === 0) await caughtUp(backend);
@@ -167,10 +164,15 @@ function historyItems(
   };
 }
 
+function isWithin({ prefix, key }: Scope, entry: Entry): boolean {
+  return key === undefined ? entry.key.startsWith(prefix) : entry.key === key;
+}
+
 /** What a change means to a watcher with this selection: objects enter and leave it without being created or deleted. */
-function itemFor(change: SeenChange, { prefix, key, selection }: Scope): WatchItem | undefined {
+function itemFor(change: SeenChange, scope: Scope): WatchItem | undefined {
   const { entry, previous } = change;
-  if (key === undefined ? !entry.key.startsWith(prefix) : entry.key !== key) return undefined;
+  const { selection } = scope;
+  if (!isWithin(scope, entry)) return undefined;
   // Only what is shown as it lies in the store looks the same to all who watch.
   const event = entry === change.event.entry ? change.event : undefined;
   const { type } = change.event;
@@ -183,5 +185,73 @@ function itemFor(change: SeenChange, { prefix, key, selection }: Scope): WatchIt
     type: "DELETED",
     entry: type === "DELETED" ? entry : entryAt(previous, change.event.revision),
     event: undefined,
+  };
+}
+
+/** What existed at the start: the next of it, none while more is looked through, `reported` behind its end. */
+export interface InitialItems {
+  take(max: number): readonly WatchItem[] | StatusError | "told";
+}
+
+/** Parsing and matching takes about 10 ms for each part. */
+export const partSize: PartSize = { maxCharacters: 512 * 1024, maxEntries: 512 };
+/** What a watch is of, and how it waits. */
+export interface InitialOptions extends Scope {
+  readonly backend: Backend;
+  readonly resource: Resource;
+  readonly start: WatchStart;
+  readonly from: number;
+  readonly turn: Turn;
+  readonly wake: () => void;
+}
+
+/**
+ * The state of this moment, held as references and looked through at the reader's pace.
+ * @throws StatusError where the first of it cannot be converted
+ */
+async function initialItems(options: InitialOptions): Promise<InitialItems> {
+  const { backend, resource, prefix, key, selection, start, from, turn, wake } = options;
+  const one = key === undefined ? undefined : backend.cache.get(key);
+  const stored = key === undefined ? backend.cache.list(prefix) : one === undefined ? [] : [one];
+  const isTakenWhole = selection.everything && resource.custom === undefined;
+  const parts = isTakenWhole ? [stored] : partsOf(stored, partSize);
+  const last: readonly WatchItem[] =
+    start.state === "send-and-mark" ? [{ type: "BOOKMARK", revision: from, initialEnd: true }] : [];
+  const look = async (part: readonly Entry[]): Promise<readonly Entry[]> => {
+    const shown = await backend.versions.shownAll(resource, part);
+    return selection.everything ? shown : shown.filter(selection.matches);
+  };
+  let ready: readonly Entry[] = await look(parts[0] ?? []);
+  let [taken, part] = [0, 1];
+  let state: "looking" | "marked" | StatusError | undefined;
+
+  const lookOn = async (entries: readonly Entry[]): Promise<void> => {
+    try {
+      await turn();
+      [ready, taken] = [await look(entries), 0];
+      state = undefined;
+    } catch (error) {
+      state = error instanceof StatusError ? error : new StatusError("InternalError", conversionFailed);
+    }
+    wake();
+  };
+  return {
+    take: (max) => {
+      if (state instanceof StatusError) return state;
+      if (state === "looking") return [];
+      const entries = ready.slice(taken, taken + max);
+      taken += entries.length;
+      if (entries.length > 0) return entries.map((entry) => ({ type: "ADDED", entry, event: undefined }));
+      const more = parts[part];
+      if (more !== undefined) {
+        part += 1;
+        state = "looking";
+        void lookOn(more);
+        return [];
+      }
+      if (state === "marked" || last.length === 0) return "told";
+      state = "marked";
+      return last;
+    },
   };
 }

@@ -1,8 +1,7 @@
 import type { AuditOptions } from "../audit/audit-backends.ts";
 import type { AuthorizationModeOptions } from "../config-files/authorization-members.ts";
 import type { ServiceAccountOptions } from "../ca/service-account-issuer.ts";
-import type { ConnectionLimits } from "../apiserver/connections/connection-limiter.ts";
-import type { StreamLimits } from "../apiserver/connections/stream-limiter.ts";
+import type { ConnectionLimits, StreamLimits } from "../apiserver/connections/connection-limiter.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { LogEntry } from "../apimachinery/log-entry.ts";
 import type { OidcFlags } from "../config-files/oidc-flags.ts";

@@ -1,19 +1,19 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { RecordWrite } from "../registry/write-record.ts";
+import type { RecordWrite } from "../registry/in-process-call.ts";
 import type { ManagedClusters } from "./admission/managed-clusters.ts";
 import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
-import { openLmdb, defaultQuotaBytes, memoryLimits } from "../storage/lmdb.ts";
+import { defaultQuotaBytes, memoryLimits, openLmdb } from "../storage/lmdb.ts";
 import type { Store } from "../storage/store.ts";
-import { openWatchCache, type WatchCache } from "../storage/watch-cache.ts";
-import { openAuthorities, pinsOf, type Authorities } from "../ca/ca-folder.ts";
-import { credentialUseLog, type CredentialUseLog } from "../revocation/credential-use.ts";
-import { beginHub, identifyHub, knownHub, type HubIdentity } from "./hub-identity.ts";
+import { type WatchCache, openWatchCache } from "../storage/watch-cache.ts";
+import { type Authorities, openAuthorities, pinsOf } from "../ca/ca-folder.ts";
+import { type CredentialUseLog, credentialUseLog } from "../revocation/credential-use.ts";
+import { type HubIdentity, beginHub, identifyHub, knownHub } from "./hub-identity.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { revocations, type Revocations } from "../revocation/revocations.ts";
+import { type Revocations, revocations } from "../revocation/revocations.ts";
 import { checkFolders, checkSecretPermissions } from "./secret-permissions.ts";
-import { openServiceAccountIssuer, ownKeyId, type ServiceAccountIssuer } from "../ca/service-account-issuer.ts";
+import { type ServiceAccountIssuer, openServiceAccountIssuer, ownKeyId } from "../ca/service-account-issuer.ts";
 import { systemClock } from "../host/system-clock.ts";
 
 /** What has been opened so far, to be closed in reverse order. */

@@ -7,24 +7,23 @@ import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { yamlThread } from "../serializer/yaml/yaml-thread.ts";
 import type { Incoming } from "../apiserver/http-types.ts";
-import { largeBodies } from "../apiserver/flow-control/large-bodies.ts";
+import { largeBodies } from "../apiserver/flow-control/fair-queue.ts";
 import { peerCertificates } from "../apiserver/connections/peer.ts";
-import { pipeline, type PipelineOptions } from "../apiserver/pipeline.ts";
-import type { Progress } from "../apiserver/progress.ts";
+import { type PipelineOptions, pipeline } from "../apiserver/pipeline.ts";
+import { type Progress, type RequestActivity, requestActivity } from "../apiserver/progress.ts";
 import type { FlowControl } from "../apiserver/flow-control/flow-control.ts";
-import { inflightLimiter, type InflightLimiter } from "../apiserver/flow-control/inflight-limiter.ts";
+import { type InflightLimiter, inflightLimiter } from "../apiserver/flow-control/inflight-limiter.ts";
 import type { Handler } from "../apiserver/admitted-request.ts";
 import { resourceVerbs } from "../apiserver/resource-verbs.ts";
-import { routes, type RouteOptions } from "../apiserver/routes.ts";
-import { requestActivity, type RequestActivity } from "../apiserver/request-activity.ts";
-import { listen, type Server } from "../apiserver/server.ts";
-import { defaultStreamLimits, streamLimiter } from "../apiserver/connections/stream-limiter.ts";
+import { type RouteOptions, routes } from "../apiserver/routes.ts";
+import { type Server, listen } from "../apiserver/server.ts";
+import { defaultStreamLimits, streamLimiter } from "../apiserver/connections/connection-limiter.ts";
 import { versionInfo } from "../apiserver/version.ts";
 import { hostPort, servingNames } from "./addresses.ts";
-import { writeAudit, type WriteAuditOptions } from "../apiserver/audit/write-audit.ts";
-import type { RecordWrite } from "../registry/write-record.ts";
-import { openAudit, type OpenAudit } from "../audit/audit-backends.ts";
-import { loopStalls, type LoopStalls } from "../apiserver/loop-stalls.ts";
+import { type WriteAuditOptions, writeAudit } from "../apiserver/audit/audit-trail.ts";
+import type { RecordWrite } from "../registry/in-process-call.ts";
+import { type OpenAudit, openAudit } from "../audit/audit-backends.ts";
+import { type LoopStalls, loopStalls } from "../apiserver/event-loop.ts";
 import { impersonation, refusingKubeletCredential } from "./authentication.ts";
 import { authenticationMetrics } from "../authentication/metrics.ts";
 import { recordCaCheck } from "../ca/ca-check.ts";
@@ -36,7 +35,7 @@ import type { Decisions } from "./api-server.ts";
 import { storedFlowControl } from "../apiserver/flow-control/flow-control-objects.ts";
 import { healthChecks } from "./health-checks.ts";
 import type { HubOptions } from "./hub-options.ts";
-import { auditText, fairnessText, unreadText, hubMetrics, type Metrics } from "./metrics.ts";
+import { type Metrics, auditText, fairnessText, hubMetrics, unreadText } from "./metrics.ts";
 import { defaultKubeletAddressTypes } from "../kubelet/kubelet-address.ts";
 import { kubeletClient, kubeletCredential } from "../kubelet/kubelet-client.ts";
 import { openApiPublisher } from "../apiserver/open-api.ts";
@@ -46,7 +45,7 @@ import { revocationDocuments } from "../revocation/revocation-documents.ts";
 import { sendBuffers } from "../apiserver/connections/send-buffers.ts";
 import { signedTime } from "../ca/signed-time.ts";
 import { objectMetrics } from "./object-metrics.ts";
-import { watchMetrics, type WatchMetrics } from "../apiserver/watch-metrics.ts";
+import { type WatchMetrics, watchMetrics } from "../apiserver/request-metrics.ts";
 
 /** What serving needs of the parts made before. */
 export interface ServeParts
@@ -185,7 +184,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     authenticate: authentications.counted(refusingKubeletCredential(identity.request, options)),
     authorizer: requestAuthorizations.counted(access.chain),
     handle: resourcesOf(options, parts, { watches, otherPaths }),
-    places,
+    inflight: places,
     flowControl: steered,
     sendBuffers: unread,
     abandoned: abandonedLog(options, watches),

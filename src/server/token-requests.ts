@@ -6,7 +6,7 @@ import type { ObjectLookup, TokenKind } from "../authentication/service-account-
 import { rfc3339 } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { serviceAccountUser } from "../apimachinery/user.ts";
-import type { CreateUnder } from "../registry/create-under.ts";
+import type { CreateUnder } from "../registry/under-object.ts";
 import { accessGroup } from "../apis/access-request.ts";
 import { cachedObject } from "../storage/observed-objects.ts";
 import { storagePrefix } from "../apis/resource.ts";

@@ -16,7 +16,7 @@ const empty: AuditRule = {
 };
 const jane: UserInfo = { username: "jane", groups: ["devs"] };
 const info = (path: string, method = "GET"): RequestInfo =>
-  requestInfo(method, path, { watch: false, nameSelector: undefined }) as RequestInfo;
+  requestInfo(method, path, new URLSearchParams()) as RequestInfo;
 
 /** Whether a rule of these conditions matches a request. */
 function matches(rule: Partial<AuditRule>, path: string, user: UserInfo | undefined = jane, method = "GET"): boolean {

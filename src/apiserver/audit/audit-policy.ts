@@ -104,23 +104,25 @@ function decisionOf({ level, omitStages, omitManagedFields }: AuditRule): AuditD
 }
 
 function matcherOf(rule: AuditRule): Matches {
-  const users = setOf(rule.users);
-  const groups = setOf(rule.userGroups);
-  const verbs = setOf(rule.verbs);
-  const namespaces = setOf(rule.namespaces);
+  const [users, groups] = [setOf(rule.users), setOf(rule.userGroups)];
+  const [verbs, namespaces] = [setOf(rule.verbs), setOf(rule.namespaces)];
   const resources = rule.resources.map(resourceMatcher);
-  const isForResources = namespaces !== undefined || resources.length > 0;
   const paths = rule.nonResourceURLs;
-  return (info, user) => {
-    if (verbs?.has(info.verb) === false) return false;
-    if (users !== undefined && (user === undefined || !users.has(user.username))) return false;
-    if (groups !== undefined && user?.groups.some((group) => groups.has(group)) !== true) return false;
-    if (isForResources) {
-      if (!info.isResource || namespaces?.has(info.namespace) === false) return false;
-      return resources.length === 0 || resources.some((matches) => matches(info));
-    }
-    return paths.length === 0 || (!info.isResource && paths.some((path) => pathMatches(path, info.path)));
-  };
+  const isOfUser: Matches = (_info, user) =>
+    (users === undefined || (user !== undefined && users.has(user.username))) &&
+    (groups === undefined || isMember(user, groups));
+  const isOfResource: Matches = (info) =>
+    info.isResource &&
+    namespaces?.has(info.namespace) !== false &&
+    (resources.length === 0 || resources.some((matches) => matches(info)));
+  const isOfPath: Matches = ({ isResource, path: asked }) =>
+    paths.length === 0 || (!isResource && paths.some((path) => pathMatches(path, asked)));
+  const isOfPlace = namespaces !== undefined || resources.length > 0 ? isOfResource : isOfPath;
+  return (info, user) => verbs?.has(info.verb) !== false && isOfUser(info, user) && isOfPlace(info, user);
+}
+
+function isMember(user: UserInfo | undefined, groups: ReadonlySet<string>): boolean {
+  return user?.groups.some((group) => groups.has(group)) === true;
 }
 
 function setOf(values: readonly string[]): ReadonlySet<string> | undefined {

@@ -1,11 +1,16 @@
-import { isJsonObject } from "../../apimachinery/json-value.ts";
-import type { YamlWork } from "../../serializer/yaml/yaml-thread.ts";
-import { auditLine, truncatedAnnotation, type Audit, type AuditRecord, type ObjectNames } from "./audit.ts";
-import { requestBody, responseBody, type AuditBody, type ManagedFields } from "./audit-body.ts";
-import { traceAnnotation, traceText } from "./authorization-trace.ts";
+import { isJsonObject, isJsonArray, type JsonObject } from "../../apimachinery/json-value.ts";
+import type { YamlWork, YamlThread } from "../../serializer/yaml/yaml-thread.ts";
+import { auditLine, truncatedAnnotation, type Audit, type AuditEvent, traceAnnotation, traceText } from "./audit.ts";
 import type { AuditDecision, AuditStage } from "./audit-policy.ts";
-import { header, type Incoming, type Reply } from "../http-types.ts";
-import type { ReceivedBody, Progress } from "../progress.ts";
+import { header, type Incoming, type Reply, tooLong } from "../http-types.ts";
+import { type ObjectNames, type Progress, type ReceivedBody, addAnnotation, newProgress } from "../progress.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { publishedMeta } from "../../apis/schemas/published.ts";
+import { jsonOf, mediaType, parseBody, textOf, type RawBody } from "../body/decode-body.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
+import { apiVersionOf } from "../../apimachinery/object.ts";
+import type { ClientWrite, RecordWrite } from "../../registry/in-process-call.ts";
+import type { RequestInfo } from "../request-info.ts";
 
 /** The audit events of one request, made where it stands. */
 export interface AuditTrail {
@@ -36,7 +41,16 @@ export function auditTrail(
   const write = (stage: AuditStage, now: number, bodies?: Bodies): void => {
     const decision = progress.audited;
     if (decision === undefined || decision.omitStages.has(stage)) return;
-    audit.sink(auditLine(recordOf(request, progress, bodies), { stage, decision, now }));
+    const line = auditLine(progress, {
+      stage,
+      decision,
+      now,
+      ...(request === undefined ? unsent(progress) : senderOf(request)),
+      annotations: annotationsOf(progress, bodies),
+      requestObject: textOfBody(bodies?.request),
+      responseObject: textOfBody(bodies?.response),
+    });
+    audit.sink(line);
   };
   const begin = (now: number): void => {
     if (begun) return;
@@ -100,23 +114,16 @@ function namesOf(value: unknown): ObjectNames | undefined {
   };
 }
 
-function recordOf(request: Incoming | undefined, progress: Progress, bodies: Bodies | undefined): AuditRecord {
-  return {
-    auditId: progress.auditId,
-    requestUri: request === undefined ? progress.info.path : (request.url ?? ""),
-    info: progress.info,
-    user: progress.user,
-    impersonatedUser: progress.impersonated,
-    sourceIp: request === undefined ? undefined : (request.socket?.remoteAddress ?? ""),
-    userAgent: request === undefined ? undefined : header(request, "user-agent"),
-    receivedAt: progress.receivedAt,
-    code: progress.code,
-    failure: progress.failure,
-    annotations: annotationsOf(progress, bodies),
-    object: progress.names,
-    requestObject: textOfBody(bodies?.request),
-    responseObject: textOfBody(bodies?.response),
-  };
+type Sender = Pick<AuditEvent, "requestUri" | "sourceIp" | "userAgent">;
+
+function senderOf(request: Incoming): Sender {
+  const sourceIp = request.socket?.remoteAddress ?? "";
+  return { requestUri: request.url ?? "", sourceIp, userAgent: header(request, "user-agent") };
+}
+
+/** Of a write inside the hub. */
+function unsent({ info }: Progress): Sender {
+  return { requestUri: info.path, sourceIp: undefined, userAgent: undefined };
 }
 
 function textOfBody(body: AuditBody): string | undefined {
@@ -140,4 +147,140 @@ function annotationsOf(
     ...(annotations === undefined ? {} : Object.fromEntries(annotations)),
     ...(isTruncated ? { [truncatedAnnotation]: "true" } : {}),
   };
+}
+
+/** The longest body that is recorded, in characters of JSON. */
+const longest = 1 << 20;
+/** As many values as the largest body may hold. */
+const maxValues = 65_536;
+
+/** A body as JSON on one line; `tooLong` where it is beyond 1 MiB or YAML that finds no place to be read, undefined where there is none. */
+export type AuditBody = { readonly text: string } | "tooLong" | undefined;
+
+/** What was sent, as JSON: protobuf and YAML too. What cannot be read was refused, and is left out. */
+export async function requestBody(
+  receivedBody: ReceivedBody | undefined,
+  managedFields: ManagedFields,
+  yaml: YamlWork,
+): Promise<AuditBody> {
+  if (receivedBody === undefined) return undefined;
+  if ("value" in receivedBody) return lineOf(receivedBody.value, managedFields);
+  if (receivedBody.bytes.length === 0) return undefined;
+  if (receivedBody.bytes.length > longest) return "tooLong";
+  try {
+    return lineOf(
+      await parsed({ bytes: receivedBody.bytes, contentType: receivedBody.contentType, maxValues, yaml }),
+      managedFields,
+    );
+  } catch (error) {
+    // It was served, though there is no room to read it once more.
+    if (error instanceof StatusError && error.code === 429) return "tooLong";
+    if (error instanceof StatusError || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Whether `metadata.managedFields` is recorded. */
+export type ManagedFields = "keep" | "omit";
+
+/** What was answered, as JSON: a Table as a Table, protobuf and YAML as what they say. */
+export function responseBody(reply: Reply, managedFields: ManagedFields): AuditBody {
+  if (reply.plain !== undefined) {
+    const plain = reply.plain();
+    return plain === tooLong ? "tooLong" : lineOf(plain, managedFields);
+  }
+  if (mediaType(reply.contentType) !== "application/json") return undefined;
+  if (typeof reply.body === "object" && "pieces" in reply.body) return undefined;
+  if (reply.body.length > longest) return "tooLong";
+  const text = reply.body.toString();
+  // Ours, so it is JSON; a line break is only between tokens, where it was made to be read by people.
+  if (!text.includes("\n") && (managedFields === "keep" || !text.includes('"managedFields"'))) return { text };
+  return lineOf(JSON.parse(text), managedFields);
+}
+
+async function parsed(raw: RawBody): Promise<unknown> {
+  const type = mediaType(raw.contentType);
+  if (type.endsWith("+json")) return jsonOf(textOf(raw.bytes), maxValues);
+  const contentType = type.endsWith("+yaml") ? "application/yaml" : raw.contentType;
+  return (await parseBody({ ...raw, contentType }, () => publishedMeta("DeleteOptions"))).value;
+}
+
+function lineOf(value: unknown, managedFields: ManagedFields): AuditBody {
+  const text = JSON.stringify(managedFields === "keep" ? value : withoutManagedFields(value));
+  return text.length > longest ? "tooLong" : { text };
+}
+
+/** Of an object, of the items of a list, and of the objects in the rows of a table. */
+function withoutManagedFields(value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  const { metadata, items, rows, object } = value;
+  return {
+    ...value,
+    ...(isJsonObject(metadata) ? { metadata: withoutField(metadata) } : {}),
+    ...(isJsonArray(items) ? { items: items.map(withoutManagedFields) } : {}),
+    ...(isJsonArray(rows) ? { rows: rows.map(withoutManagedFields) } : {}),
+    ...(isJsonObject(object) ? { object: withoutManagedFields(object) } : {}),
+  };
+}
+
+function withoutField({ managedFields: _managedFields, ...metadata }: JsonObject): JsonObject {
+  return metadata;
+}
+
+/** What the records of writes inside the hub are made with. */
+export interface WriteAuditOptions {
+  readonly audit: Audit;
+  readonly yaml: YamlThread;
+  readonly clock: Clock;
+  readonly uuid: () => string;
+  /** A fault while an event is written. */
+  readonly fault: (error: unknown, auditId: string) => void;
+}
+
+/** Records writes inside the hub by the policy and with the events of requests over HTTP; they have no address and no user agent. */
+export function writeAudit({ audit, yaml, clock, uuid, fault }: WriteAuditOptions): RecordWrite {
+  return (write) => {
+    const progress = newProgress(uuid(), clock.now());
+    progress.info = infoOf(write);
+    progress.user = write.user;
+    const trail = auditTrail(audit, undefined, progress, () => yaml.of(write.user.username));
+    trail.begin(progress.receivedAt);
+    if (progress.audited === undefined) return undefined;
+    trail.recordBody({ value: write.sent });
+    const end = (reply: Reply): void => {
+      progress.code = reply.status;
+      trail.end(reply, clock.now()).catch((error: unknown) => fault(error, progress.auditId));
+    };
+    return {
+      decided: (decision) => {
+        progress.decision ??= decision;
+      },
+      annotate: (key, value) => addAnnotation(progress, key, value),
+      succeeded: (answer) => end(replyOf(write.verb === "create" ? 201 : 200, answer)),
+      failed: (error) => {
+        if (error instanceof StatusError) progress.failure = error;
+        else progress.faulted = true;
+        end(replyOf(error instanceof StatusError ? error.code : 500, undefined));
+      },
+    };
+  };
+}
+
+/** Only what the audit log reads of a reply; `plain` is called where the level records what was answered. */
+function replyOf(status: number, answer: unknown): Reply {
+  const reply = { status, contentType: "", body: "" };
+  return answer === undefined ? reply : { ...reply, plain: () => answer };
+}
+
+function infoOf({ verb, resource, namespace, name, subresource }: ClientWrite): RequestInfo {
+  const { group, version, plural } = resource;
+  const path = [
+    group === "" ? "/api" : "/apis",
+    apiVersionOf(group, version),
+    ...(namespace === "" ? [] : ["namespaces", encodeURIComponent(namespace)]),
+    plural,
+    ...(name === "" ? [] : [encodeURIComponent(name)]),
+    ...(subresource === "" ? [] : [subresource]),
+  ].join("/");
+  return { isResource: true, verb, path, group, version, namespace, resource: plural, subresource, name };
 }

@@ -1,43 +1,41 @@
 import fc from "fast-check";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, it } from "vitest";
 import { StatusError, badRequest } from "../../apimachinery/status.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 import { YamlError } from "../../serializer/yaml/yaml-error.ts";
 import { yamlThread } from "../../serializer/yaml/yaml-thread.ts";
-import { auditLine, type AuditRecord } from "./audit.ts";
-import { requestBody, responseBody } from "./audit-body.ts";
+import { auditLine, type AuditEvent, traceText } from "./audit.ts";
+import { requestBody, responseBody } from "./audit-trail.ts";
 import { metadataPolicy, type AuditLevel } from "./audit-policy.ts";
 import { requestInfo, type RequestInfo } from "../request-info.ts";
+import { newProgress, type Progress } from "../progress.ts";
+import type { TraceStep } from "../../authorization/chain.ts";
 
 const thread = yamlThread({ maxJobMs: 60_000 });
 const yaml = thread.of("a");
-const info = requestInfo("POST", "/api/v1/namespaces/default/secrets", {
-  watch: false,
-  nameSelector: undefined,
-}) as RequestInfo;
+const info = requestInfo("POST", "/api/v1/namespaces/default/secrets", new URLSearchParams()) as RequestInfo;
 
 afterAll(thread.close);
 
-const record: AuditRecord = {
-  auditId: "id",
+const progress: Progress = { ...newProgress("id", 0), info, user: { username: "jane", groups: [] } };
+const event: Omit<AuditEvent, "decision"> = {
+  stage: "ResponseComplete",
+  now: 0,
   requestUri: "/api/v1/namespaces/default/secrets",
-  info,
-  user: { username: "jane", groups: [] },
-  impersonatedUser: undefined,
   sourceIp: "::1",
   userAgent: undefined,
-  receivedAt: 0,
-  code: 0,
-  failure: undefined,
   annotations: {},
-  object: undefined,
   requestObject: undefined,
   responseObject: undefined,
 };
 
-function eventOf(changes: Partial<AuditRecord>, level: AuditLevel = "Metadata"): Record<string, unknown> {
+function eventOf(
+  changes: Partial<Omit<Progress, "annotations"> & AuditEvent>,
+  level: AuditLevel = "Metadata",
+): Record<string, unknown> {
   const decision = { level, omitStages: new Set<never>(), omitManagedFields: false };
-  const line = auditLine({ ...record, ...changes }, { stage: "ResponseComplete", decision, now: 0 });
+  const { annotations = {}, ...others } = changes;
+  const line = auditLine({ ...progress, ...others }, { ...event, decision, ...others, annotations });
   expect(line.indexOf("\n")).toBe(line.length - 1);
   return JSON.parse(line) as Record<string, unknown>;
 }
@@ -46,7 +44,7 @@ describe("an audit event", () => {
   test("is bounded in bytes, whatever characters a client puts into its path, user agent and refusal", () => {
     const dense = "\u0001".repeat(20_000);
     const path = `/apis/${encodeURIComponent(dense)}/v1/x`;
-    const asked = requestInfo("GET", path, { watch: false, nameSelector: undefined }) as RequestInfo;
+    const asked = requestInfo("GET", path, new URLSearchParams()) as RequestInfo;
     const failure = new StatusError("Forbidden", dense, { details: { name: dense } });
     const reported = eventOf({ requestUri: path, info: asked, userAgent: dense, code: 403, failure });
     expect(JSON.stringify(reported).length).toBeLessThan(12_000);
@@ -63,7 +61,7 @@ describe("an audit event", () => {
       { username: "a", groups: [], extra: Object.fromEntries(many.map((name) => [name, []])) },
     ];
     for (const user of users) {
-      const reported = eventOf({ user, impersonatedUser: user });
+      const reported = eventOf({ user, impersonated: user });
       expect(JSON.stringify(reported).length).toBeLessThan(64_000);
       expect(reported["annotations"]).toEqual({ "audit.k8s.io/truncated": "true" });
     }
@@ -111,7 +109,7 @@ describe("an audit event", () => {
 
   test("names the object as its path does, and else as the object does", () => {
     const object = { name: "s", namespace: "elsewhere", uid: "u", resourceVersion: "7" };
-    expect(eventOf({ object })["objectRef"]).toEqual({
+    expect(eventOf({ names: object })["objectRef"]).toEqual({
       resource: "secrets",
       namespace: "default",
       name: "s",
@@ -129,7 +127,7 @@ describe("an audit event", () => {
           userAgent: text,
           user: { username: text, groups: [text] },
           annotations: Object.fromEntries([[text, text]]),
-          object: { name: text },
+          names: { name: text },
           requestObject: JSON.stringify(value),
         });
         expect(event["requestURI"]).toBe(text.slice(0, 2048));
@@ -205,5 +203,55 @@ test("without a policy everything is recorded once, when it is done", () => {
   expect(metadataPolicy(info, undefined)).toMatchObject({
     level: "Metadata",
     omitStages: new Set(["RequestReceived"]),
+  });
+});
+
+const step = (changes: Partial<TraceStep> = {}): TraceStep => ({
+  name: "team",
+  type: "Webhook",
+  verdict: "noOpinion",
+  reason: "",
+  ...changes,
+});
+
+describe("the trace in an audit event", () => {
+  it("names who was asked, and the grant that allowed it", () => {
+    const grant = {
+      binding: { kind: "RoleBinding", namespace: "dev", name: "devs" },
+      subject: { kind: "Group", name: "devs" },
+      role: { kind: "ClusterRole", name: "view" },
+      rule: '{Verbs:["get"]}',
+    };
+    const text = traceText([
+      step({ error: "down", ms: 2.71499 }),
+      { name: "RBAC", type: "RBAC", verdict: "allow", reason: "r", grant },
+    ]);
+    expect(JSON.parse(text)).toEqual([
+      { name: "team", type: "Webhook", verdict: "noOpinion", error: "down", ms: 2.71 },
+      {
+        name: "RBAC",
+        verdict: "allow",
+        reason: "r",
+        binding: "RoleBinding dev/devs",
+        role: "ClusterRole view",
+        rule: '{Verbs:["get"]}',
+      },
+    ]);
+  });
+
+  it("cuts the words of a webhook that says very much", () => {
+    const text = traceText([step({ reason: "x".repeat(100_000), error: "y".repeat(100_000) })]);
+    expect(text.length).toBeLessThan(700);
+  });
+
+  it("keeps verdicts alone where many say much, and stays JSON", () => {
+    const many = Array.from({ length: 64 }, (_, at) => step({ name: `w${at}`, reason: '"'.repeat(256) }));
+    const text = traceText(many);
+    expect(text.length).toBeLessThanOrEqual(4096);
+    expect(JSON.parse(text)).toHaveLength(64);
+    const long = Array.from({ length: 64 }, (_, at) => step({ name: `${at}${"n".repeat(300)}` }));
+    const short = JSON.parse(traceText(long)) as readonly { readonly name: string }[];
+    expect(short.at(-1)?.name).toMatch(/^63n+…$/);
+    expect(traceText(long).length).toBeLessThanOrEqual(4096);
   });
 });

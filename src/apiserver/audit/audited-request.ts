@@ -8,9 +8,9 @@ import {
   type UserInfo,
 } from "../../apimachinery/user.ts";
 import { fieldsAt, isFields, stringAt, valueAt, type Fields } from "../../apis/json-fields.ts";
-import { traceAnnotation } from "./authorization-trace.ts";
+import { traceAnnotation } from "./audit.ts";
 import { splitTarget } from "../http-types.ts";
-import { requestAttributes, requestInfoOf } from "../request-attributes.ts";
+import { requestAttributes, requestInfo } from "../request-info.ts";
 
 /** What an audit event says of a request that was authorized, of any kube-apiserver or hub; level Metadata is enough. */
 export interface AuditedRequest {
@@ -107,7 +107,7 @@ function textsOf(value: unknown): readonly string[] {
 function attributesOf(event: Fields, user: UserInfo): Attributes | undefined {
   const verb = stringAt(event, "verb");
   const { path, query } = splitTarget(stringAt(event, "requestURI"));
-  const info = requestInfoOf(methodOfVerb.get(verb) ?? verb.toUpperCase(), path, query);
+  const info = requestInfo(methodOfVerb.get(verb) ?? verb.toUpperCase(), path, query);
   if (info === undefined || verb === "" || path === "") return undefined;
   const ref = valueAt(event, "objectRef");
   if (!isFields(ref)) return info.isResource ? undefined : { ...requestAttributes(info, user, query), verb };

@@ -4,39 +4,22 @@ import { isJsonObject, type JsonObject } from "../../apimachinery/json-value.ts"
 import { appliedProblem } from "../../apimachinery/managed-fields/check-applied.ts";
 import { apiVersionOf, type ApiObject } from "../../apimachinery/object.ts";
 import { StatusError, badRequest, conflict } from "../../apimachinery/status.ts";
-import { finish, type Steps } from "../../apimachinery/steps.ts";
+import type { Steps } from "../../apimachinery/steps.ts";
 import type { YamlDuplicate } from "../../serializer/yaml/bounded-yaml.ts";
 import { YamlError } from "../../serializer/yaml/yaml-error.ts";
-import type { YamlWork } from "../../serializer/yaml/yaml-thread.ts";
-import { appliedTo, type Write } from "../../registry/managed-fields.ts";
+import { appliedTo } from "../../registry/managed-fields.ts";
 import type { Resource, ShownAs } from "../../apis/resource.ts";
 import { decodeTyped } from "../../registry/decode.ts";
 import { textOf, typeText } from "./decode-body.ts";
-import { flag, type Query } from "../http-types.ts";
-import type { FieldValidation } from "../query-options.ts";
-import { shapedConfig } from "./subresource-view.ts";
-import { finishInTurns, type Turn } from "../../registry/large-work.ts";
-import { yamlErrors, yamlLines } from "./strict-decoding.ts";
-import { parseYamlBody } from "./yaml-body.ts";
+import { flag } from "../http-types.ts";
+import type { WriteOptions } from "../query-options.ts";
+import { contextOf, shownAsOf, type Call } from "../resource-call.ts";
+import { stepped, type Turn } from "../../registry/turns.ts";
+import { yamlErrors, yamlLines } from "./undecodable.ts";
+import { parseYamlBody, type YamlBody } from "../yaml.ts";
 
 /** The media type of server-side apply; JSON is YAML. */
 export const applyType = "application/apply-patch+yaml";
-
-/** What an apply needs to know besides its body. */
-export interface ApplyOptions {
-  readonly write: Write;
-  /** The name in the path. */
-  readonly name: string;
-  /** The shape of the subresource, where it has one of its own. */
-  readonly shownAs: ShownAs | undefined;
-  readonly query: Query;
-  readonly fieldValidation: FieldValidation;
-  readonly warn: (text: string) => void;
-  /** JSON values that the configuration may hold. */
-  readonly maxValues: number;
-  /** Reads what is YAML. */
-  readonly yaml: YamlWork;
-}
 
 /** What an apply makes of the stored object, or of none; `turn` is given where that is much work. */
 type Applier = (stored: ApiObject | undefined, turn: Turn | undefined) => ApiObject | Promise<ApiObject>;
@@ -45,10 +28,13 @@ type Applier = (stored: ApiObject | undefined, turn: Turn | undefined) => ApiObj
  * Reads the configuration of a server-side apply, and then makes the object from the stored one, or from none.
  * @throws StatusError Invalid without a fieldManager, BadRequest for what is not an object of this kind; the functions throw Conflict.
  */
-export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | undefined) => Promise<Applier> {
-  const { query, write, name, shownAs } = options;
-  const { resource } = write;
-  const kind = shownAs?.kind ?? resource;
+export function applierOf(
+  call: Call,
+  options: WriteOptions,
+): (bytes: Buffer, turn: Turn | undefined) => Promise<Applier> {
+  const { query, resource, kind } = call;
+  const { name, subresource } = call.info;
+  const write = { resource, subresource, context: contextOf(call, options) };
   if ((query.get("fieldManager") ?? "") === "") {
     const missing = required("fieldManager", "is required for apply patch");
     throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [missing]);
@@ -56,7 +42,7 @@ export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | u
   const force = flag(query, "force");
   return async (bytes, large) => {
     if (large !== undefined) await large();
-    const { config, duplicates } = await readConfig(textOf(bytes), options);
+    const { value: config, duplicates } = await readConfig(textOf(bytes), call);
     checkKind(config, kind);
     const steps = function* (stored: ApiObject | undefined): Steps<ApiObject> {
       yield* checkFields(config, kind);
@@ -67,27 +53,20 @@ export function applierOf(options: ApplyOptions): (bytes: Buffer, turn: Turn | u
         apiVersion: apiVersionOf(resource.group, resource.version),
         metadata: { name },
       };
-      const whole = shapedConfig(shownAs, config, behind);
+      const whole = shapedConfig(shownAsOf(call), config, behind);
       const object = yield* appliedTo(write, stored, { config: whole, force });
-      complain(options, duplicates);
+      complain(call, options, duplicates);
       yield;
       return decodedObject(object, resource);
     };
-    return (stored, turn) => {
-      return turn === undefined ? finish(steps(stored)) : finishInTurns(turn, steps(stored));
-    };
+    return (stored, turn) => stepped(turn, steps(stored));
   };
 }
 
-interface Config {
-  readonly config: JsonObject;
-  readonly duplicates: readonly YamlDuplicate[];
-}
-
-async function readConfig(text: string, { yaml, maxValues }: ApplyOptions): Promise<Config> {
+async function readConfig(text: string, { yaml, limits }: Call): Promise<YamlBody & { readonly value: JsonObject }> {
   try {
-    const { value, duplicates } = await parseYamlBody(yaml, text, { maxValues });
-    if (isJsonObject(value)) return { config: value, duplicates };
+    const { value, duplicates } = await parseYamlBody(yaml, text, limits);
+    if (isJsonObject(value)) return { value, duplicates };
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     throw badRequest(`error decoding YAML: ${error.message}`);
@@ -96,7 +75,7 @@ async function readConfig(text: string, { yaml, maxValues }: ApplyOptions): Prom
 }
 
 /** What strict decoding says, after the apply, as in Kubernetes. @throws StatusError BadRequest under Strict */
-function complain({ fieldValidation, warn }: ApplyOptions, duplicates: readonly YamlDuplicate[]): void {
+function complain({ warn }: Call, { fieldValidation }: WriteOptions, duplicates: readonly YamlDuplicate[]): void {
   if (duplicates.length === 0) return;
   if (fieldValidation === "Warn") yamlLines(duplicates).forEach(warn);
   if (fieldValidation === "Strict") {
@@ -161,4 +140,16 @@ function text(value: unknown): string {
 function metadataOf(object: JsonObject): JsonObject {
   const metadata = object["metadata"];
   return isJsonObject(metadata) ? metadata : {};
+}
+
+/** What is applied to a subresource as what is applied to the object behind it. */
+function shapedConfig(shownAs: ShownAs | undefined, config: JsonObject, behind: ApiObject): JsonObject {
+  if (shownAs === undefined) return config;
+  const { kind, version, group } = shownAs.kind;
+  const metadata = metadataOf(config);
+  const { spec } = config;
+  const shown: ApiObject = { ...config, kind, apiVersion: apiVersionOf(group, version), metadata };
+  // Who applies nothing wants nothing, which is not zero.
+  const asked = isJsonObject(spec) && Object.keys(spec).length > 0;
+  return { ...(asked ? shownAs.write(shown, behind) : behind), metadata };
 }

@@ -12,14 +12,21 @@ import type { YamlWork } from "../../serializer/yaml/yaml-thread.ts";
 import { ProtobufError } from "../../serializer/protobuf/protobuf-error.ts";
 import { decodeProtobuf } from "../../serializer/protobuf/protobuf.ts";
 import { decodeTyped, type DecodedObject } from "../../registry/decode.ts";
-import type { Turn } from "../../registry/large-work.ts";
+import type { Turn } from "../../registry/turns.ts";
 import type { Resource } from "../../apis/resource.ts";
-import { maxBodyBytes } from "./body.ts";
+import { maxBodyBytes, tooManyValues } from "./body.ts";
 import type { FieldValidation } from "../query-options.ts";
-import { tooManyValues } from "./request-limits.ts";
-import { faultsOfJson, faultsOfYaml, noDuplicates, type StrictFaults } from "./strict-decoding.ts";
-import { handledAs, notRegistered, unconvertible, type Refuse } from "./undecodable.ts";
-import { parseYamlBody } from "./yaml-body.ts";
+import {
+  faultsOfJson,
+  faultsOfYaml,
+  noDuplicates,
+  type StrictFaults,
+  handledAs,
+  notRegistered,
+  unconvertible,
+  type Refuse,
+} from "./undecodable.ts";
+import { parseYamlBody } from "../yaml.ts";
 
 /** A body before it is checked against a schema. */
 export interface RawBody {
@@ -33,10 +40,10 @@ export interface RawBody {
   readonly yaml: YamlWork;
 }
 
-const jsonTypes = "application/json";
-const yamlTypes = "application/yaml";
+const jsonType = "application/json";
+const yamlType = "application/yaml";
 const protobufType = "application/vnd.kubernetes.protobuf";
-const accepted = [jsonTypes, yamlTypes, protobufType];
+const accepted = [jsonType, yamlType, protobufType] as const;
 
 /** What stands in a body: plain values, typed already where it was protobuf. */
 export interface ParsedBody {
@@ -60,28 +67,28 @@ export async function parseBody(
   const type = mediaType(raw.contentType);
   switch (type) {
     case "":
-    case jsonTypes:
+    case jsonType:
       return parseJson(raw, refuse);
-    case yamlTypes:
+    case yamlType:
     case "application/x-yaml":
     case "text/yaml":
       return parseYaml(raw, refuse);
     case protobufType:
       return parseProtobuf(raw, schemaOf, refuse);
     default:
-      throw new StatusError(
-        "UnsupportedMediaType",
-        `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
-      );
+      throw unknownFormat(accepted);
   }
 }
 
 /** @throws StatusError UnsupportedMediaType for a body in protobuf, which not every kind has. */
 export function refuseProtobuf(contentType: string | undefined): void {
-  if (mediaType(contentType) !== protobufType) return;
-  const types = accepted.filter((type) => type !== protobufType).join(", ");
-  const message = `the body of the request was in an unknown format - accepted media types include: ${types}`;
-  throw new StatusError("UnsupportedMediaType", message);
+  if (mediaType(contentType) === protobufType) throw unknownFormat([jsonType, yamlType]);
+}
+
+/** The 415 for a body of another media type than these. */
+export function unknownFormat(types: readonly string[]): StatusError {
+  const message = `the body of the request was in an unknown format - accepted media types include: ${types.join(", ")}`;
+  return new StatusError("UnsupportedMediaType", message);
 }
 
 /** A body as text: what is no UTF-8 is refused, since replacing it would store something else than was sent. @throws StatusError BadRequest. */

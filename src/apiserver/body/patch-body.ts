@@ -3,32 +3,20 @@ import { DecodeError } from "../../apimachinery/decode-error.ts";
 import { applyMergePatch } from "../../apimachinery/merge-patch.ts";
 import { applyStrategicMergePatch } from "../../apimachinery/strategic-merge-patch.ts";
 import { isJsonObject, type JsonObject } from "../../apimachinery/json-value.ts";
-import { invalid, invalidObject } from "../../apimachinery/field-error.ts";
+import { forbiddenField, invalid, invalidObject } from "../../apimachinery/field-error.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { PatchError } from "../../apimachinery/patch-error.ts";
 import { StatusError, badRequest } from "../../apimachinery/status.ts";
-import { finish, type Steps } from "../../apimachinery/steps.ts";
-import { finishInTurns, type Turn } from "../../registry/large-work.ts";
+import type { Steps } from "../../apimachinery/steps.ts";
+import { stepped, type Turn } from "../../registry/turns.ts";
 import type { Resource } from "../../apis/resource.ts";
 import { applyType } from "./apply-body.ts";
 import { decodeTyped, type DecodedObject } from "../../registry/decode.ts";
-import { checkType, jsonOf, jsonTypeOf, mediaType, textOf } from "./decode-body.ts";
-import type { Query } from "../http-types.ts";
-import type { FieldValidation } from "../query-options.ts";
-import { faultsOfJson, unknownFields } from "./strict-decoding.ts";
-
-export interface PatchOptions {
-  readonly contentType: string | undefined;
-  /** What is patched: the object, or what its subresource shows. */
-  readonly resource: Resource;
-  /** Whether strategic merge is among the types; objects of custom kinds have no merge rules, nor have their subresources. */
-  readonly strategic: boolean;
-  readonly query: Query;
-  readonly fieldValidation: FieldValidation;
-  readonly warn: (text: string) => void;
-  /** JSON values that the patch may hold. */
-  readonly maxValues: number;
-}
+import { checkType, jsonOf, jsonTypeOf, mediaType, textOf, unknownFormat } from "./decode-body.ts";
+import { header } from "../http-types.ts";
+import type { WriteOptions } from "../query-options.ts";
+import type { Call } from "../resource-call.ts";
+import { faultsOfJson, unknownFields } from "./undecodable.ts";
 
 /** What a patch makes of the stored object; `turn` is given where that is much work. */
 type Patcher = (stored: ApiObject, turn: Turn | undefined) => ApiObject | Promise<ApiObject>;
@@ -50,46 +38,41 @@ const patchTypes: Readonly<Record<string, Apply>> = {
  * From a patch's media type to a function that reads the patch and then makes the desired object from the stored one.
  * @throws StatusError UnsupportedMediaType at once; the functions throw BadRequest, Invalid, RequestEntityTooLarge.
  */
-export function patcherOf(options: PatchOptions): (bytes: Buffer, turn: Turn | undefined) => Promise<Patcher> {
-  const { resource, query } = options;
-  const type = mediaType(options.contentType);
-  const known = Object.keys(patchTypes).filter((one) => options.strategic || one !== strategicMerge);
+export function patcherOf(
+  call: Call,
+  { fieldValidation }: WriteOptions,
+): (bytes: Buffer, turn: Turn | undefined) => Promise<Patcher> {
+  const { kind: resource, query } = call;
+  const type = mediaType(header(call.request, "content-type"));
+  // Objects of custom kinds have no merge rules, nor have their subresources.
+  const isStrategic = call.resource.custom === undefined;
+  const known = Object.keys(patchTypes).filter((one) => isStrategic || one !== strategicMerge);
   const apply = known.includes(type) ? patchTypes[type] : undefined;
-  if (apply === undefined) {
-    const types = [...known, applyType].join(", ");
-    throw new StatusError(
-      "UnsupportedMediaType",
-      `the body of the request was in an unknown format - accepted media types include: ${types}`,
-    );
-  }
+  if (apply === undefined) throw unknownFormat([...known, applyType]);
   if (query.has("force")) {
-    const error = {
-      path: "force",
-      type: "FieldValueForbidden",
-      message: "Forbidden: may not be specified for non-apply patch",
-    } as const;
+    const error = forbiddenField("force", "may not be specified for non-apply patch");
     throw invalidObject({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [error]);
   }
   return async (bytes, large) => {
     if (large !== undefined) await large();
     const text = textOf(bytes);
-    const patch = parsePatch(type, text, options.maxValues);
+    const patch = parsePatch(type, text, call.limits.maxValues);
     if (large !== undefined) await large();
-    const ofPatch = options.fieldValidation === "Ignore" ? [] : patchFaults(type, text, patch);
+    const ofPatch = fieldValidation === "Ignore" ? [] : patchFaults(type, text, patch);
     const steps = function* (stored: ApiObject): Steps<ApiObject> {
       const patched = attempt(type, () => apply(resource, stored, patch));
       if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
       yield;
       // A strategic merge is of the kind that the path names, whatever it says.
       if (type !== strategicMerge) attemptType(patched, resource, text);
-      const { object, unknown } = decoded(patched, options, text);
+      const { object, unknown } = decoded(patched, resource, text);
       checkUid(resource, stored, object);
-      complain(options, text, [...ofPatch, ...unknownFields(unknown)]);
+      const complaints = fieldValidation === "Ignore" ? [] : [...ofPatch, ...unknownFields(unknown)];
+      if (fieldValidation === "Warn") complaints.forEach(call.warn);
+      else if (complaints.length > 0) throw badPatch(text, `strict decoding error: ${complaints.join(", ")}`);
       return object;
     };
-    return (stored, turn) => {
-      return turn === undefined ? finish(steps(stored)) : finishInTurns(turn, steps(stored));
-    };
+    return (stored, turn) => stepped(turn, steps(stored));
   };
 }
 
@@ -149,21 +132,12 @@ function attempt(type: string, apply: () => unknown): unknown {
 }
 
 /** The patched object; one of wrong types is the patch's fault. */
-function decoded(patched: JsonObject, { resource }: PatchOptions, patch: string): DecodedObject {
+function decoded(patched: JsonObject, resource: Resource, patch: string): DecodedObject {
   try {
     return decodeTyped(patched, resource);
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     throw badPatch(patch, error.message);
-  }
-}
-
-function complain(options: PatchOptions, patch: string, complaints: readonly string[]): void {
-  const { fieldValidation, warn } = options;
-  if (complaints.length === 0) return;
-  if (fieldValidation === "Warn") complaints.forEach(warn);
-  if (fieldValidation === "Strict") {
-    throw badPatch(patch, `strict decoding error: ${complaints.join(", ")}`);
   }
 }
 

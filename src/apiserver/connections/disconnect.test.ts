@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { createServer as createHttp1 } from "node:http";
 import { connect, createServer, type ClientHttp2Stream } from "node:http2";
-import { connect as connectSocket, type AddressInfo } from "node:net";
-import type { Server } from "node:net";
+import { connect as connectSocket, type AddressInfo, type Server } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { readBody } from "../body/body.ts";
 import { onDisconnect } from "./disconnect.ts";

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { fakeClock } from "../../../test/kits/fake-clock.ts";
-import { fairQueue, type FairQueueLimits, type TakenSeat } from "./fair-queue.ts";
+import { fakeClock, settled } from "../../../test/kits/fake-clock.ts";
+import { fairQueue, type FairQueueLimits, type TakenSeat, largeBodies, type LargeBody } from "./fair-queue.ts";
 
 const limits: FairQueueLimits = { places: 4, placesOfOne: 3, waiting: 100, waitingOfOne: 10, waitMs: 1000 };
 const never = (): void => undefined;
 
 function queueOf(changes: Partial<FairQueueLimits> = {}) {
   const clock = fakeClock();
-  return { clock, queue: fairQueue({ ...limits, ...changes }, clock) };
+  return { clock, queue: fairQueue(() => ({ ...limits, ...changes }), clock) };
 }
 
 describe("a fair queue", () => {
@@ -129,3 +129,51 @@ describe("a fair queue", () => {
 async function settledSoon(): Promise<void> {
   for (let turn = 0; turn < 4; turn += 1) await Promise.resolve();
 }
+
+const stays: LargeBody["whenGone"] = () => undefined;
+
+/** Asks for a flow, and tells later whether it was admitted, refused, or waits. */
+function stage(): {
+  readonly ask: (
+    flow: string,
+    whenGone?: LargeBody["whenGone"],
+  ) => { readonly state: () => string; readonly end: () => void };
+} {
+  const bodies = largeBodies(fakeClock());
+  return {
+    ask: (flow, whenGone = stays) => {
+      let [state, end] = ["waits", (): void => undefined];
+      void bodies.admit({ flow, whenGone }).then((result) => {
+        state = result === "refused" ? "refused" : "admitted";
+        if (result !== "refused") end = result;
+      });
+      return { state: () => state, end: () => end() };
+    },
+  };
+}
+
+test("a user has two large bodies at once, and all users together four", async () => {
+  const { ask } = stage();
+  const asked = ["a", "a", "a", "b", "b", "c"].map((flow) => ask(flow));
+  await settled();
+  const states = asked.map(({ state }) => state());
+  expect(states).toEqual(["admitted", "admitted", "waits", "admitted", "admitted", "waits"]);
+});
+
+test("the next one is admitted when a request has ended, and one whose client is gone is refused", async () => {
+  const { ask } = stage();
+  let leave = (): void => undefined;
+  const asked = [
+    ask("a"),
+    ask("a"),
+    ask("a", (gone) => {
+      leave = gone;
+    }),
+    ask("a"),
+  ];
+  await settled();
+  leave();
+  asked[0]?.end();
+  await settled();
+  expect(asked.map(({ state }) => state())).toEqual(["admitted", "admitted", "refused", "admitted"]);
+});

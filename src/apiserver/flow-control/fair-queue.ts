@@ -57,15 +57,15 @@ const maxIdle = 1024;
 
 /**
  * Makes a queue with all places free. What it knows of a flow it forgets with the flow's last request, beyond 1024 of them. The limits
- * but the places are read again for each request. With a pool it has the seats that the pool gives it, in place of `limits.places`.
+ * but the places are asked for again with each request. With a pool it has the seats that the pool gives it, in place of `limits.places`.
  */
-export function fairQueue(limits: FairQueueLimits, clock: Clock, pool?: SeatPool): FairQueue {
+export function fairQueue(limits: () => FairQueueLimits, clock: Clock, pool?: SeatPool): FairQueue {
   const flows = new Map<string, Flow>();
   /** The flows that could use a place at once, the one whose turn it is first. */
   const ring = new Set<Flow>();
   const waiters = new Set<Waiter>();
   let taken = 0;
-  const seats = pool ?? ownSeats(limits, () => dispatch());
+  const seats = pool ?? ownSeats(limits().places, () => dispatch());
   const takeFor = (flow: Flow): void => {
     taken += 1;
     flow.taken += 1;
@@ -93,7 +93,7 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock, pool?: SeatPool
       if (waiter === undefined) continue;
       takeFor(flow);
       remove(waiter);
-      if (isWaiting(flow) && flow.taken < limits.placesOfOne) ring.add(flow);
+      if (isWaiting(flow) && flow.taken < limits().placesOfOne) ring.add(flow);
       waiter.settle(flow);
     }
   };
@@ -107,23 +107,23 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock, pool?: SeatPool
     take: (key) => {
       if (!seats.isFree()) return undefined;
       const flow = flowIn(flows, key);
-      if (flow.taken >= limits.placesOfOne || isWaiting(flow)) return undefined;
+      if (flow.taken >= limits().placesOfOne || isWaiting(flow)) return undefined;
       takeFor(flow);
       return flow;
     },
     wait: (key, whenGone) => {
       const flow = flowIn(flows, key);
-      flow.queue ??= new Set();
-      if (waiters.size >= limits.waiting || flow.queue.size >= limits.waitingOfOne) {
+      const queue = (flow.queue ??= new Set());
+      const { waiting, waitingOfOne, waitMs, placesOfOne } = limits();
+      if (waiters.size >= waiting || queue.size >= waitingOfOne) {
         forget(flow);
         return Promise.resolve("queue-full");
       }
-      const { queue } = flow;
       return new Promise((settle) => {
-        const waiter: Waiter = { flow, deadline: clock.now() + limits.waitMs, settle };
+        const waiter: Waiter = { flow, deadline: clock.now() + waitMs, settle };
         waiters.add(waiter);
         queue.add(waiter);
-        if (flow.taken < limits.placesOfOne) ring.add(flow);
+        if (flow.taken < placesOfOne) ring.add(flow);
         whenGone(() => {
           if (!waiters.has(waiter)) return;
           remove(waiter);
@@ -148,7 +148,7 @@ export function fairQueue(limits: FairQueueLimits, clock: Clock, pool?: SeatPool
 }
 
 /** The seats of a queue that shares them with no other. */
-function ownSeats({ places }: Pick<FairQueueLimits, "places">, offer: () => void): SeatPool {
+function ownSeats(places: number, offer: () => void): SeatPool {
   let free = places;
   return {
     isFree: () => free > 0,
@@ -194,4 +194,36 @@ function isWaiting({ queue }: Flow): boolean {
 
 function first<T>(set: ReadonlySet<T> | undefined): T | undefined {
   return set?.values().next().value;
+}
+
+/** Bounds how many requests with large bodies are worked on at once, since each takes many times the memory of its body. */
+export interface LargeBodies {
+  /**
+   * Waits until a large body may be read. The result is called once the request has ended; it is `refused` where the wait would be too
+   * long, or the client is gone.
+   */
+  readonly admit: (asked: LargeBody) => Promise<(() => void) | "refused">;
+}
+
+/** A large body that is about to be read. */
+export interface LargeBody {
+  readonly flow: string;
+  /** Is given what to call when the client is gone. */
+  readonly whenGone: (gone: () => void) => void;
+}
+
+/** A body of more bytes than this is large. */
+export const largeBodyBytes: number = 128 * 1024;
+
+const limits = { places: 4, placesOfOne: 2, waiting: 1000, waitingOfOne: 250, waitMs: 15_000 } as const;
+
+/** The large bodies of one port: four at once, two of one user. */
+export function largeBodies(clock: Clock): LargeBodies {
+  const queue = fairQueue(() => limits, clock);
+  return {
+    admit: async ({ flow, whenGone }) => {
+      const place = queue.take(flow) ?? (await queue.wait(flow, whenGone));
+      return typeof place === "string" ? "refused" : () => queue.leave(place);
+    },
+  };
 }

@@ -13,7 +13,7 @@ const user = (username: string, ...groups: string[]): UserInfo => ({
 const anonymous: UserInfo = { username: "system:anonymous", groups: ["system:unauthenticated"] };
 const node = user("system:node:a", "system:nodes");
 const info = (path: string, method = "GET"): RequestInfo =>
-  requestInfo(method, path, { watch: false, nameSelector: undefined }) as RequestInfo;
+  requestInfo(method, path, new URLSearchParams()) as RequestInfo;
 const account = (namespace: string): UserInfo =>
   user(`system:serviceaccount:${namespace}:x`, "system:serviceaccounts", `system:serviceaccounts:${namespace}`);
 

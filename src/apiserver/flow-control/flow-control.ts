@@ -1,12 +1,11 @@
 import { anonymousUser, authenticatedGroup, mastersGroup, nodesGroup, type UserInfo } from "../../apimachinery/user.ts";
 import { mandatoryFlowControl } from "../../apis/flow-control-objects.ts";
-import type { FlowSchema, FlowSchemaSpec } from "../../apis/flow-schema.ts";
+import type { FlowSchema, FlowSchemaSpec, FlowSubject, NonResourceRule, ResourceRule } from "../../apis/flow-schema.ts";
 import type {
   LimitedLevel,
   PriorityLevelConfiguration,
   PriorityLevelSpec,
 } from "../../apis/priority-level-configuration.ts";
-import { matchesFlowSchema } from "./flow-match.ts";
 import type { RequestInfo } from "../request-info.ts";
 
 /** The objects that steer requests, as they are stored. */
@@ -142,4 +141,53 @@ function firstSegment(path: string): string {
  */
 export function flowOf(user: UserInfo, address: string): string {
   return user.username === anonymousUser ? address : user.username;
+}
+
+/** Whether a schema speaks of a request. Source: apiserver pkg/util/flowcontrol rule.go. */
+function matchesFlowSchema({ rules = [] }: FlowSchemaSpec, info: RequestInfo, user: UserInfo): boolean {
+  for (const { subjects = [], resourceRules = [], nonResourceRules = [] } of rules) {
+    if (!subjects.some((subject) => isSubject(subject, user))) continue;
+    const isNamed = info.isResource
+      ? resourceRules.some((rule) => matchesResource(rule, info))
+      : nonResourceRules.some((rule) => matchesPath(rule, info));
+    if (isNamed) return true;
+  }
+  return false;
+}
+
+function isSubject(subject: FlowSubject, user: UserInfo): boolean {
+  return subjects.get(subject.kind ?? "")?.(subject, user) === true;
+}
+
+const subjects: ReadonlyMap<string, (subject: FlowSubject, user: UserInfo) => boolean> = new Map([
+  ["User", ({ user }, { username }) => user?.name === "*" || user?.name === username],
+  ["Group", ({ group }, { groups }) => group?.name === "*" || groups.includes(group?.name ?? "")],
+  ["ServiceAccount", isServiceAccount],
+]);
+
+function isServiceAccount({ serviceAccount }: FlowSubject, { username }: UserInfo): boolean {
+  const { name = "", namespace = "" } = serviceAccount ?? {};
+  const prefix = `system:serviceaccount:${namespace}:`;
+  return name === "*" ? username.startsWith(prefix) : username === prefix + name;
+}
+
+function matchesResource(rule: ResourceRule, { verb, group, resource, subresource, namespace }: RequestInfo): boolean {
+  const named = subresource === "" ? resource : `${resource}/${subresource}`;
+  if (!isListed(rule.verbs, verb) || !isListed(rule.resources, named) || !isListed(rule.apiGroups, group)) return false;
+  return namespace === "" ? rule.clusterScope === true : isListed(rule.namespaces, namespace);
+}
+
+function matchesPath({ verbs, nonResourceURLs = [] }: NonResourceRule, { verb, path }: RequestInfo): boolean {
+  return isListed(verbs, verb) && nonResourceURLs.some((pattern) => matchesPattern(pattern, path));
+}
+
+/** A path names all below it as well, with a star at its end or without. */
+function matchesPattern(pattern: string, path: string): boolean {
+  if (pattern === "*" || pattern === path) return true;
+  const prefix = pattern.endsWith("*") ? pattern.slice(0, -1) : pattern;
+  return path.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`);
+}
+
+function isListed(items: readonly string[] = [], wanted: string): boolean {
+  return items.includes("*") || items.includes(wanted);
 }

@@ -1,17 +1,18 @@
 import type { Clock } from "../../apimachinery/clock.ts";
+import { flowCounts, type FlowCounts } from "../connections/connection-limiter.ts";
 import { fairQueue, type FairQueue, type FairQueueLimits, type Refusal, type TakenSeat } from "./fair-queue.ts";
 import { anonymousLevel, exemptedLevel, type LevelTerms, type SenderClass } from "./flow-control.ts";
 import { sharedSeats, type LevelSeats } from "./level-seats.ts";
 
-/** A request that finds no place; it is answered 429 in plain text. */
+/** A request that finds no seat; it is answered 429 in plain text. */
 export class TooManyRequests extends Error {
   constructor() {
     super("Too many requests, please try again later.");
-    this.name = "Crowded";
+    this.name = "TooManyRequests";
   }
 }
 
-/** Who wants a place. */
+/** A request that asks for a seat. */
 export interface Applicant {
   /** Undefined for a request that is neither counted nor bounded. */
   readonly level: string | undefined;
@@ -26,11 +27,11 @@ export interface Applicant {
   readonly whenGone: (gone: () => void) => void;
 }
 
-/** The place of one request. */
+/** The seat of one request. */
 export interface Seat {
-  /** Runs `read` without the place, among the bodies of its flow, and comes back to a place. @throws Crowded */
+  /** Runs `read` without the seat, among the bodies of its flow, and then takes a seat again. @throws TooManyRequests */
   readonly whileReading: <T>(read: () => Promise<T>) => Promise<T>;
-  /** Gives the place back early, for a request that streams from now on. */
+  /** Gives the seat back early, for a request that streams from now on. */
   readonly streaming: () => void;
   /** Called once, when the request has ended. */
   readonly leave: () => void;
@@ -47,7 +48,7 @@ export interface LevelCounts {
 }
 
 export interface InflightLimiter {
-  /** A place at once, or after a wait. @throws Crowded, or rejects with it. */
+  /** A seat at once, or after a wait. @throws TooManyRequests, or rejects with it. */
   readonly enter: (applicant: Applicant) => Seat | Promise<Seat>;
   readonly counts: () => readonly LevelCounts[];
 }
@@ -86,12 +87,12 @@ export function inflightLimiter(options: InflightLimiterOptions): InflightLimite
   const { places, watchesOfOne, clock } = options;
   const ofAnonymous = Math.max(1, Math.round((places * anonymousShare) / 100));
   const seats = sharedSeats(Math.max(1, places - ofAnonymous));
-  const watches = watchCounts(watchesOfOne);
+  const watches = watchesOf(watchesOfOne);
   const bodies = bodyQueues(places, clock);
-  const own = (level: string, count: number, counts: WatchCounts): Level =>
+  const own = (level: string, count: number, counts: FlowCounts): Level =>
     levelOf({ level, limits: () => ownLimits(count), bodies, watches: counts, clock });
   const levels = new Map<string, Level>([
-    [anonymousLevel, own(anonymousLevel, ofAnonymous, watchCounts(Math.ceil(watchesOfOne / watchFlows)))],
+    [anonymousLevel, own(anonymousLevel, ofAnonymous, watchesOf(Math.ceil(watchesOfOne / watchFlows)))],
     [exemptedLevel, own(exemptedLevel, places, watches)],
   ]);
   let divided: readonly LevelTerms[] = [];
@@ -135,12 +136,17 @@ export function inflightLimiter(options: InflightLimiterOptions): InflightLimite
   };
 }
 
+function watchesOf(maxOfOne: number): FlowCounts {
+  return flowCounts({ maxOfOne, maxTotal: maxOfOne * watchFlows });
+}
+
 type BodyQueues = Readonly<Record<SenderClass, FairQueue>>;
 
 function bodyQueues(all: number, clock: Clock): BodyQueues {
   const queueOf = (part: number): FairQueue => {
     const places = Math.max(1, Math.round((all * part) / 100));
-    return fairQueue({ places, placesOfOne: share(places, flowShare.bodies), ...queue }, clock);
+    const limits = { places, placesOfOne: share(places, flowShare.bodies), ...queue };
+    return fairQueue(() => limits, clock);
   };
   return {
     node: queueOf(bodyShares.node),
@@ -180,14 +186,14 @@ interface LevelOptions {
   /** Shared by all levels. */
   readonly bodies: BodyQueues;
   /** Shared by all levels of those with a user. */
-  readonly watches: WatchCounts;
+  readonly watches: FlowCounts;
   readonly clock: Clock;
   /** Absent for a level that neither lends nor borrows. */
   readonly seats?: LevelSeats;
 }
 
 function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: LevelOptions): Level {
-  const seats = fairQueue(readAgain(limits), clock, ofLevel);
+  const seats = fairQueue(limits, clock, ofLevel);
   ofLevel?.offerBy(seats.offer);
   let [reading, waitingToRead, watching] = [0, 0, 0];
   const refused = { "queue-full": 0, "time-out": 0, cancelled: 0, "concurrency-limit": 0 };
@@ -267,51 +273,5 @@ function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: Leve
       watches: watching,
       refused,
     }),
-  };
-}
-
-/** Limits that are read again each time. */
-function readAgain(limits: () => FairQueueLimits): FairQueueLimits {
-  return {
-    get places() {
-      return limits().places;
-    },
-    get placesOfOne() {
-      return limits().placesOfOne;
-    },
-    get waiting() {
-      return limits().waiting;
-    },
-    get waitingOfOne() {
-      return limits().waitingOfOne;
-    },
-    get waitMs() {
-      return limits().waitMs;
-    },
-  };
-}
-
-interface WatchCounts {
-  readonly enter: (sender: string) => boolean;
-  readonly leave: (sender: string) => void;
-}
-
-function watchCounts(max: number): WatchCounts {
-  const counts = new Map<string, number>();
-  let all = 0;
-  return {
-    enter: (flow) => {
-      const count = counts.get(flow) ?? 0;
-      if (count >= max || all >= max * watchFlows) return false;
-      counts.set(flow, count + 1);
-      all += 1;
-      return true;
-    },
-    leave: (flow) => {
-      const count = counts.get(flow) ?? 0;
-      if (count > 1) counts.set(flow, count - 1);
-      else counts.delete(flow);
-      all -= 1;
-    },
   };
 }

@@ -1,12 +1,11 @@
-import type { Readable } from "node:stream";
+import type { Readable, Duplex } from "node:stream";
 import { StatusError, badRequest, internalError } from "../../apimachinery/status.ts";
-import { beginningOf, idleGuard } from "./kubelet-body.ts";
 import type { KubeletAnswer, KubeletResponse, KubeletUpgrade } from "./kubelet.ts";
 import type { Call } from "../resource-call.ts";
 import { breakOff, writeHead } from "../respond.ts";
 import { responseWriter } from "../response-writer.ts";
-import { tunnel } from "./tunnel.ts";
-import { upgradeType, type Upgrade } from "../upgrade.ts";
+import { upgradeType, type Upgrade } from "../http-types.ts";
+import type { Clock } from "../../apimachinery/clock.ts";
 
 /** Milliseconds without a byte after which a connection is closed. Source: kubelet's streamingConnectionIdleTimeout. */
 const idleMs = 4 * 3600 * 1000;
@@ -94,7 +93,7 @@ async function relay(call: Call, { status, headers, body }: Relayed, signal: Abo
   (response as { flushHeaders?: () => void }).flushHeaders?.();
   call.streaming(status);
   const writer = responseWriter({ response, buffer: call.buffer(), turn: () => options.turns.next(flow) });
-  const guard = idleGuard(body, { clock: options.clock, idleMs });
+  const guard = idleGuard({ clock: options.clock, idleMs, cut: () => void body.destroy() });
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       guard.touch();
@@ -131,4 +130,131 @@ function refusal({ info, resource }: Call, status: number, text: string): Status
       ? "; the kubelet must trust the hub's CA (authentication.x509.clientCAFile), and the user kube-apiserver-kubelet-client must be allowed nodes/proxy"
       : "";
   return internalError(`the kubelet of ${whose} answered ${status}${text === "" ? "" : `: ${text}`}${next}`);
+}
+
+/** How much of a refusal is told, in bytes. */
+const maxTextBytes = 2048;
+
+/** The beginning of a body as text, of at most 2048 bytes; what has come within `ms` milliseconds where it does not end. */
+export async function beginningOf(
+  body: Readable,
+  { clock, ms }: { readonly clock: Clock; readonly ms: number },
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const guard = idleGuard({ clock, idleMs: ms, cut: () => void body.destroy() });
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length >= maxTextBytes) break;
+    }
+  } catch {
+    // What has come is told.
+  }
+  guard.end();
+  return Buffer.concat(chunks).toString("utf8", 0, maxTextBytes).trim();
+}
+
+/** Calls `cut` once nothing has come for `idleMs` milliseconds; `touch` is called for each piece, `end` once. */
+export function idleGuard({
+  clock,
+  idleMs,
+  cut,
+}: Pick<TunnelOptions, "clock" | "idleMs"> & { readonly cut: () => void }): {
+  readonly touch: () => void;
+  readonly end: () => void;
+} {
+  const ended = new AbortController();
+  let activeAt = clock.now();
+  void atDeadline(clock, { deadline: () => activeAt + idleMs, signal: ended.signal, act: cut });
+  return {
+    touch: () => {
+      activeAt = clock.now();
+    },
+    end: () => ended.abort(),
+  };
+}
+
+/** Longer waits are taken in parts: timers hold 32 bits. */
+const maxSleepMs = 24 * 3600 * 1000;
+
+/** Calls `act` at a moment that may move on meanwhile, in milliseconds of the clock; never after `signal` has aborted. */
+export async function atDeadline(
+  clock: Clock,
+  {
+    deadline,
+    signal,
+    act,
+  }: { readonly deadline: () => number; readonly signal: AbortSignal; readonly act: () => void },
+): Promise<void> {
+  while (!signal.aborted) {
+    const leftMs = deadline() - clock.now();
+    if (leftMs <= 0) return act();
+    await clock.sleep(Math.min(leftMs, maxSleepMs), signal);
+  }
+}
+
+export interface TunnelOptions {
+  readonly client: Duplex;
+  /** What the client has sent behind its request. */
+  readonly clientHead: Buffer;
+  readonly kubelet: Duplex;
+  /** What the kubelet has sent behind its answer. */
+  readonly kubeletHead: Buffer;
+  readonly clock: Clock;
+  /** Milliseconds without a byte in either direction after which both connections are closed. */
+  readonly idleMs: number;
+  /** Closes both connections at once. */
+  readonly signal: AbortSignal;
+}
+
+/** Milliseconds in which the other side takes what was sent before the end of one side. */
+const lingerMs = 30_000;
+
+/**
+ * Carries bytes between two connections, each no faster than the other reads, until one of them ends; resolves when both are closed.
+ * No byte is read as HTTP any more.
+ */
+export async function tunnel(options: TunnelOptions): Promise<void> {
+  const { client, kubelet, clock, idleMs, signal } = options;
+  const ended = new AbortController();
+  const cut = (): void => {
+    client.destroy();
+    kubelet.destroy();
+  };
+  const both = Promise.all([carry(client, kubelet), carry(kubelet, client)]);
+  const { touch, end } = idleGuard({ clock, idleMs, cut });
+  client.on("data", touch);
+  kubelet.on("data", touch);
+  if (options.clientHead.length > 0) kubelet.write(options.clientHead);
+  if (options.kubeletHead.length > 0) client.write(options.kubeletHead);
+  client.pipe(kubelet);
+  kubelet.pipe(client);
+  signal.addEventListener("abort", cut, { once: true });
+  if (signal.aborted) cut();
+  const linger = async (): Promise<void> => {
+    await Promise.race([onceClosed(client), onceClosed(kubelet)]);
+    await clock.sleep(lingerMs, ended.signal);
+    cut();
+  };
+  void linger();
+  await both;
+  signal.removeEventListener("abort", cut);
+  ended.abort();
+  end();
+}
+
+/** Ends `to` when `from` has closed, behind what it has still to take; resolves when `from` has closed. */
+async function carry(from: Duplex, to: Duplex): Promise<void> {
+  from.on("error", () => from.destroy());
+  await onceClosed(from);
+  to.end();
+  // Nothing reads what it still sends.
+  to.resume();
+}
+
+function onceClosed(stream: Duplex): Promise<void> {
+  if (stream.closed) return Promise.resolve();
+  return new Promise((resolve) => void stream.once("close", () => resolve()));
 }

@@ -105,8 +105,6 @@ function operation({ resource, verb, base, subresource, kind = resource }: Place
   const name = definitionName(kind);
   const path = `${base}${onItem ? "/{name}" : ""}${subresource === "" ? "" : `/${subresource}`}`;
   const scope = base.includes("{namespace}") ? "Namespaced" : "";
-  const deletes = verb === "delete" || verb === "deletecollection";
-  const body = deletes ? "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions" : verb === "patch" ? "patch" : name;
   return [
     {
       path,
@@ -115,11 +113,18 @@ function operation({ resource, verb, base, subresource, kind = resource }: Place
       id: `${shape.word}${groupWord(resource)}${scope}${resource.kind}${capital(subresource)}`,
       resource: kind,
       query: shape.query,
-      ...(verb === "get" || verb === "list" ? {} : { body }),
+      ...bodyOf(verb, name),
       reply: replyOf(verb, resource, name),
       codes: shape.codes,
     },
   ];
+}
+
+function bodyOf(verb: Verb, name: string): Pick<Operation, "body"> {
+  if (verb === "get" || verb === "list") return {};
+  if (verb === "patch") return { body: verb };
+  const isDelete = verb === "delete" || verb === "deletecollection";
+  return { body: isDelete ? "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions" : name };
 }
 
 function replyOf(verb: Verb, resource: Resource, name: string): string {

@@ -8,8 +8,10 @@ import {
   writesZero,
 } from "../../apimachinery/schema.ts";
 import { ProtobufError } from "./protobuf-error.ts";
-import type { Budget, Reader, ValueCodec, Writer } from "./protobuf-scalars.ts";
 import {
+  type Input,
+  type ValueCodec,
+  type Writer,
   boolCodec,
   doubleCodec,
   expectWireType,
@@ -26,15 +28,15 @@ import {
 
 type Json = Record<string, unknown>;
 
-/** A message of one schema without length or envelope: reads to the end of `reader` into `target`, writes the fields of an object. */
+/** A message of one schema without length or envelope: reads to the end of the input into `target`, writes the fields of an object. */
 export interface MessageCodec {
-  readonly readInto: (reader: Reader, budget: Budget, target: Json) => void;
+  readonly readInto: (input: Input, target: Json) => void;
   readonly writeFields: (writer: Writer, object: Json) => void;
 }
 
 interface FieldCodec {
   readonly number: number;
-  readonly read: (reader: Reader, wireType: number, target: Json, budget: Budget) => void;
+  readonly read: (input: Input, wireType: number, target: Json) => void;
   readonly write: (writer: Writer, object: Json) => void;
 }
 
@@ -51,10 +53,10 @@ export function messageCodec(schema: ObjectSchema): MessageCodec {
   const fields: FieldCodec[] = [];
   const byNumber = new Map<number, FieldCodec>();
   const codec: MessageCodec = {
-    readInto: (reader, budget, target) =>
-      readFields(reader, (number, wireType) => {
+    readInto: (input, target) =>
+      readFields(input, (number, wireType) => {
         const field = byNumber.get(number);
-        field?.read(reader, wireType, target, budget);
+        field?.read(input, wireType, target);
         return field !== undefined;
       }),
     writeFields: (writer, object) => {
@@ -82,9 +84,9 @@ function fieldCodec(key: string, number: number, field: Field): FieldCodec {
   const tag = tagOf(number, codec.wireType);
   return {
     number,
-    read: (reader, wireType, target, budget) => {
+    read: (input, wireType, target) => {
       expectWireType(wireType, codec.wireType, key);
-      const value = codec.read(reader, budget, target[key]);
+      const value = codec.read(input, target[key]);
       if (value === undefined || (!keepsZero && codec.isZero(value))) delete target[key];
       else target[key] = value;
     },
@@ -100,20 +102,20 @@ function listCodec(key: string, number: number, schema: ArraySchema): FieldCodec
   const tag = tagOf(number, codec.wireType);
   return {
     number,
-    read: (reader, wireType, target, budget) => {
+    read: (input, wireType, target) => {
       const list = listAt(target, key);
       if (wireType === 2 && codec.wireType !== 2) {
-        readNested(reader, budget, () => {
-          while (reader.pos < reader.len) {
-            spendValue(budget);
-            list.push(codec.read(reader, budget));
+        readNested(input, () => {
+          while (input.reader.pos < input.reader.len) {
+            spendValue(input);
+            list.push(codec.read(input));
           }
         });
         return;
       }
       expectWireType(wireType, codec.wireType, key);
-      spendValue(budget);
-      list.push(codec.read(reader, budget) ?? null);
+      spendValue(input);
+      list.push(codec.read(input) ?? null);
     },
     write: (writer, object) => {
       for (const item of asList(object[key])) codec.write(writer.uint32(tag), item ?? undefined);
@@ -126,16 +128,16 @@ function mapCodec(key: string, number: number, schema: MapSchema): FieldCodec {
   const valueTag = tagOf(2, codec.wireType);
   return {
     number,
-    read: (reader, wireType, target, budget) => {
+    read: (input, wireType, target) => {
       expectWireType(wireType, 2, key);
       let name = "";
       let value: unknown;
-      readNested(reader, budget, () =>
-        readFields(reader, (field, entryType) => {
+      readNested(input, () =>
+        readFields(input, (field, entryType) => {
           if (field > 2) return false;
           expectWireType(entryType, field === 1 ? 2 : codec.wireType, key);
-          if (field === 1) name = readText(reader);
-          else value = codec.read(reader, budget, value);
+          if (field === 1) name = readText(input);
+          else value = codec.read(input, value);
           return true;
         }),
       );
@@ -158,9 +160,9 @@ function inlineCodec(number: number, schema: ObjectSchema): FieldCodec {
   const inner = messageCodec(schema);
   return {
     number,
-    read: (reader, wireType, target, budget) => {
+    read: (input, wireType, target) => {
       expectWireType(wireType, 2, schema.name ?? "an inlined object");
-      readNested(reader, budget, () => inner.readInto(reader, budget, target));
+      readNested(input, () => inner.readInto(input, target));
     },
     write: (writer, object) => {
       writer.uint32(tagOf(number, 2));
@@ -194,9 +196,9 @@ function objectCodec(schema: ObjectSchema): ValueCodec {
   const inner = messageCodec(schema);
   return {
     wireType: 2,
-    read: (reader, budget, previous) => {
+    read: (input, previous) => {
       const target = previous === undefined ? {} : asObject(previous);
-      readNested(reader, budget, () => inner.readInto(reader, budget, target));
+      readNested(input, () => inner.readInto(input, target));
       return target;
     },
     write: (writer, value) => nested(writer, () => inner.writeFields(writer, asObject(value))),
@@ -209,11 +211,11 @@ function wrappedCodec(schema: ArraySchema): ValueCodec {
   const items = listCodec("items", 1, schema);
   return {
     wireType: 2,
-    read: (reader, budget, previous) => {
+    read: (input, previous) => {
       const target: Json = { items: asList(previous) };
-      readNested(reader, budget, () =>
-        readFields(reader, (number, wireType) => {
-          if (number === 1) items.read(reader, wireType, target, budget);
+      readNested(input, () =>
+        readFields(input, (number, wireType) => {
+          if (number === 1) items.read(input, wireType, target);
           return number === 1;
         }),
       );
@@ -229,16 +231,16 @@ function formsCodec(forms: readonly AnyForm[]): ValueCodec {
   const byNumber = new Map(forms.map((form) => [form.number, { ...form, codec: valueCodec(form.schema) }]));
   return {
     wireType: 2,
-    read: (reader, budget) => {
+    read: (input) => {
       const list: unknown[] = [];
       let object: unknown;
       let flag: unknown;
-      readNested(reader, budget, () =>
-        readFields(reader, (number, wireType) => {
+      readNested(input, () =>
+        readFields(input, (number, wireType) => {
           const form = byNumber.get(number);
           if (form === undefined) return false;
           expectWireType(wireType, form.codec.wireType, form.json);
-          const value = form.codec.read(reader, budget);
+          const value = form.codec.read(input);
           if (form.json === "array") list.push(value);
           else if (form.json === "object") object = value;
           else flag = value;
@@ -263,13 +265,13 @@ function formsCodec(forms: readonly AnyForm[]): ValueCodec {
 
 const anyCodec: ValueCodec = {
   wireType: 2,
-  read: (reader, budget) => {
+  read: (input) => {
     let raw: Uint8Array | undefined;
-    readNested(reader, budget, () =>
-      readFields(reader, (number, wireType) => {
+    readNested(input, () =>
+      readFields(input, (number, wireType) => {
         if (number !== 1) return false;
         expectWireType(wireType, 2, "raw JSON");
-        raw = reader.bytes();
+        raw = input.reader.bytes();
         return true;
       }),
     );

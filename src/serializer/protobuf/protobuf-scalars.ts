@@ -9,8 +9,9 @@ export type Reader = protobuf.Reader;
 /** The library's writer. */
 export type Writer = protobuf.Writer;
 
-/** What one decoding has used up; nested messages are counted, so that a few bytes cannot become many objects. */
-export interface Budget {
+/** What is read, and how many values are left that it may hold: nested messages are counted, so that a few bytes cannot become many objects. */
+export interface Input {
+  readonly reader: Reader;
   values: number;
 }
 
@@ -21,7 +22,7 @@ export interface Budget {
  */
 export interface ValueCodec {
   readonly wireType: 0 | 1 | 2;
-  readonly read: (reader: Reader, budget: Budget, previous?: unknown) => unknown;
+  readonly read: (input: Input, previous?: unknown) => unknown;
   readonly write: (writer: Writer, value: unknown) => void;
   /** True for what Go's `omitempty` leaves out of JSON. */
   readonly isZero: (value: unknown) => boolean;
@@ -30,13 +31,14 @@ export interface ValueCodec {
 }
 
 /** Takes one value from the budget. @throws ProtobufError `too-large` where none is left. */
-export function spendValue(budget: Budget): void {
-  if (--budget.values < 0) throw new ProtobufError("too-large", "too many values");
+export function spendValue(input: Input): void {
+  if (--input.values < 0) throw new ProtobufError("too-large", "too many values");
 }
 
 /** Runs `body` on the length-prefixed part that follows; no read inside can leave it. */
-export function readNested<T>(reader: Reader, budget: Budget, body: () => T): T {
-  spendValue(budget);
+export function readNested<T>(input: Input, body: () => T): T {
+  spendValue(input);
+  const { reader } = input;
   const length = reader.size();
   const outer = reader.len;
   const end = reader.pos + length;
@@ -48,7 +50,7 @@ export function readNested<T>(reader: Reader, budget: Budget, body: () => T): T 
 }
 
 /** Calls `onField` for each field until the end of the present message; it returns false for a field it does not know, which is skipped. */
-export function readFields(reader: Reader, onField: (number: number, wireType: number) => boolean): void {
+export function readFields({ reader }: Input, onField: (number: number, wireType: number) => boolean): void {
   while (reader.pos < reader.len) {
     const tag = reader.tag();
     if (tag >>> 3 === 0) throw new ProtobufError("malformed", "field number 0");
@@ -62,7 +64,7 @@ export function expectWireType(found: number, wanted: number, what: string): voi
 }
 
 /** Text that must be UTF-8. @throws ProtobufError `utf8`. */
-export function readText(reader: Reader): string {
+export function readText({ reader }: Input): string {
   try {
     return reader.stringVerify();
   } catch (cause) {
@@ -74,7 +76,7 @@ export function readText(reader: Reader): string {
 /** `bool`. */
 export const boolCodec: ValueCodec = {
   wireType: 0,
-  read: (reader) => reader.bool(),
+  read: ({ reader }) => reader.bool(),
   write: (writer, value = false) => {
     if (typeof value !== "boolean") throw notA("boolean", value);
     writer.bool(value);
@@ -85,7 +87,7 @@ export const boolCodec: ValueCodec = {
 /** `int32`; a JSON number outside its range is refused. */
 export const int32Codec: ValueCodec = {
   wireType: 0,
-  read: (reader) => reader.int32(),
+  read: ({ reader }) => reader.int32(),
   write: (writer, value = 0) => {
     if (typeof value !== "number" || !Number.isInteger(value) || value !== (value | 0))
       throw notA("32-bit integer", value);
@@ -108,7 +110,7 @@ export const int64Codec: ValueCodec = {
 /** `double`; JSON has no infinities, so they are refused. */
 export const doubleCodec: ValueCodec = {
   wireType: 1,
-  read: (reader) => {
+  read: ({ reader }) => {
     const value = reader.double();
     if (!Number.isFinite(value)) throw new ProtobufError("value", "a number is not finite");
     return value;
@@ -132,7 +134,7 @@ export const stringCodecs: Readonly<Record<"" | NonNullable<StringSchema["format
   },
   byte: {
     wireType: 2,
-    read: (reader) => Buffer.from(reader.bytes()).toString("base64"),
+    read: ({ reader }) => Buffer.from(reader.bytes()).toString("base64"),
     write: (writer, value = "") => {
       const encoded = text(value);
       if (!/^[A-Za-z0-9+/\r\n]*={0,2}[\r\n]*$/.test(encoded)) throw new ProtobufError("value", "bytes are not base64");
@@ -145,13 +147,13 @@ export const stringCodecs: Readonly<Record<"" | NonNullable<StringSchema["format
   "micro-time": timestampCodec(true),
   duration: {
     wireType: 2,
-    read: (reader, budget) => {
+    read: (input) => {
       let nanos = 0n;
-      readNested(reader, budget, () =>
-        readFields(reader, (number, wireType) => {
+      readNested(input, () =>
+        readFields(input, (number, wireType) => {
           if (number !== 1) return false;
           expectWireType(wireType, 0, "a duration");
-          const { high, low } = reader.int64();
+          const { high, low } = input.reader.int64();
           nanos = (BigInt(high) << 32n) | BigInt(low >>> 0);
           return true;
         }),
@@ -166,13 +168,13 @@ export const stringCodecs: Readonly<Record<"" | NonNullable<StringSchema["format
   },
   quantity: {
     wireType: 2,
-    read: (reader, budget) => {
+    read: (input) => {
       let amount = "0";
-      readNested(reader, budget, () =>
-        readFields(reader, (number, wireType) => {
+      readNested(input, () =>
+        readFields(input, (number, wireType) => {
           if (number !== 1) return false;
           expectWireType(wireType, 2, "a quantity");
-          amount = readText(reader);
+          amount = readText(input);
           return true;
         }),
       );
@@ -216,7 +218,7 @@ function text(value: unknown): string {
   return value;
 }
 
-function readInt64(reader: Reader): number {
+function readInt64({ reader }: Input): number {
   const value: protobuf.Long | number = reader.int64();
   return typeof value === "number" ? value : value.high * 2 ** 32 + (value.low >>> 0);
 }
@@ -235,16 +237,16 @@ function writeInt64(writer: Writer, value: number): void {
 function timestampCodec(micro: boolean): ValueCodec {
   return {
     wireType: 2,
-    read: (reader, budget) => {
+    read: (input) => {
       let seconds: number | undefined;
       let nanos = 0;
-      const empty = readNested(reader, budget, () => {
-        const nothing = reader.pos === reader.len;
-        readFields(reader, (number, wireType) => {
+      const empty = readNested(input, () => {
+        const nothing = input.reader.pos === input.reader.len;
+        readFields(input, (number, wireType) => {
           if (number > 2) return false;
           expectWireType(wireType, 0, "a time");
-          if (number === 1) seconds = readInt64(reader);
-          else nanos = reader.int32();
+          if (number === 1) seconds = readInt64(input);
+          else nanos = input.reader.int32();
           return true;
         });
         return nothing;
@@ -263,17 +265,17 @@ function timestampCodec(micro: boolean): ValueCodec {
   };
 }
 
-function readIntOrString(reader: Reader, budget: Budget): string | number {
+function readIntOrString(input: Input): string | number {
   let kind = 0;
   let number = 0;
   let words = "";
-  readNested(reader, budget, () =>
-    readFields(reader, (field, wireType) => {
+  readNested(input, () =>
+    readFields(input, (field, wireType) => {
       if (field > 3) return false;
       expectWireType(wireType, field === 3 ? 2 : 0, "an int-or-string");
-      if (field === 1) kind = readInt64(reader);
-      else if (field === 2) number = reader.int32();
-      else words = readText(reader);
+      if (field === 1) kind = readInt64(input);
+      else if (field === 2) number = input.reader.int32();
+      else words = readText(input);
       return true;
     }),
   );

@@ -1,9 +1,7 @@
 import { readFileSync } from "node:fs";
-
 import * as fc from "fast-check";
 import protobuf from "protobufjs/minimal.js";
 import { describe, expect, it } from "vitest";
-
 import type { ObjectSchema } from "../../apimachinery/schema.ts";
 import { ProtobufError } from "./protobuf-error.ts";
 import {
@@ -14,6 +12,7 @@ import {
   encodeProtobufList,
   encodeWatchFrame,
   type SchemaLookup,
+  protobufKinds,
 } from "./protobuf.ts";
 import { partialObjectMetadataSchema } from "../../apis/schemas/partial-object-metadata.ts";
 import { published, publishedMeta } from "../../apis/schemas/published.ts";
@@ -29,6 +28,7 @@ import {
   str,
   stringMap,
 } from "../../apis/schemas/shorthand.ts";
+import { builtinResources } from "../../apis/builtin.ts";
 
 type Json = Record<string, unknown>;
 
@@ -379,5 +379,38 @@ describe("encoding", () => {
       }),
       { numRuns: 200 },
     );
+  });
+});
+
+describe("the kinds that have protobuf", () => {
+  const schemaOf = protobufKinds(builtinResources);
+
+  it("are all built-in resources, with the schema that OpenAPI shows", () => {
+    expect(schemaOf("v1", "Pod")).toBe(published("io.k8s.api.core.v1.Pod"));
+    expect(builtinResources.length).toBeGreaterThan(10);
+    for (const { group, version, kind, schema } of builtinResources) {
+      expect(schemaOf(group === "" ? version : `${group}/${version}`, kind)).toBe(schema);
+    }
+  });
+
+  it("include DeleteOptions under any group version", () => {
+    expect(schemaOf("rbac.authorization.k8s.io/v1", "DeleteOptions")).toBe(publishedMeta("DeleteOptions"));
+  });
+
+  it("are told apart by group and version", () => {
+    expect(schemaOf("apps/v1", "Pod")).toBeUndefined();
+    expect(schemaOf("v2", "Pod")).toBeUndefined();
+  });
+
+  it("do not include custom kinds", () => {
+    const [first] = builtinResources;
+    if (first === undefined) throw new TypeError("no resources");
+    const custom = {
+      ...first,
+      group: "example.com",
+      kind: "Widget",
+      schema: { type: "object", properties: {} } as const,
+    };
+    expect(protobufKinds([custom])("example.com/v1", "Widget")).toBeUndefined();
   });
 });

@@ -1,14 +1,23 @@
 import protobuf from "protobufjs/minimal.js";
-
 import type { ObjectSchema } from "../../apimachinery/schema.ts";
 import { ProtobufError } from "./protobuf-error.ts";
 import { messageCodec } from "./protobuf-message.ts";
-import type { Reader } from "./protobuf-scalars.ts";
-import { expectWireType, nested, readFields, readNested, readText } from "./protobuf-scalars.ts";
-import { publishedMeta } from "../../apis/schemas/published.ts";
+import {
+  type Input,
+  type Reader,
+  expectWireType,
+  nested,
+  readFields,
+  readNested,
+  readText,
+} from "./protobuf-scalars.ts";
+import { publishedMeta, published } from "../../apis/schemas/published.ts";
+import { apiVersionOf } from "../../apimachinery/object.ts";
+import type { Resource } from "../../apis/resource.ts";
+import { partialObjectMetadataSchema } from "../../apis/schemas/partial-object-metadata.ts";
 
 /** The media type of this encoding. */
-export const protobufMediaType = "application/vnd.kubernetes.protobuf";
+const protobufMediaType = "application/vnd.kubernetes.protobuf";
 
 /** Which schema stands behind a kind; `undefined` for kinds that have no protobuf. Both names are empty where the envelope has none. */
 export type SchemaLookup = (apiVersion: string, kind: string) => ObjectSchema | undefined;
@@ -48,8 +57,8 @@ export function decodeProtobuf(
     throw new ProtobufError("magic", "the body does not begin with the Kubernetes protobuf prefix");
   }
   return guarded(() => {
-    const budget = { values: limits.maxValues };
-    const envelope = readUnknown(readerOf(bytes.subarray(magic.length)), budget);
+    const input: Input = { reader: readerOf(bytes.subarray(magic.length)), values: limits.maxValues };
+    const envelope = readUnknown(input);
     const schema = schemaOf(envelope.apiVersion, envelope.kind);
     if (schema === undefined) {
       const named = `${JSON.stringify(envelope.kind.slice(0, 64))} in ${JSON.stringify(envelope.apiVersion.slice(0, 64))}`;
@@ -58,7 +67,7 @@ export function decodeProtobuf(
     const object: Record<string, unknown> = {};
     if (envelope.apiVersion !== "") object["apiVersion"] = envelope.apiVersion;
     if (envelope.kind !== "") object["kind"] = envelope.kind;
-    messageCodec(schema).readInto(readerOf(envelope.raw), budget, object);
+    messageCodec(schema).readInto({ ...input, reader: readerOf(envelope.raw) }, object);
     return { apiVersion: envelope.apiVersion, kind: envelope.kind, object };
   });
 }
@@ -163,24 +172,24 @@ interface Unknown {
   raw: Uint8Array;
 }
 
-function readUnknown(reader: Reader, budget: { values: number }): Unknown {
+function readUnknown(input: Input): Unknown {
   const found: Unknown = { apiVersion: "", kind: "", raw: new Uint8Array() };
-  readFields(reader, (number, wireType) => {
+  readFields(input, (number, wireType) => {
     if (number > 4) return false;
     expectWireType(wireType, 2, "the envelope");
-    if (number === 1) readNested(reader, budget, () => readTypeMeta(reader, found));
-    else if (number === 2) found.raw = reader.bytes();
-    else checkPlain(number, readText(reader));
+    if (number === 1) readNested(input, () => readTypeMeta(input, found));
+    else if (number === 2) found.raw = input.reader.bytes();
+    else checkPlain(number, readText(input));
     return true;
   });
   return found;
 }
 
-function readTypeMeta(reader: Reader, found: Unknown): void {
-  readFields(reader, (number, wireType) => {
+function readTypeMeta(input: Input, found: Unknown): void {
+  readFields(input, (number, wireType) => {
     if (number > 2) return false;
     expectWireType(wireType, 2, "the type in the envelope");
-    found[number === 1 ? "apiVersion" : "kind"] = readText(reader);
+    found[number === 1 ? "apiVersion" : "kind"] = readText(input);
     return true;
   });
 }
@@ -202,4 +211,34 @@ function guarded<T>(decode: () => T): T {
     if (cause instanceof ProtobufError || cause instanceof TypeError) throw cause;
     throw new ProtobufError("malformed", "the body is not a well-formed protobuf message", { cause });
   }
+}
+
+/**
+ * The kinds that may come or go as protobuf: those of `resources` whose schema has protobuf numbers, TokenRequest,
+ * PartialObjectMetadata and Status. DeleteOptions is known in every group version, as Go clients name it after the kind they delete.
+ */
+export function protobufKinds(resources: readonly Resource[]): SchemaLookup {
+  const known = new Map<string, () => ObjectSchema>([
+    ["authentication.k8s.io/v1 TokenRequest", () => published("io.k8s.api.authentication.v1.TokenRequest")],
+    ["meta.k8s.io/v1 PartialObjectMetadata", () => partialObjectMetadataSchema],
+    ["v1 Status", () => publishedMeta("Status")],
+  ]);
+  for (const resource of resources) {
+    known.set(`${apiVersionOf(resource.group, resource.version)} ${resource.kind}`, () => resource.schema);
+  }
+  return (apiVersion, kind) => {
+    if (kind === "DeleteOptions") return publishedMeta("DeleteOptions");
+    const schema = known.get(`${apiVersion} ${kind}`)?.();
+    return schema !== undefined && hasProtobuf(schema) ? schema : undefined;
+  };
+}
+
+/** Whether objects of this kind come and go as protobuf too; those of custom kinds never do. */
+export function speaksProtobuf(resource: Resource): boolean {
+  return resource.custom === undefined && hasProtobuf(resource.schema);
+}
+
+/** Whether objects of this schema can be written as protobuf; those of custom kinds cannot. */
+function hasProtobuf(schema: ObjectSchema): boolean {
+  return schema.properties["metadata"]?.number !== undefined;
 }

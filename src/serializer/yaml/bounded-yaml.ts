@@ -1,4 +1,16 @@
-import { Composer, type Document, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser } from "yaml";
+import {
+  Composer,
+  type Document,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  Parser,
+  stringify,
+  type YAMLMap,
+} from "yaml";
 import { YamlError } from "./yaml-error.ts";
 
 export { YamlError } from "./yaml-error.ts";
@@ -156,23 +168,17 @@ function compose(text: string, lines: LineCounter, options: YamlOptions): readon
 function plain(node: unknown, counter: Counter, onDuplicate: OnDuplicate): YamlValue {
   counter.left -= 1;
   if (counter.left < 0) throw tooManyValues(counter.maxValues);
-  if (node === null) {
-    return null;
-  }
-  if (isScalar(node)) {
-    return scalar(node.value);
-  }
-  if (isSeq(node)) {
-    return node.items.map((item) => plain(item, counter, onDuplicate));
-  }
-  if (!isMap(node)) {
-    throw new YamlError("syntax", "YAML aliases are not accepted");
-  }
+  if (node === null) return null;
+  if (isScalar(node)) return scalar(node.value);
+  if (isSeq(node)) return node.items.map((item) => plain(item, counter, onDuplicate));
+  if (isMap(node)) return mapping(node, counter, onDuplicate);
+  throw new YamlError("syntax", "YAML aliases are not accepted");
+}
+
+function mapping({ items }: YAMLMap, counter: Counter, onDuplicate: OnDuplicate): YamlObject {
   const entries = new Map<string, YamlValue>();
-  for (const { key, value } of node.items) {
-    if (!isScalar(key) || typeof key.value !== "string") {
-      throw new YamlError("syntax", "a YAML key is not text");
-    }
+  for (const { key, value } of items) {
+    if (!isScalar(key) || typeof key.value !== "string") throw new YamlError("syntax", "a YAML key is not text");
     const read = plain(value, counter, onDuplicate);
     if (entries.has(key.value)) onDuplicate(startOf(value) ?? startOf(key) ?? 0, key.value);
     entries.set(key.value, read);
@@ -189,4 +195,13 @@ function scalar(value: unknown): YamlValue {
   if (typeof value !== "number") return typeof value === "string" || typeof value === "boolean" ? value : null;
   if (!Number.isFinite(value)) throw new YamlError("syntax", "a YAML number is not finite");
   return value === 0 ? 0 : value;
+}
+
+/**
+ * A value as YAML. A file of its own, to be imported when it is first needed: a bundle that imports the library itself at run time
+ * finds none of its names.
+ */
+export function yamlText(value: unknown): string {
+  // Readers of YAML 1.1 take more words and digits for something else than text.
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, compat: "yaml-1.1" });
 }

@@ -1,8 +1,6 @@
 import { parentPort } from "node:worker_threads";
-import { readYaml } from "./bounded-yaml.ts";
-import { YamlError } from "./yaml-error.ts";
-import type { YamlJob, YamlJobResult } from "./yaml-job.ts";
-import { yamlText } from "./yaml-text.ts";
+import { readYaml, yamlText } from "./bounded-yaml.ts";
+import { YamlError, type YamlJob, type YamlJobResult } from "./yaml-error.ts";
 
 function resultOf(job: YamlJob): YamlJobResult {
   if (job.kind === "stringify") return { text: yamlText(JSON.parse(job.texts.join(""))) };

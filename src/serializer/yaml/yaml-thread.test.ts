@@ -2,9 +2,8 @@ import { once } from "node:events";
 import type { Worker } from "node:worker_threads";
 import * as fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { readYaml, YamlError } from "./bounded-yaml.ts";
+import { readYaml, YamlError, yamlText } from "./bounded-yaml.ts";
 import type { YamlErrorCode } from "./yaml-error.ts";
-import { yamlText } from "./yaml-text.ts";
 import { yamlThread, type YamlThread, type YamlThreadOptions, type YamlWork } from "./yaml-thread.ts";
 
 const limits = { maxCharacters: 3 * 1024 * 1024, maxValues: 20_000 };

@@ -1,10 +1,9 @@
 import { Worker } from "node:worker_threads";
 import { flowQueue, type FlowJob, type FlowQueue } from "./flow-queue.ts";
-import { YamlError } from "./yaml-error.ts";
-import type { YamlJob, YamlJobResult, YamlLimits } from "./yaml-job.ts";
+import { YamlError, type YamlJob, type YamlJobResult, type YamlLimits } from "./yaml-error.ts";
 import { yamlThreadUrl } from "./yaml-thread-url.ts";
 
-export type { YamlLimits } from "./yaml-job.ts";
+export type { YamlLimits } from "./yaml-error.ts";
 
 /** Reads and writes YAML for one flow. */
 export interface YamlWork {

@@ -1,0 +1,269 @@
+/** A connection whose TLS handshake has not ended. */
+export interface Handshake {
+  /** Where it comes from; addresses take turns. */
+  readonly address: string;
+  /** Lets what the peer sends be read, in the next passes of the event loop. */
+  readonly read: () => void;
+  /** Leaves it unread. */
+  readonly pause: () => void;
+  /** Bytes that were read from the peer so far. */
+  readonly received: () => number;
+}
+
+/** Bounds how many handshakes go on in one pass of the event loop. */
+export interface HandshakeLimiter {
+  /** Takes a connection that is being read; returns what to call once its handshake has ended, well or not. */
+  readonly enter: (handshake: Handshake) => () => void;
+  /** Connections that are left unread now. */
+  readonly waiting: () => number;
+}
+
+/** So many are read at once: a flight of a handshake and the request behind it cost a millisecond or two. */
+const defaultMaxReading = 2;
+/** How many are read at once at the least, so that those that have something to say get a turn beside silent ones. */
+const minReading = 2;
+/** Where a pass of the event loop takes more than so many milliseconds, as while garbage is collected, fewer are read in the next ones. */
+const longPassMs = 10;
+/** A peer that has sent nothing for so many milliseconds is silent: longer than most networks take for an answer. */
+const silentMs = 250;
+
+/** A handshake and what its peer has sent. */
+interface Known {
+  readonly handshake: Handshake;
+  received: number;
+  sentAt: number;
+  isSilent: boolean;
+}
+
+/**
+ * At most `maxReading` handshakes are read at once, default 2, and fewer while passes of the event loop take long. While there are more, `soon` (a timer of a millisecond) gives the next
+ * ones their turn, address by address. A turn lasts for a pass of the event loop, whatever the peer sends or does not send, so a peer
+ * that is slow holds no place: it waits for its next turn, until the deadline of its handshake. Peers that are silent share one of the
+ * places as long as others have something to say. `now` in milliseconds from any moment on.
+ */
+export function handshakeLimiter(options: {
+  readonly now: () => number;
+  readonly soon: (run: () => void) => void;
+  readonly maxReading?: number;
+}): HandshakeLimiter {
+  const { now, soon, maxReading = defaultMaxReading } = options;
+  const reading = new Set<Known>();
+  const [speaking, silent] = [rotation(), rotation()];
+  let isTurning = false;
+  let places = maxReading;
+  let turnedAt = -Infinity;
+
+  const waiting = (): number => speaking.size() + silent.size();
+  const wait = (known: Known): void => (known.isSilent ? silent : speaking).add(known);
+  const endTurn = (known: Known): void => {
+    const received = known.handshake.received();
+    if (received > known.received) {
+      known.received = received;
+      known.sentAt = now();
+      known.isSilent = false;
+    } else known.isSilent ||= now() - known.sentAt >= silentMs;
+    wait(known);
+  };
+  const turn = (): void => {
+    isTurning = false;
+    const at = now();
+    places =
+      at - turnedAt > longPassMs
+        ? Math.min(maxReading, Math.max(minReading, places - 1))
+        : Math.min(maxReading, places + 1);
+    if (waiting() === 0) return;
+    const last = [...reading];
+    for (const known of last) endTurn(known);
+    reading.clear();
+    const first = silent.next();
+    if (first !== undefined) reading.add(first);
+    while (reading.size < places) {
+      const known = speaking.next() ?? silent.next();
+      if (known === undefined) break;
+      reading.add(known);
+    }
+    for (const known of last) if (!reading.has(known)) known.handshake.pause();
+    for (const known of reading) if (!last.includes(known)) known.handshake.read();
+    turnSoon();
+  };
+  const turnSoon = (): void => {
+    if (isTurning || waiting() === 0) return;
+    isTurning = true;
+    turnedAt = now();
+    soon(turn);
+  };
+
+  return {
+    enter: (handshake) => {
+      const known: Known = { handshake, received: 0, sentAt: now(), isSilent: false };
+      if (waiting() === 0 && reading.size < maxReading) reading.add(known);
+      else {
+        handshake.pause();
+        wait(known);
+        turnSoon();
+      }
+      return () => {
+        // What has ended is read by those who come after the handshake.
+        if (!reading.delete(known) && (speaking.remove(known) || silent.remove(known))) handshake.read();
+      };
+    },
+    waiting,
+  };
+}
+
+/** Handshakes that wait for their turn, one of each address before the second of any. */
+interface Rotation {
+  readonly add: (known: Known) => void;
+  /** Whether it was there. */
+  readonly remove: (known: Known) => boolean;
+  /** Takes out the one whose turn it is. */
+  readonly next: () => Known | undefined;
+  readonly size: () => number;
+}
+
+function rotation(): Rotation {
+  // In the order in which addresses get their turn: one that has had it goes to the end.
+  const addresses = new Map<string, Set<Known>>();
+  let size = 0;
+  const remove = (known: Known): boolean => {
+    const { address } = known.handshake;
+    const others = addresses.get(address);
+    if (others?.delete(known) !== true) return false;
+    if (others.size === 0) addresses.delete(address);
+    size -= 1;
+    return true;
+  };
+  return {
+    add: (known) => {
+      const { address } = known.handshake;
+      const others = addresses.get(address);
+      if (others === undefined) addresses.set(address, new Set([known]));
+      else others.add(known);
+      size += 1;
+    },
+    remove,
+    next: () => {
+      for (const [address, others] of addresses) {
+        const [known] = others;
+        if (known === undefined) continue;
+        remove(known);
+        if (addresses.delete(address)) addresses.set(address, others);
+        return known;
+      }
+      return undefined;
+    },
+    size: () => size,
+  };
+}
+
+/** Lets connections that come in bunches be accepted before requests are served, and serves the first requests of many in turns. */
+export interface ConnectionBurst {
+  /** To be called with each accepted connection; returns what to call once its handshake has ended, well or not. */
+  readonly accepted: () => () => void;
+  /**
+   * Runs `serve` now, or when the bunch is in and its turn has come; `isKnown` says that a request was authenticated on its connection
+   * before, and such connections come first. Returns whether it runs: too many wait already where it does not.
+   */
+  readonly pass: (serve: () => void, isKnown: boolean) => boolean;
+}
+
+/** Milliseconds without a new connection or an ended handshake after which requests wait no longer. */
+const quietMs = 4;
+/** For how long in milliseconds requests may wait at the most, and for how long they do not wait again after that. */
+const [maxHoldMs, restMs] = [10, 40];
+/** For how long in milliseconds requests that have waited are served before the event loop gets a pass for others. */
+const maxServeMs = 5;
+/** How many requests are begun in one pass of the event loop on connections that are not known: each takes up to a millisecond once begun. */
+const maxUnknown = 4;
+/** How many requests wait at the most on connections that are not known: they are begun within seconds. A client may send a thousand at once. */
+const maxWaiting = 10_000;
+
+/**
+ * libuv accepts one connection per turn of the loop. Where a turn serves thirty requests first, thirty connections take a second to be
+ * accepted, and clients that give up a dial once another connection has served them dial anew for ever. So requests wait while
+ * connections come in and shake hands, for a bounded time: a flood of connections delays requests by no more than a fifth of the
+ * time, and connections that never speak by a few milliseconds. Requests that have waited are served in their order, some in each pass
+ * of the loop. All that can be read is read in one pass, so hundreds of connections that send their first requests at once would hold it
+ * for as long as they all take: only some of these are begun in each pass. `now` in milliseconds from any moment on; `soon` is a timer
+ * of a millisecond.
+ */
+export function connectionBurst(options: {
+  readonly now: () => number;
+  readonly soon: (run: () => void) => void;
+}): ConnectionBurst {
+  const [known, unknown]: [(() => void)[], (() => void)[]] = [[], []];
+  let isHolding = false;
+  let isServing = false;
+  /** Unknown ones that were begun in this pass of the loop. */
+  let begunUnknown = 0;
+  let shaking = 0;
+  let begun = 0;
+  let progress = 0;
+  let restUntil = -Infinity;
+
+  const serve = (held: (() => void)[], max: number, until: number): number => {
+    let served = 0;
+    while (served < Math.min(max, held.length) && options.now() < until) {
+      held[served]?.();
+      served += 1;
+    }
+    held.splice(0, served);
+    return served;
+  };
+  const nextPass = (): void => {
+    isServing = false;
+    begunUnknown = 0;
+    if (!isHolding) serveHeld();
+  };
+  const serveHeld = (): void => {
+    const until = options.now() + maxServeMs;
+    serve(known, Infinity, until);
+    begunUnknown += serve(unknown, maxUnknown - begunUnknown, until);
+    if (begunUnknown > 0 || known.length + unknown.length > 0) serveSoon();
+  };
+  const serveSoon = (): void => {
+    if (isServing) return;
+    isServing = true;
+    options.soon(nextPass);
+  };
+  const look = (): void => {
+    const now = options.now();
+    const isExhausted = now - begun >= maxHoldMs;
+    if (isExhausted) restUntil = now + restMs;
+    if (!isExhausted && shaking > 0 && now - progress < quietMs) return options.soon(look);
+    isHolding = false;
+    if (!isServing) serveHeld();
+  };
+  return {
+    accepted: () => {
+      progress = options.now();
+      shaking += 1;
+      if (!isHolding && known.length + unknown.length === 0 && progress >= restUntil) {
+        isHolding = true;
+        begun = progress;
+        options.soon(look);
+      }
+      let hasEnded = false;
+      return () => {
+        if (hasEnded) return;
+        hasEnded = true;
+        shaking -= 1;
+        progress = options.now();
+      };
+    },
+    pass: (run, isKnown) => {
+      const held = isKnown ? known : unknown;
+      if (isHolding || held.length > 0 || (!isKnown && begunUnknown >= maxUnknown)) {
+        if (!isKnown && held.length >= maxWaiting) return false;
+        held.push(run);
+        return true;
+      }
+      if (!isKnown) {
+        begunUnknown += 1;
+        serveSoon();
+      }
+      run();
+      return true;
+    },
+  };
+}
