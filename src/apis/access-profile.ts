@@ -5,8 +5,7 @@ import { CelError } from "../policy/cel/cel-error.ts";
 import { dynType } from "../policy/cel/types.ts";
 import { compileKubernetesCel } from "../policy/kubernetes/compile-kubernetes-cel.ts";
 import { type DecidedProfile, accessKind, accessStatus } from "./access-request.ts";
-import { ageColumn, column, textColumn } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, column, textColumn, builtinKind } from "./builtin-kind.ts";
 import {
   fieldListAt,
   fieldsAt,

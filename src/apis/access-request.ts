@@ -4,11 +4,10 @@ import { jsonEqual } from "../apimachinery/equal.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { parseSshPublicKey, type SshPublicKey } from "../pki/ssh-public-key.ts";
 import { SshKeyError } from "../pki/ssh-key-error.ts";
-import { ageColumn, column, wideColumn } from "./columns.ts";
+import { ageColumn, column, wideColumn, builtinKind } from "./builtin-kind.ts";
 import type { DefinitionRule } from "./definition-of.ts";
 import { fieldListAt, fieldsAt, isTrueAt, stringAt, withField } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Column, PrepareContext, Resource, Subresource } from "./resource.ts";
 import { accessRequestSchema } from "./schemas/access.ts";
 

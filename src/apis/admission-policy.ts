@@ -28,7 +28,7 @@ import {
   valueAt,
   withField,
 } from "./json-fields.ts";
-import { column } from "./columns.ts";
+import { column } from "./builtin-kind.ts";
 import type { Column } from "./resource.ts";
 
 /** What policies that validate and policies that mutate have in common. */

@@ -17,8 +17,7 @@ import {
   validateRules,
   admissionKind,
 } from "./admission-match.ts";
-import { ageColumn, countColumn } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, countColumn, builtinKind } from "./builtin-kind.ts";
 import { collectErrors } from "./collect-errors.ts";
 import {
   arrayAt,

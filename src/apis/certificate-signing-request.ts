@@ -16,7 +16,7 @@ import { CsrError, parseCsr } from "../pki/csr.ts";
 import { decodePem, type PemBlock, PemError } from "../pki/pem.ts";
 import { usageMeanings } from "../pki/usages.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { ageColumn, column, textColumn } from "./columns.ts";
+import { ageColumn, column, textColumn, builtinKind } from "./builtin-kind.ts";
 import {
   csrConditionCell,
   validateCsrApprovalsUntouched,
@@ -27,7 +27,6 @@ import {
 } from "./csr-conditions.ts";
 import { plainAddress } from "./access-request.ts";
 import { fieldListAt, fieldsAt, type Fields, numberAt, stringAt, stringsAt, withField } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Column, PrepareContext, Resource, Subresource } from "./resource.ts";
 import { validateSignerName } from "./signer-name.ts";
 

@@ -1,8 +1,7 @@
 import { type FieldError, invalid, tooLong, forbiddenField } from "../apimachinery/field-error.ts";
 import { configMapKeyProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, column, builtinKind } from "./builtin-kind.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { fieldsAt, isSameJson, isTrueAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";

@@ -5,8 +5,7 @@ import { dnsLabelProblems, dnsSubdomainProblems } from "../apimachinery/names.ts
 import type { ApiObject } from "../apimachinery/object.ts";
 import { anonymousUser } from "../apimachinery/user.ts";
 import { accessKind } from "./access-request.ts";
-import { ageColumn, column } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, column, builtinKind } from "./builtin-kind.ts";
 import type { DefinitionRule } from "./definition-of.ts";
 import { fieldsAt, stringAt, withField, type Fields } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";

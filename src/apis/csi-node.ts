@@ -1,10 +1,9 @@
 import { duplicate, type FieldError, invalid, required } from "../apimachinery/field-error.ts";
 import { dnsSubdomainProblems, qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, countColumn } from "./columns.ts";
+import { ageColumn, countColumn, builtinKind } from "./builtin-kind.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { fieldListAt, type Fields, isSameJson, numberAt, stringAt, stringsAt } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 
 const longestNodeId = 192;

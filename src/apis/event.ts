@@ -1,8 +1,7 @@
 import { type FieldError, invalid, required } from "../apimachinery/field-error.ts";
 import { qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageOf, column, textColumn, wideColumn } from "./columns.ts";
-import { builtinKind, stringFields } from "./builtin-kind.ts";
+import { ageOf, column, textColumn, wideColumn, builtinKind, stringFields } from "./builtin-kind.ts";
 import { numberAt, stringAt, valueAt } from "./json-fields.ts";
 import type { Column, Resource } from "./resource.ts";
 

@@ -8,7 +8,7 @@ import {
 } from "../apimachinery/field-error.ts";
 import { dnsLabelProblems, dnsSubdomainProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column, textColumn } from "./columns.ts";
+import { ageColumn, column, textColumn, builtinKind, statusPart } from "./builtin-kind.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { mandatoryFlowControl } from "./flow-control-objects.ts";
 import {
@@ -23,7 +23,6 @@ import {
   valueAt,
   withField,
 } from "./json-fields.ts";
-import { builtinKind, statusPart } from "./builtin-kind.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
 
 /** Which requests belong to a priority level. Source: api/flowcontrol/v1 FlowSchema. */

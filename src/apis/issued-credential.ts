@@ -2,10 +2,9 @@ import { forbiddenField, required, type FieldError } from "../apimachinery/field
 import { jsonEqual } from "../apimachinery/equal.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { accessKind, accessStatus } from "./access-request.ts";
-import { ageColumn, column, textColumn, wideColumn } from "./columns.ts";
+import { ageColumn, column, textColumn, wideColumn, builtinKind } from "./builtin-kind.ts";
 import { fieldListAt, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 import { issuedCredentialSchema } from "./schemas/credentials.ts";
 

@@ -1,8 +1,7 @@
 import { type FieldError, invalid } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, textColumn } from "./columns.ts";
+import { ageColumn, textColumn, builtinKind } from "./builtin-kind.ts";
 import { numberAt } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 
 /** Who holds something, until when: heartbeats of nodes and leader election. Source: api/coordination/v1 Lease. */

@@ -13,10 +13,9 @@ import {
   validatePolicyTerms,
   type PolicyTerms,
 } from "./admission-policy.ts";
-import { ageColumn, countColumn } from "./columns.ts";
+import { ageColumn, countColumn, builtinKind } from "./builtin-kind.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { fieldListAt, type Fields, fieldsAt, isFields, stringAt, stringsAt } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 
 /** Changes in CEL to what is written; a binding puts them into force. Source: api/admissionregistration/v1 MutatingAdmissionPolicy. */

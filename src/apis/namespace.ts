@@ -2,10 +2,9 @@ import { type FieldError, invalid } from "../apimachinery/field-error.ts";
 import { qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { ageColumn, textColumn } from "./columns.ts";
+import { ageColumn, textColumn, builtinKind } from "./builtin-kind.ts";
 import { fieldsAt, stringAt, stringsAt, withField, withMetadata } from "./json-fields.ts";
 import { isStandardFinalizer } from "./object-validation.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Column, Resource, Subresource } from "./resource.ts";
 
 /** A room of names for namespaced objects, with a life cycle of its own. Source: api/core/v1 Namespace. */

@@ -9,7 +9,7 @@ import {
 import { labelValueProblems, qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { collectErrors } from "./collect-errors.ts";
-import { ageColumn, column, textColumn, wideColumn } from "./columns.ts";
+import { ageColumn, column, textColumn, wideColumn, builtinKind } from "./builtin-kind.ts";
 import {
   fieldListAt,
   fieldsAt,
@@ -22,7 +22,6 @@ import {
   withField,
 } from "./json-fields.ts";
 import { nodeProxyOptions } from "./connect-options.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Column, Resource } from "./resource.ts";
 
 /** A machine of the cluster. Source: api/core/v1 Node. */

@@ -1,10 +1,9 @@
 import { type FieldError, forbiddenField, invalid, notSupported, required } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, textColumn } from "./columns.ts";
+import { ageColumn, textColumn, builtinKind, statusPart } from "./builtin-kind.ts";
 import { mandatoryFlowControl } from "./flow-control-objects.ts";
 import { validateConditionTypes } from "./flow-schema.ts";
 import { type Fields, fieldsAt, isFields, isSameJson, numberAt, stringAt, valueAt, withField } from "./json-fields.ts";
-import { builtinKind, statusPart } from "./builtin-kind.ts";
 import type { Column, Resource } from "./resource.ts";
 
 /** How many requests of a level are served at once, and what becomes of the others. Source: api/flowcontrol/v1 PriorityLevelConfiguration. */

@@ -2,8 +2,7 @@ import { type FieldError, invalid, notSupported, required } from "../apimachiner
 import type { LabelSelectorObject } from "../apimachinery/label-selector.ts";
 import { dnsSubdomainProblems, pathSegmentProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column, createdAtColumn } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, column, createdAtColumn, builtinKind } from "./builtin-kind.ts";
 import { collectErrors } from "./collect-errors.ts";
 import {
   fieldListAt,

@@ -3,11 +3,10 @@ import { humanDuration } from "../apimachinery/duration.ts";
 import { dnsSubdomainProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { accessKind } from "./access-request.ts";
-import { ageColumn, column } from "./columns.ts";
+import { ageColumn, column, builtinKind } from "./builtin-kind.ts";
 import { arrayAt, fieldsAt, numberAt, stringsAt } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
 import { recoveryDefaults, recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 import { recoveryPolicySchema } from "./schemas/recovery.ts";
 

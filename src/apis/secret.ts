@@ -1,9 +1,8 @@
 import { type FieldError, invalid, required, tooLong } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column, textColumn } from "./columns.ts";
+import { ageColumn, column, textColumn, builtinKind } from "./builtin-kind.ts";
 import { maxDataBytes, validateDataKeys, validateImmutableData } from "./config-map.ts";
 import { fieldsAt, isFields, stringAt, withField } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Column, Resource } from "./resource.ts";
 
 /** Small confidential data. `stringData` exists on the way in only. Source: api/core/v1 Secret. */

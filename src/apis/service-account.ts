@@ -1,7 +1,6 @@
 import { invalid, type FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, builtinKind } from "./builtin-kind.ts";
 import { arrayAt, fieldListAt, stringAt, withField, numberAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 

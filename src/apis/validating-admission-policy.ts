@@ -14,10 +14,9 @@ import {
   validatePolicyTerms,
   type PolicyTerms,
 } from "./admission-policy.ts";
-import { ageColumn, countColumn } from "./columns.ts";
+import { ageColumn, countColumn, builtinKind, statusPart } from "./builtin-kind.ts";
 import { collectErrors } from "./collect-errors.ts";
 import { arrayAt, fieldListAt, type Fields, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
-import { builtinKind, statusPart } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 
 /** Conditions in CEL on what is written; a binding puts them into force. Source: api/admissionregistration/v1 ValidatingAdmissionPolicy. */

@@ -8,7 +8,7 @@ import {
   measureListItems,
   protobufListEnvelope,
 } from "../serializer/protobuf/protobuf.ts";
-import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-metadata.ts";
+import { partialObjectMetadataSchema } from "../apis/schemas/shorthand.ts";
 import { notAcceptable, partial, table, type View } from "./encode.ts";
 import { tooLong, type LazyBody, type Reply } from "./http-types.ts";
 import { contentTypes } from "./negotiate.ts";

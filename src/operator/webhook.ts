@@ -19,7 +19,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { accessProfiles, type AccessProfile } from "../apis/access-profile.ts";
 import { accessRequests, stateOf, type AccessRequest } from "../apis/access-request.ts";
-import { answeredConversion } from "../apis/add-on-conversion.ts";
+import { answeredConversion } from "../apis/add-on-versions.ts";
 import { namespaces } from "../apis/namespace.ts";
 import type { Resource } from "../apis/resource.ts";
 import { accountsOf, namespaceWarning } from "./machine-namespaces.ts";

@@ -3,8 +3,8 @@ import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import type { CelProgram } from "../../policy/cel/compile.ts";
 import { celOptional, fromJson } from "../../policy/cel/values.ts";
-import { isUnchanged, joinedPath, shownPath, type RulePlace } from "./rule-place.ts";
-import type { NodeRule, RuledNode } from "./rule-tree.ts";
+import { isUnchanged, joinedPath, shownPath, type RulePlace } from "./rule-correlation.ts";
+import type { NodeRule, RuledNode } from "./compile-rules.ts";
 
 /** What one expression may cost. Source: apiserver apis/cel PerCallLimit. */
 const callLimit = 1_000_000;

@@ -2,7 +2,7 @@ import type { Field, ObjectSchema, Schema } from "../../apimachinery/schema.ts";
 import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import { finish, type Steps } from "../../apimachinery/steps.ts";
 import { definitionNameOf, type KindName } from "../openapi-schemas.ts";
-import { kind as kindSchema } from "../schemas/kind.ts";
+import { kind as kindSchema } from "../schemas/shorthand.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /**

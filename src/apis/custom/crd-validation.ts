@@ -15,11 +15,9 @@ import {
   type Fields,
 } from "../json-fields.ts";
 import { validateClientConfig } from "../webhook-client.ts";
-import { approvalErrors } from "./crd-approval.ts";
-import type { CustomResourceDefinition } from "./crd-object.ts";
-import { isEstablished } from "./crd-status.ts";
+import { approvalErrors, type CustomResourceDefinition, isEstablished } from "./crd-object.ts";
 import { versionsErrors } from "./crd-version-errors.ts";
-import { dns1035LabelProblems } from "./dns1035-label.ts";
+import { dns1035LabelProblems } from "../object-validation.ts";
 
 /**
  * What is wrong with a definition. A specification that is stored already was checked when it came.

@@ -6,9 +6,8 @@ import type { ApiObject } from "../../apimachinery/object.ts";
 import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { stringAt, valueAt } from "../json-fields.ts";
-import { validateObjectMeta } from "../object-validation.ts";
+import { validateObjectMeta, dns1035LabelProblems } from "../object-validation.ts";
 import { publishedMeta } from "../schemas/published.ts";
-import { dns1035LabelProblems } from "./dns1035-label.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /**

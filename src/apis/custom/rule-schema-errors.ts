@@ -2,8 +2,7 @@ import { forbiddenField, invalid, notSupported, required, type FieldError } from
 import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { estimateCost } from "../../policy/cel-cost/estimate-cost.ts";
-import { compileRule, type CompiledRule } from "./compile-rule.ts";
-import { ruleFieldPath } from "./rule-field-path.ts";
+import { compileRule, type CompiledRule, ruleFieldPath } from "./compile-rules.ts";
 import { maxRequest, ruleType, type RuleType } from "./rule-type.ts";
 import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
 

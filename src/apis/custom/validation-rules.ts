@@ -4,9 +4,16 @@ import { endsStep } from "../../apimachinery/step-budget.ts";
 import { finish, type Steps } from "../../apimachinery/steps.ts";
 import { applyRules, newRuleRun, type RuleRun } from "./apply-rules.ts";
 import type { DefaultRuleErrors } from "./default-errors.ts";
-import { correlate, correlatedElement, storedElements } from "./rule-correlation.ts";
-import { joinedPath, ratchetBelow, shownPath, type RulePlace } from "./rule-place.ts";
-import { compileRuleTree, type CompiledRules, type RuledNode } from "./rule-tree.ts";
+import {
+  correlate,
+  correlatedElement,
+  storedElements,
+  joinedPath,
+  ratchetBelow,
+  shownPath,
+  type RulePlace,
+} from "./rule-correlation.ts";
+import { compileRuleTree, type CompiledRules, type RuledNode } from "./compile-rules.ts";
 import { ruleType } from "./rule-type.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 

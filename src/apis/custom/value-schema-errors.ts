@@ -16,8 +16,19 @@ import { canonicalText } from "./list-errors.ts";
 import { isInt64, numberErrors, numberFormat } from "./number-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import { isUnchanged, memberStructure, storedElements } from "./unchanged.ts";
-import { newValueBudget, takeChecks, takePattern, type ValueBudget } from "./value-budget.ts";
-import { emptyResult, maxErrors, merge, pathOf, wholePath, type ValueResult, type Where } from "./value-result.ts";
+import {
+  newValueBudget,
+  takeChecks,
+  takePattern,
+  type ValueBudget,
+  emptyResult,
+  maxErrors,
+  merge,
+  pathOf,
+  wholePath,
+  type ValueResult,
+  type Where,
+} from "./value-result.ts";
 
 /**
  * What the schema finds wrong with a value, in the words of Kubernetes, at most 100 errors; in steps. With `stored`, what equals its

@@ -1,7 +1,6 @@
 import type { ObjectSchema } from "../../apimachinery/schema.ts";
-import { kind } from "./kind.ts";
-import { accessRecovery } from "./recovery.ts";
 import {
+  kind,
   about,
   atomic,
   bool,
@@ -21,6 +20,7 @@ import {
   strings,
   time,
 } from "./shorthand.ts";
+import { accessRecovery } from "./recovery.ts";
 
 // Requests for access, and what approving them grants.
 

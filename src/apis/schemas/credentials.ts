@@ -1,6 +1,6 @@
 import type { ObjectSchema } from "../../apimachinery/schema.ts";
-import { kind } from "./kind.ts";
 import {
+  kind,
   about,
   atomic,
   bool,

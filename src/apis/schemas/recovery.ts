@@ -1,7 +1,6 @@
 import type { Field, ObjectSchema } from "../../apimachinery/schema.ts";
-import { kind } from "./kind.ts";
+import { kind, about, atomic, between, described, int32, maxItems, object, required, strings } from "./shorthand.ts";
 import { maxRecoveries } from "../recovery-terms.ts";
-import { about, atomic, between, described, int32, maxItems, object, required, strings } from "./shorthand.ts";
 
 // How machines that were away past the end of their credential get in again.
 

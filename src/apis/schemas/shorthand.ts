@@ -1,5 +1,5 @@
 import type { ArraySchema, Field, ObjectSchema, Schema, StringSchema } from "../../apimachinery/schema.ts";
-import { published, publishedMeta, typeDescriptions, type TypeDescriptions } from "./published.ts";
+import { published, publishedMeta, typeDescriptions, type TypeDescriptions, standardMetadata } from "./published.ts";
 
 // Short names for the fields of protobuf-backed kinds, so that a message is a few lines. The first argument is always the field number.
 
@@ -166,3 +166,18 @@ function typeField(key: keyof TypeDescriptions): Field {
 function formatted(number: number, format: NonNullable<StringSchema["format"]>): Field {
   return { number, schema: { type: "string", format } };
 }
+
+/** A top-level kind: `apiVersion`, `kind`, `metadata` (protobuf field 1) and its own properties. */
+export function kind(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
+  return typed(name, description, {
+    metadata: embedded(1, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", standardMetadata),
+    ...properties,
+  });
+}
+
+/** PartialObjectMetadata, which no OpenAPI document of Kubernetes has. Source: k8s.io/apimachinery meta/v1. */
+export const partialObjectMetadataSchema: ObjectSchema = kind(
+  "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata",
+  "An object reduced to its metadata.",
+  {},
+);

@@ -39,7 +39,7 @@ import {
   type Abstention,
 } from "./manual-approval.ts";
 import { findCondition, setCondition } from "../../apimachinery/conditions.ts";
-import { nameInUseCondition } from "../../apis/csr-waiting.ts";
+import { nameInUseCondition } from "../../apis/csr-conditions.ts";
 
 const serviceAccount = "certificate-controller";
 

@@ -7,7 +7,7 @@ import { done, type Controller, type Outcome } from "../controller.ts";
 import { csrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";
-import { waitingConditions } from "../../apis/csr-waiting.ts";
+import { waitingConditions } from "../../apis/csr-conditions.ts";
 
 const serviceAccount = "certificate-controller";
 

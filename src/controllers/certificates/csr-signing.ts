@@ -8,7 +8,7 @@ import { done, type Controller, type Outcome } from "../controller.ts";
 import { csrView, hasCondition, withCertificate, withCondition, withConditions, type CsrView } from "./csr-view.ts";
 import { isUserRevoked } from "./node-name-claims.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import { signingDelayedCondition } from "../../apis/csr-waiting.ts";
+import { signingDelayedCondition } from "../../apis/csr-conditions.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { referenceTo } from "../report.ts";
 import { userRevokedReason } from "./manual-approval.ts";

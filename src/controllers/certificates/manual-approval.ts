@@ -2,7 +2,7 @@ import type { Client } from "../../client/client.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
-import { notApprovedCondition } from "../../apis/csr-waiting.ts";
+import { notApprovedCondition } from "../../apis/csr-conditions.ts";
 import type { Outcome } from "../controller.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { referenceTo, type Report } from "../report.ts";

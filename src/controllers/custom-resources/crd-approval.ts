@@ -1,8 +1,7 @@
 import { setCondition } from "../../apimachinery/conditions.ts";
 import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
 import type { Condition, ObjectKey } from "../../apimachinery/object.ts";
-import { approvalOf, type Approval } from "../../apis/custom/crd-approval.ts";
-import type { CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
+import { approvalOf, type Approval, type CustomResourceDefinition } from "../../apis/custom/crd-object.ts";
 import { done, type Controller, type Outcome } from "../controller.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
 import type { SharedInformers } from "../shared-informers.ts";

@@ -2,7 +2,7 @@ import { apiVersionOf } from "../../apimachinery/object.ts";
 import type { ObjectSchema } from "../../apimachinery/schema.ts";
 import type { SchemaLookup } from "./protobuf.ts";
 import type { Resource } from "../../apis/resource.ts";
-import { partialObjectMetadataSchema } from "../../apis/schemas/partial-object-metadata.ts";
+import { partialObjectMetadataSchema } from "../../apis/schemas/shorthand.ts";
 import { published, publishedMeta } from "../../apis/schemas/published.ts";
 
 /**

@@ -15,9 +15,8 @@ import {
   encodeWatchFrame,
   type SchemaLookup,
 } from "./protobuf.ts";
-import { partialObjectMetadataSchema } from "../../apis/schemas/partial-object-metadata.ts";
-import { published, publishedMeta } from "../../apis/schemas/published.ts";
 import {
+  partialObjectMetadataSchema,
   bytes,
   int32,
   int64,
@@ -29,6 +28,7 @@ import {
   str,
   stringMap,
 } from "../../apis/schemas/shorthand.ts";
+import { published, publishedMeta } from "../../apis/schemas/published.ts";
 
 type Json = Record<string, unknown>;
 
