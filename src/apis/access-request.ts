@@ -10,6 +10,7 @@ import { fieldListAt, fieldsAt, isTrueAt, stringAt, withField } from "./json-fie
 import { limitErrors } from "./limit-errors.ts";
 import type { Column, PrepareContext, Resource, Subresource } from "./resource.ts";
 import { accessRequestSchema } from "./schemas/access.ts";
+import { fieldErrors } from "./field-rules.ts";
 
 /** The group of everything about access. */
 export const accessGroup = "access.pratique.dev";
@@ -232,10 +233,10 @@ export function stateOf(object: ApiObject): string {
 
 function specErrors(object: ApiObject): readonly FieldError[] {
   const claims = fieldsAt(object, "spec", "claims");
-  return [
-    ...keyErrors(stringAt(object, "spec", "pubKey")),
-    ...(JSON.stringify(claims).length > longestClaims ? [tooLong("spec.claims", longestClaims)] : []),
-  ];
+  return fieldErrors(
+    keyErrors(stringAt(object, "spec", "pubKey")),
+    JSON.stringify(claims).length > longestClaims && tooLong("spec.claims", longestClaims),
+  );
 }
 
 function keyErrors(pubKey: string): readonly FieldError[] {

@@ -2,7 +2,7 @@ import { type FieldError, invalid, required } from "../apimachinery/field-error.
 import type { ApiObject } from "../apimachinery/object.ts";
 import { badRequest, type StatusError } from "../apimachinery/status.ts";
 import { builtinKind, reviewKind } from "./builtin-kind.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { collectErrors, fieldErrors } from "./field-rules.ts";
 import { arrayAt, fieldListAt, fieldsAt, isFields, stringAt, stringsAt, valueAt } from "./json-fields.ts";
 import { validateLabelRequirement, validateSelectorOperator } from "./label-selector-validation.ts";
 import type { PolicyRule } from "./rbac.ts";
@@ -118,12 +118,12 @@ function validateSelector(resource: unknown, field: "fieldSelector" | "labelSele
   if (raw === "" && count === 0) {
     return [required(`${path}.requirements`, `when ${path} is specified, requirements or rawSelector is required`)];
   }
-  return [
-    ...(raw !== "" && count > 0
-      ? [invalid(`${path}.rawSelector`, raw, "may not specified at the same time as requirements")]
-      : []),
+  return fieldErrors(
+    raw !== "" &&
+      count > 0 &&
+      invalid(`${path}.rawSelector`, raw, "may not specified at the same time as requirements"),
     // Operators that are not known here are left to newer authorizers.
-    ...collectErrors(fieldListAt(resource, field, "requirements"), (requirement, index) => {
+    collectErrors(fieldListAt(resource, field, "requirements"), (requirement, index) => {
       const at = `${path}.requirements[${index}]`;
       if (field === "labelSelector") return validateLabelRequirement(requirement, at, "allowed");
       return [
@@ -131,7 +131,7 @@ function validateSelector(resource: unknown, field: "fieldSelector" | "labelSele
         ...validateSelectorOperator(requirement, at, "allowed"),
       ];
     }),
-  ];
+  );
 }
 
 /** The question whether somebody may do something, and the answer. Source: api/authorization/v1. */
@@ -158,14 +158,14 @@ export const localSubjectAccessReviews: Resource = builtinKind({
   kind: "LocalSubjectAccessReview",
   scope: "Namespaced",
   schema: "io.k8s.api.authorization.v1.LocalSubjectAccessReview",
-  validate: (object) => [
-    ...validateReviewedAction(object),
-    ...validateReviewedSubject(object),
-    ...(hasOtherMetadata(object, ["managedFields", "namespace"])
-      ? [invalid("metadata", fieldsAt(object, "metadata"), "must be empty except for namespace")]
-      : []),
-    ...validateLocal(object),
-  ],
+  validate: (object) =>
+    fieldErrors(
+      validateReviewedAction(object),
+      validateReviewedSubject(object),
+      hasOtherMetadata(object, ["managedFields", "namespace"]) &&
+        invalid("metadata", fieldsAt(object, "metadata"), "must be empty except for namespace"),
+      validateLocal(object),
+    ),
 });
 
 function validateLocal(object: ApiObject): readonly FieldError[] {

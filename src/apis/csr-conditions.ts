@@ -1,14 +1,7 @@
 import { rfc3339 } from "../apimachinery/clock.ts";
-import {
-  duplicate,
-  type FieldError,
-  forbiddenField,
-  invalid,
-  notSupported,
-  required,
-} from "../apimachinery/field-error.ts";
+import { duplicate, type FieldError, forbiddenField, invalid, required } from "../apimachinery/field-error.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { collectErrors, requiredOneOf } from "./field-rules.ts";
 import { fieldListAt, type Fields, stringAt } from "./json-fields.ts";
 
 const path = "status.conditions";
@@ -23,15 +16,15 @@ export function validateCsrConditions(request: ApiObject): readonly FieldError[]
   return collectErrors(fieldListAt(request, "status", "conditions"), (condition, index) => {
     const at = `${path}[${index}]`;
     const type = stringAt(condition, "type");
-    const errors: FieldError[] = [];
-    if (type === "") errors.push(required(`${at}.type`));
-    errors.push(...validateStatus(`${at}.status`, type, stringAt(condition, "status")));
-    if (approvals.some((other) => other !== type && approvals.includes(type) && seen.has(other))) {
-      errors.push(invalid(`${at}.type`, type, "Approved and Denied conditions are mutually exclusive"));
-    }
-    if (seen.has(type)) errors.push(duplicate(`${at}.type`, type));
+    const isContradicted = approvals.includes(type) && approvals.some((other) => other !== type && seen.has(other));
+    const repeated = seen.has(type);
     seen.add(type);
-    return errors;
+    return [
+      type === "" && required(`${at}.type`),
+      requiredOneOf(`${at}.status`, stringAt(condition, "status"), finalTypes.includes(type) ? ["True"] : statuses),
+      isContradicted && invalid(`${at}.type`, type, "Approved and Denied conditions are mutually exclusive"),
+      repeated && duplicate(`${at}.type`, type),
+    ];
   });
 }
 
@@ -83,12 +76,6 @@ export function csrConditionCell(request: ApiObject): string {
   const failed = has("Failed") ? ",Failed" : "";
   const issued = stringAt(request, "status", "certificate") === "" ? "" : ",Issued";
   return `${decision}${failed}${issued}`;
-}
-
-function validateStatus(at: string, type: string, status: string): readonly FieldError[] {
-  const allowed = finalTypes.includes(type) ? ["True"] : statuses;
-  if (status === "") return [required(at)];
-  return allowed.includes(status) ? [] : [notSupported(at, status, allowed)];
 }
 
 function ofType(request: ApiObject, type: string): readonly Fields[] {

@@ -4,6 +4,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { ageOf, column, textColumn, wideColumn, builtinKind, stringFields } from "./builtin-kind.ts";
 import { numberAt, stringAt, valueAt } from "./json-fields.ts";
 import type { Column, Resource } from "./resource.ts";
+import { nameErrors, fieldErrors } from "./field-rules.ts";
 
 /** Something that happened to an object. Source: api/core/v1 Event. */
 export interface Event extends ApiObject {
@@ -96,15 +97,15 @@ function validateEvent(object: ApiObject): readonly FieldError[] {
     return fits ? [] : [elsewhere];
   }
   const component = stringAt(object, "reportingComponent");
-  return [
-    ...(involved === "" && namespace !== "default" && namespace !== "kube-system" ? [elsewhere] : []),
-    ...(component === "" ? [required("reportingController")] : []),
-    ...qualifiedNameProblems(component).map((why) => invalid("reportingController", component, why)),
-    ...bounded(object, "reportingInstance", 128),
-    ...bounded(object, "action", 128),
-    ...bounded(object, "reason", 128),
-    ...atMost(object, "message", 1024),
-  ];
+  return fieldErrors(
+    involved === "" && namespace !== "default" && namespace !== "kube-system" && elsewhere,
+    component === "" && required("reportingController"),
+    nameErrors("reportingController", component, qualifiedNameProblems),
+    bounded(object, "reportingInstance", 128),
+    bounded(object, "action", 128),
+    bounded(object, "reason", 128),
+    atMost(object, "message", 1024),
+  );
 }
 
 function bounded(object: ApiObject, field: string, limit: number): readonly FieldError[] {

@@ -7,6 +7,7 @@ import { fieldListAt, fieldsAt, stringAt, valueAt, withField } from "./json-fiel
 import { limitErrors } from "./limit-errors.ts";
 import type { Resource } from "./resource.ts";
 import { issuedCredentialSchema } from "./schemas/credentials.ts";
+import { fieldErrors } from "./field-rules.ts";
 
 /** What a credential is for: being a client by certificate, serving, or access by tokens. */
 export type CredentialPurpose = "Client" | "Serving" | "Access";
@@ -83,8 +84,8 @@ export const issuedCredentials: Resource = builtinKind({
 function identityErrors(object: ApiObject): readonly FieldError[] {
   const username = stringAt(object, "spec", "identity", "username");
   const purpose = valueAt(object, "spec", "identity", "purpose");
-  return [
-    ...(username === "" ? [required("spec.identity.username")] : []),
-    ...(purpose === undefined ? [required("spec.identity.purpose", "Client, Serving or Access")] : []),
-  ];
+  return fieldErrors(
+    username === "" && required("spec.identity.username"),
+    purpose === undefined && required("spec.identity.purpose", "Client, Serving or Access"),
+  );
 }

@@ -1,6 +1,6 @@
 import { type FieldError, forbiddenField, invalid, required } from "../apimachinery/field-error.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../apimachinery/names.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { collectErrors, nameErrors } from "./field-rules.ts";
 import { arrayAt, fieldListAt, fieldsAt, stringAt, stringsAt } from "./json-fields.ts";
 
 /** What is wrong with a label selector in an object. Source: apimachinery meta/v1/validation ValidateLabelSelector. */
@@ -8,7 +8,7 @@ export function validateLabelSelector(selector: unknown, path: string): readonly
   const labels = `${path}.matchLabels`;
   return [
     ...collectErrors(Object.entries(fieldsAt(selector, "matchLabels")), ([key, value]) => [
-      ...qualifiedNameProblems(key).map((why) => invalid(labels, key, why)),
+      ...nameErrors(labels, key, qualifiedNameProblems),
       ...labelValueProblems(String(value)).map((why) => invalid(labels, value, why)),
     ]),
     ...collectErrors(fieldListAt(selector, "matchExpressions"), (requirement, index) =>
@@ -26,9 +26,9 @@ export function validateLabelRequirement(
   const key = stringAt(requirement, "key");
   return [
     ...validateSelectorOperator(requirement, path, unknownOperator),
-    ...qualifiedNameProblems(key).map((why) => invalid(`${path}.key`, key, why)),
+    ...nameErrors(`${path}.key`, key, qualifiedNameProblems),
     ...collectErrors(stringsAt(requirement, "values"), (value, index) =>
-      labelValueProblems(value).map((why) => invalid(`${path}.values[${index}]`, value, why)),
+      nameErrors(`${path}.values[${index}]`, value, labelValueProblems),
     ),
   ];
 }

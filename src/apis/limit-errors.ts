@@ -1,7 +1,7 @@
 import { invalid, notSupported, tooLong, tooMany, type FieldError } from "../apimachinery/field-error.ts";
 import { isJsonArray, isJsonObject, ownValue } from "../apimachinery/json-value.ts";
 import type { ArraySchema, IntegerSchema, Schema, StringSchema } from "../apimachinery/schema.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { collectErrors } from "./field-rules.ts";
 
 /**
  * What exceeds the limits of a schema, in the words in which Kubernetes says it of a custom kind; types were checked before. `path` is

@@ -9,6 +9,7 @@ import { limitErrors } from "./limit-errors.ts";
 import { recoveryDefaults, recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
 import type { Resource } from "./resource.ts";
 import { recoveryPolicySchema } from "./schemas/recovery.ts";
+import { fieldErrors } from "./field-rules.ts";
 
 /** Which nodes get in again by themselves after their certificate has expired. */
 export interface RecoveryPolicy extends ApiObject {
@@ -45,17 +46,15 @@ export const recoveryPolicies: Resource = builtinKind({
 
 function policyErrors(object: ApiObject): readonly FieldError[] {
   const spec = fieldsAt(object, "spec");
-  return [
-    ...(arrayAt(spec, "nodeNames").length === 0
-      ? [required("spec.nodeNames", "exact names, prefix*, *suffix or *")]
-      : []),
-    ...stringsAt(spec, "nodeNames").flatMap((pattern, index) =>
+  return fieldErrors(
+    arrayAt(spec, "nodeNames").length === 0 && required("spec.nodeNames", "exact names, prefix*, *suffix or *"),
+    stringsAt(spec, "nodeNames").flatMap((pattern, index) =>
       isPattern(pattern)
         ? []
         : [invalid(`spec.nodeNames[${index}]`, pattern, "must be an exact name, prefix*, *suffix or *")],
     ),
-    ...recoveryErrors(spec, "spec"),
-  ];
+    recoveryErrors(spec, "spec"),
+  );
 }
 
 function isPattern(pattern: string): boolean {

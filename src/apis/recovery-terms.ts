@@ -1,6 +1,6 @@
 import { invalid, type FieldError } from "../apimachinery/field-error.ts";
 import { parseCidr } from "../policy/kubernetes/cidr.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { collectErrors } from "./field-rules.ts";
 import { stringsAt, type Fields } from "./json-fields.ts";
 
 /** On which terms a machine that was away past the end of its credential gets in again by itself. */

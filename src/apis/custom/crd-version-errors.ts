@@ -1,7 +1,7 @@
 import { jsonEqual } from "../../apimachinery/equal.ts";
 import { invalid, required, type FieldError, duplicate } from "../../apimachinery/field-error.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
-import { collectErrors } from "../collect-errors.ts";
+import { collectErrors, fieldErrors } from "../field-rules.ts";
 import { fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, valueAt, type Fields } from "../json-fields.ts";
 import { dns1035LabelProblems } from "../object-validation.ts";
 import type { DefaultRuleErrors } from "./default-errors.ts";
@@ -69,13 +69,13 @@ const enoughErrors = 32;
 
 function ownErrors(version: Fields, path: string): readonly FieldError[] {
   const schemaPath = `${path}.schema.openAPIV3Schema`;
-  return [
-    ...dns1035LabelProblems(stringAt(version, "name"))
+  return fieldErrors(
+    dns1035LabelProblems(stringAt(version, "name"))
       .slice(0, 1)
       .map((why) => invalid(`${path}.name`, stringAt(version, "name"), why)),
-    ...deprecationErrors(version, `${path}.deprecationWarning`),
-    ...(isFields(valueAt(version, "schema", "openAPIV3Schema")) ? [] : [required(schemaPath)]),
-  ];
+    deprecationErrors(version, `${path}.deprecationWarning`),
+    !isFields(valueAt(version, "schema", "openAPIV3Schema")) && required(schemaPath),
+  );
 }
 
 function isCommon([first, ...others]: readonly Fields[], part: Part): boolean {
@@ -171,15 +171,15 @@ function columnErrors(column: Fields, path: string): readonly FieldError[] {
   const format = stringAt(column, "format");
   const jsonPath = stringAt(column, "jsonPath");
   const oneType = `must be one of ${columnTypes.join(",")}`;
-  return [
-    ...(stringAt(column, "name") === "" ? [required(`${path}.name`)] : []),
-    ...(type === "" ? [required(`${path}.type`, oneType)] : []),
-    ...(type === "" || columnTypes.includes(type) ? [] : [invalid(`${path}.type`, type, oneType)]),
-    ...(format === "" || columnFormats.includes(format)
-      ? []
-      : [invalid(`${path}.format`, format, `must be one of ${columnFormats.join(",")}`)]),
-    ...jsonPathErrors(jsonPath, `${path}.JSONPath`),
-  ];
+  return fieldErrors(
+    stringAt(column, "name") === "" && required(`${path}.name`),
+    type === "" && required(`${path}.type`, oneType),
+    type !== "" && !columnTypes.includes(type) && invalid(`${path}.type`, type, oneType),
+    format !== "" &&
+      !columnFormats.includes(format) &&
+      invalid(`${path}.format`, format, `must be one of ${columnFormats.join(",")}`),
+    jsonPathErrors(jsonPath, `${path}.JSONPath`),
+  );
 }
 
 function jsonPathErrors(jsonPath: string, path: string): readonly FieldError[] {
@@ -198,7 +198,7 @@ export function selectableFieldErrors(version: Fields, path: string): readonly F
   const errors: FieldError[] = [];
   for (const [index, field] of fieldListAt(version, "selectableFields").entries()) {
     if (index > 4 * maxFields) break;
-    errors.push(...fieldErrors(schema, stringAt(field, "jsonPath"), { at: `${path}[${index}]`, seen }));
+    errors.push(...selectableErrors(schema, stringAt(field, "jsonPath"), { at: `${path}[${index}]`, seen }));
   }
   if (seen.size > maxFields) {
     const message = `Too many: ${seen.size}: must have at most ${maxFields} items`;
@@ -207,7 +207,7 @@ export function selectableFieldErrors(version: Fields, path: string): readonly F
   return errors;
 }
 
-function fieldErrors(
+function selectableErrors(
   schema: Fields,
   jsonPath: string,
   { at, seen }: { readonly at: string; readonly seen: Set<string> },
@@ -217,19 +217,16 @@ function fieldErrors(
   if (typeof found === "string") return [invalid(`${at}.jsonPath`, jsonPath, `is an invalid path: ${found}`)];
   const repeated = seen.has(jsonPath);
   seen.add(jsonPath);
-  return [
-    ...(pathFields(jsonPath)[0] === "metadata" ? [invalid(at, jsonPath, "must not point to fields in metadata")] : []),
-    ...(selectable.has(found["type"])
-      ? []
-      : [
-          invalid(
-            at,
-            jsonPath,
-            "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
-          ),
-        ]),
-    ...(repeated ? [duplicate(at, jsonPath)] : []),
-  ];
+  return fieldErrors(
+    pathFields(jsonPath)[0] === "metadata" && invalid(at, jsonPath, "must not point to fields in metadata"),
+    !selectable.has(found["type"]) &&
+      invalid(
+        at,
+        jsonPath,
+        "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
+      ),
+    repeated && duplicate(at, jsonPath),
+  );
 }
 
 /** The schema of the property under a path, or why there is none. */

@@ -3,6 +3,7 @@ import { isJsonArray, isJsonObject, type JsonObject } from "../../apimachinery/j
 import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { arrayAt, fieldsAt, isFields, isTrueAt, stringAt, stringsAt, valueAt } from "../json-fields.ts";
+import { fieldErrors } from "../field-rules.ts";
 
 /**
  * What each part of a schema says that no CustomResourceDefinition may say, or says in a way that contradicts itself.
@@ -168,13 +169,13 @@ function objectErrors(raw: JsonObject, path: string): readonly FieldError[] {
     errors.push(forbiddenField(`${path}.additionalProperties`, why));
   }
   if (mapType === undefined) return errors;
-  return [
-    ...errors,
-    ...mustBeOfType(raw, { path, type: "object", why: "must be object if x-kubernetes-map-type is specified" }),
-    ...(mapType === "atomic" || mapType === "granular"
-      ? []
-      : [notSupported(`${path}.x-kubernetes-map-type`, mapType, ["atomic", "granular"])]),
-  ];
+  return fieldErrors(
+    errors,
+    mustBeOfType(raw, { path, type: "object", why: "must be object if x-kubernetes-map-type is specified" }),
+    mapType !== "atomic" &&
+      mapType !== "granular" &&
+      notSupported(`${path}.x-kubernetes-map-type`, mapType, ["atomic", "granular"]),
+  );
 }
 
 function mustBeOfType(
@@ -217,10 +218,10 @@ function nullableItemErrors(raw: JsonObject, listType: unknown, path: string): r
   if ((listType !== "map" && listType !== "set") || !isFields(items)) return [];
   const why = `cannot be nullable when x-kubernetes-list-type is ${listType}`;
   const keys = stringsAt(raw, "x-kubernetes-list-map-keys");
-  return [
-    ...(isTrueAt(items, "nullable") ? [forbiddenField(`${path}.items.nullable`, why)] : []),
-    ...(listType === "map" ? mapKeyErrors(items, keys, `${path}.items`) : []),
-  ];
+  return fieldErrors(
+    isTrueAt(items, "nullable") && forbiddenField(`${path}.items.nullable`, why),
+    listType === "map" && mapKeyErrors(items, keys, `${path}.items`),
+  );
 }
 
 /** The items of a set are replaced as a whole, so that what they hold must be so too. */
@@ -272,11 +273,11 @@ function mapKeyErrors(items: JsonObject, keys: readonly string[], path: string):
     if (!isFields(property)) return [];
     const at = `${path}.properties[${key}]`;
     const why = "this property is in x-kubernetes-list-map-keys, so it";
-    return [
-      ...(needed.has(key) || (valueAt(property, "default") ?? undefined) !== undefined
-        ? []
-        : [required(`${at}.default`, `${why} must have a default or be a required property`)]),
-      ...(isTrueAt(property, "nullable") ? [forbiddenField(`${at}.nullable`, `${why} cannot be nullable`)] : []),
-    ];
+    return fieldErrors(
+      !needed.has(key) &&
+        (valueAt(property, "default") ?? undefined) === undefined &&
+        required(`${at}.default`, `${why} must have a default or be a required property`),
+      isTrueAt(property, "nullable") && forbiddenField(`${at}.nullable`, `${why} cannot be nullable`),
+    );
   });
 }

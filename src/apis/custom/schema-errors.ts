@@ -8,6 +8,7 @@ import { keywordErrors } from "./keyword-errors.ts";
 import type { SeenPatterns } from "./pattern-errors.ts";
 import { structuralErrors } from "./structural-errors.ts";
 import { structuralSteps, type StructuralSchema } from "./structural-schema.ts";
+import { fieldErrors } from "../field-rules.ts";
 
 /** What else there is to know of a schema that is checked. */
 export interface SchemaErrorOptions {
@@ -94,10 +95,10 @@ const allowedWithStatus: Readonly<Record<string, string>> = {
 };
 
 function rootErrors(raw: JsonObject, path: string, options: SchemaErrorOptions): readonly FieldError[] {
-  return [
-    ...(options.statusSubresource ? rootErrorsWithStatus(raw, path) : []),
-    ...(isTrueAt(raw, "nullable") ? [forbiddenField(`${path}.nullable`, "nullable cannot be true at the root")] : []),
-  ];
+  return fieldErrors(
+    options.statusSubresource && rootErrorsWithStatus(raw, path),
+    isTrueAt(raw, "nullable") && forbiddenField(`${path}.nullable`, "nullable cannot be true at the root"),
+  );
 }
 
 function rootErrorsWithStatus(raw: JsonObject, path: string): readonly FieldError[] {

@@ -3,6 +3,7 @@ import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { newSeenPatterns, patternErrors, type SeenPatterns } from "./pattern-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
+import { fieldErrors } from "../field-rules.ts";
 
 /**
  * For what a schema is not structural: types that are missing, keywords below `allOf` and the like that must not stand there,
@@ -69,10 +70,10 @@ function* checkStructural(schema: StructuralSchema, place: Place): Steps<void> {
 function intOrStringErrors(schema: StructuralSchema, path: string): readonly FieldError[] {
   if (!schema.intOrString) return [];
   const why = "must be false if x-kubernetes-int-or-string is true";
-  return [
-    ...(schema.preserveUnknownFields ? [invalid(`${path}.x-kubernetes-preserve-unknown-fields`, true, why)] : []),
-    ...(schema.embeddedResource ? [invalid(`${path}.x-kubernetes-embedded-resource`, true, why)] : []),
-  ];
+  return fieldErrors(
+    schema.preserveUnknownFields && invalid(`${path}.x-kubernetes-preserve-unknown-fields`, true, why),
+    schema.embeddedResource && invalid(`${path}.x-kubernetes-embedded-resource`, true, why),
+  );
 }
 
 const mustHaveType = {
