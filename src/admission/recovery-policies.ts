@@ -1,6 +1,6 @@
 import { accessGroup } from "../apis/access-request.ts";
 import type { RecoveryPolicy } from "../apis/recovery-policy.ts";
-import { recoveryDefaults, type RecoveryTerms } from "../apis/recovery-terms.ts";
+import { recoveryDefaults, type RecoveryTerms } from "../apis/recovery-policy.ts";
 import type { AccessCheck } from "./access-check.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 import { hasMoreNetworks, isMore } from "./access-profiles.ts";

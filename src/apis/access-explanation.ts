@@ -10,17 +10,17 @@ import {
 import { builtinKind, reviewKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 import {
-  kind,
   about,
   atomic,
   bool,
-  described,
   embedded,
   list,
   object,
   required,
   str,
   strings,
+  accessPart,
+  accessKindSchema,
 } from "./schemas/shorthand.ts";
 
 /** The question why somebody may do something, or may not, and the answer. */
@@ -69,36 +69,31 @@ export interface AccessExplanationStatus extends SubjectAccessReviewStatus {
 // Reviews that say why somebody may do something, or may not.
 
 const authorization = "io.k8s.api.authorization.v1";
-const prefix = "dev.pratique.access.v1alpha1";
 
-const policyObject: ObjectSchema = described(`${prefix}.PolicyObject`, "An object of the RBAC group, or a subject.", {
+const policyObject = accessPart("PolicyObject", "An object of the RBAC group, or a subject.", {
   kind: about("Its kind.", required(str(1))),
   namespace: about("Its namespace; absent where it is cluster-wide.", str(2)),
   name: about("Its name.", required(str(3))),
 });
 
-const explainedGrant: ObjectSchema = described(`${prefix}.ExplainedGrant`, "What RBAC allows a request by.", {
+const explainedGrant = accessPart("ExplainedGrant", "What RBAC allows a request by.", {
   binding: about("The binding.", required(object(1, policyObject))),
   subject: about("The subject of the binding that applies.", required(object(2, policyObject))),
   role: about("The role that it refers to.", required(object(3, policyObject))),
   rule: about("The rule of the role, as text.", str(4)),
 });
 
-const authorizerStep: ObjectSchema = described(
-  `${prefix}.AuthorizerStep`,
-  "What one authorizer of the chain answered.",
-  {
-    name: about("Its name in the chain.", required(str(1))),
-    type: about("Its mode, such as RBAC or Webhook.", str(2)),
-    verdict: about("allow, deny or noOpinion.", required(str(3))),
-    reason: about("Its own words.", str(4)),
-    error: about("What went wrong.", str(5)),
-    note: about("What the decision rests on, for people.", str(6)),
-    ms: about("How long it took, in milliseconds.", { number: 7, schema: { type: "number" } }),
-  },
-);
+const authorizerStep = accessPart("AuthorizerStep", "What one authorizer of the chain answered.", {
+  name: about("Its name in the chain.", required(str(1))),
+  type: about("Its mode, such as RBAC or Webhook.", str(2)),
+  verdict: about("allow, deny or noOpinion.", required(str(3))),
+  reason: about("Its own words.", str(4)),
+  error: about("What went wrong.", str(5)),
+  note: about("What the decision rests on, for people.", str(6)),
+  ms: about("How long it took, in milliseconds.", { number: 7, schema: { type: "number" } }),
+});
 
-const nearMiss: ObjectSchema = described(`${prefix}.NearMiss`, "A right that would almost have allowed the request.", {
+const nearMiss = accessPart("NearMiss", "A right that would almost have allowed the request.", {
   lacks: about(
     "The one thing that is missing: verb, name, subresource, group, namespace, binding, or resource where there is no such kind.",
     required(str(1)),
@@ -109,8 +104,8 @@ const nearMiss: ObjectSchema = described(`${prefix}.NearMiss`, "A right that wou
   rule: about("The rule of the role, as text.", str(5)),
 });
 
-const accessExplanationStatus: ObjectSchema = described(
-  `${prefix}.AccessExplanationStatus`,
+const accessExplanationStatus = accessPart(
+  "AccessExplanationStatus",
   "The decision of the authorization chain, and how it came to it.",
   {
     allowed: about("True when the action is allowed.", required(bool(1))),
@@ -129,8 +124,8 @@ const accessExplanationStatus: ObjectSchema = described(
 );
 
 /** `AccessExplanation`. */
-const accessExplanationSchema: ObjectSchema = kind(
-  `${prefix}.AccessExplanation`,
+const accessExplanationSchema: ObjectSchema = accessKindSchema(
+  "AccessExplanation",
   "Says why a user or group may do something, or may not.",
   {
     spec: embedded(2, `${authorization}.SubjectAccessReviewSpec`, "The question, as in a SubjectAccessReview.", {
@@ -141,8 +136,8 @@ const accessExplanationSchema: ObjectSchema = kind(
 );
 
 /** `SelfAccessExplanation`. */
-const selfAccessExplanationSchema: ObjectSchema = kind(
-  `${prefix}.SelfAccessExplanation`,
+const selfAccessExplanationSchema: ObjectSchema = accessKindSchema(
+  "SelfAccessExplanation",
   "Says why the caller may do something, or may not.",
   {
     spec: embedded(

@@ -17,7 +17,7 @@ import {
   type Fields,
 } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
-import { cidrErrors, recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
+import { cidrErrors, recoveryErrors, type RecoveryTerms } from "./recovery-policy.ts";
 import type { Resource } from "./resource.ts";
 import { accessProfileSchema } from "./schemas/access.ts";
 import { nameErrors, fieldErrors, requiredName } from "./field-rules.ts";

@@ -23,11 +23,6 @@ export function int64(number: number): Field {
   return { number, schema: { type: "integer", format: "int64" } };
 }
 
-/** Base64 in JSON, bytes in protobuf. */
-export function bytes(number: number): Field {
-  return formatted(number, "byte");
-}
-
 /** A time in whole seconds, meta/v1 Time. */
 export function time(number: number): Field {
   return formatted(number, "date-time");
@@ -75,11 +70,6 @@ export function strings(number: number, ...traits: readonly ListTrait[]): Field 
   return list(number, { type: "string" }, ...traits);
 }
 
-/** A list of 64-bit integers. */
-export function int64s(number: number, ...traits: readonly ListTrait[]): Field {
-  return list(number, { type: "integer", format: "int64" }, ...traits);
-}
-
 /** Server-side apply treats the list as a map by these keys. */
 export function byKey(...keys: readonly string[]): ListTrait {
   return { listType: "map", listMapKeys: keys };
@@ -88,19 +78,9 @@ export function byKey(...keys: readonly string[]): ListTrait {
 /** The list is replaced as a whole. */
 export const atomic: ListTrait = { listType: "atomic" };
 
-/** Texts to values of one schema. */
-export function mapOf(number: number, values: Schema): Field {
-  return { number, schema: { type: "map", values } };
-}
-
 /** Texts to texts. */
 export function stringMap(number: number): Field {
-  return mapOf(number, { type: "string" });
-}
-
-/** Absence differs from the zero value (a Go pointer). */
-export function pointer(field: Field): Field {
-  return { ...field, pointer: true };
+  return { number, schema: { type: "map", values: { type: "string" } } };
 }
 
 /** Must be present, and is written even when it is zero. */
@@ -137,16 +117,6 @@ export function about(description: string, field: Field): Field {
   return { ...field, description };
 }
 
-/** A named part of a kind. */
-export function message(name: string, properties: ObjectSchema["properties"]): ObjectSchema {
-  return { type: "object", name, properties };
-}
-
-/** A named part of a kind that `kubectl explain` has a sentence for. */
-export function described(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
-  return { type: "object", name, description, properties };
-}
-
 /** A message that says its `apiVersion` and `kind` in JSON; in protobuf the envelope does. */
 export function typed(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
   return { type: "object", name, description, properties: { ...typeMeta, ...properties } };
@@ -181,3 +151,19 @@ export const partialObjectMetadataSchema: ObjectSchema = kind(
   "An object reduced to its metadata.",
   {},
 );
+
+const accessPrefix = "dev.pratique.access.v1alpha1";
+
+/** A named part of a kind about access, which `kubectl explain` has a sentence for. */
+export function accessPart(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
+  return { type: "object", name: `${accessPrefix}.${name}`, description, properties };
+}
+
+/** A kind about access. */
+export function accessKindSchema(
+  name: string,
+  description: string,
+  properties: ObjectSchema["properties"],
+): ObjectSchema {
+  return kind(`${accessPrefix}.${name}`, description, properties);
+}

@@ -2,7 +2,7 @@ import { rfc3339 } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
 import { cidrContainsIp, parseCidr } from "../../policy/kubernetes/cidr.ts";
 import { parseIp } from "../../policy/kubernetes/ip-address.ts";
-import { recoveryDefaults, type RecoveryTerms } from "../../apis/recovery-terms.ts";
+import { recoveryDefaults, type RecoveryTerms } from "../../apis/recovery-policy.ts";
 
 /** What is known of a machine that comes back; times in milliseconds since the epoch. */
 export interface ReturnFacts {
