@@ -3,7 +3,7 @@ import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import type { CelProgram } from "../../policy/cel/compile.ts";
 import { celOptional, fromJson } from "../../policy/cel/values.ts";
-import { isUnchanged, joinedPath, shownPath, type RulePlace } from "./rule-correlation.ts";
+import { isUnchangedPlace, joinedPath, shownPath, type RulePlace } from "./correlation.ts";
 import type { NodeRule, RuledNode } from "./compile-rules.ts";
 
 /** What one expression may cost. Source: apiserver apis/cel PerCallLimit. */
@@ -102,7 +102,7 @@ function fail(run: RuleRun, node: RuledNode, place: RuleAtPlace): void {
   const { compiled, path, fieldPath, value } = place;
   const at = shownPath(fieldPath === undefined ? path : joinedPath(path, fieldPath));
   const message = failureMessage(run, place);
-  const isExcused = !compiled.usesOldSelf && isUnchanged(place.ratchet);
+  const isExcused = !compiled.usesOldSelf && isUnchangedPlace(place.ratchet);
   if (typeof message !== "string") {
     run.exhausted = true;
     if (!isExcused) report(run, invalid(at, node.schema.type ?? "", message.problem));

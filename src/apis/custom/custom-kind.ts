@@ -9,10 +9,10 @@ import { storedVerbs, type CustomStorage, type Resource, type Subresource } from
 import { publishedMeta } from "../schemas/published.ts";
 import { coreSchemaSteps } from "./core-schema.ts";
 import { completeNames, type CrdNames, type CrdVersion, type CustomResourceDefinition } from "./crd-object.ts";
-import { withDefaults } from "./defaults.ts";
+import { withDefaults } from "./settle.ts";
 import { publishedSchema } from "./openapi-schema.ts";
 import { printerColumns } from "./printer-columns.ts";
-import { pruned } from "./prune.ts";
+import { pruned } from "./settle.ts";
 import { ruleType } from "./rule-type.ts";
 import { replicaErrors, scaleSubresource } from "./scale-subresource.ts";
 import { pathFields, valueUnder } from "./simple-path.ts";

@@ -3,8 +3,8 @@ import { invalid, type FieldError } from "../../apimachinery/field-error.ts";
 import { isJsonArray, isJsonObject } from "../../apimachinery/json-value.ts";
 import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
-import { embeddedErrors } from "./embedded-errors.ts";
-import { pruned } from "./prune.ts";
+import { embeddedErrors } from "./validate-value.ts";
+import { pruned } from "./settle.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import { valueSchemaErrors } from "./value-schema-errors.ts";
 

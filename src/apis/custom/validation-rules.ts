@@ -12,7 +12,7 @@ import {
   ratchetBelow,
   shownPath,
   type RulePlace,
-} from "./rule-correlation.ts";
+} from "./correlation.ts";
 import { compileRuleTree, type CompiledRules, type RuledNode } from "./compile-rules.ts";
 import { ruleType } from "./rule-type.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
@@ -130,7 +130,7 @@ function* visitElements(
   list: readonly unknown[],
 ): Steps<void> {
   if (items === undefined) return;
-  const before = storedElements(schema, place.stored);
+  const before = yield* storedElements(schema, place.stored, run.pace);
   const { current, above } = place.ratchet;
   for (const [index, value] of list.entries()) {
     if (run.exhausted) return;

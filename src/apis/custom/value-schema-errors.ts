@@ -12,10 +12,9 @@ import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../apim
 import { endsStep } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { formatCheck } from "./formats.ts";
-import { canonicalText } from "./list-errors.ts";
 import { isInt64, numberErrors, numberFormat } from "./number-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
-import { isUnchanged, memberStructure, storedElements } from "./unchanged.ts";
+import { isUnchanged, memberSchema, storedElements } from "./correlation.ts";
 import {
   newValueBudget,
   takeChecks,
@@ -278,7 +277,7 @@ function* checkObject(schema: StructuralSchema, value: JsonObject, visit: Visit)
 
 function member(visit: Visit, key: string, name: string): Visit {
   const { structure, stored, where, budget } = visit;
-  const below = memberStructure(structure, key);
+  const below = memberSchema(structure, key);
   // The version that the client wrote is not visible in what was stored.
   const isVersioned = where.name === "" && (key === "apiVersion" || key === "kind");
   return {
@@ -347,4 +346,13 @@ function* checkAllOf(schemas: readonly StructuralSchema[], value: unknown, visit
   if (valid === schemas.length) return result;
   add(result, [failed(visit, `must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`)]);
   return result;
+}
+
+/** A text that two JSON values share if and only if they are equal, whatever the order of their keys. */
+export function canonicalText(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (isJsonArray(value)) return `[${value.map(canonicalText).join(",")}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value) ?? "null";
+  const keys = Object.keys(value).sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalText(value[key])}`).join(",")}}`;
 }
