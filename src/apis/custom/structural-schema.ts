@@ -100,6 +100,14 @@ export function* structuralSteps(raw: JsonObject, pace: Pace): Steps<StructuralS
   return node;
 }
 
+/** The schemas below `anyOf`, `allOf`, `oneOf` and `not`, each with its step from the schema. */
+export function* alternatives(schema: StructuralSchema): Generator<readonly [step: string, schema: StructuralSchema]> {
+  for (const keyword of ["anyOf", "allOf", "oneOf"] as const) {
+    for (const [index, one] of schema[keyword].entries()) yield [`${keyword}[${index}]`, one];
+  }
+  if (schema.not !== undefined) yield ["not", schema.not];
+}
+
 type Draft = { -readonly [Field in keyof StructuralSchema]: StructuralSchema[Field] };
 
 const nothing: readonly never[] = [];
@@ -192,18 +200,24 @@ type NestedReader = (node: Draft, value: unknown, pace: Pace) => Steps<void>;
 
 /** How the keywords are read that hold schemas. */
 const nestedReaders: ReadonlyMap<string, NestedReader> = new Map<string, NestedReader>([
-  ["items", readItems],
+  [
+    "items",
+    function* (node, value, pace) {
+      node.items = below(node, yield* schema(value, pace));
+    },
+  ],
   ["properties", readProperties],
   ["additionalProperties", readAdditional],
   ["allOf", alternativesReader("allOf")],
   ["anyOf", alternativesReader("anyOf")],
   ["oneOf", alternativesReader("oneOf")],
-  ["not", readNot],
+  [
+    "not",
+    function* (node, value, pace) {
+      node.not = yield* schema(value, pace);
+    },
+  ],
 ]);
-
-function* readItems(node: Draft, value: unknown, pace: Pace): Steps<void> {
-  node.items = below(node, yield* schema(value, pace));
-}
 
 function* readAdditional(node: Draft, value: unknown, pace: Pace): Steps<void> {
   node.additionalProperties = typeof value === "boolean" ? value : below(node, yield* schema(value, pace));
@@ -215,10 +229,6 @@ function alternativesReader(keyword: "allOf" | "anyOf" | "oneOf"): NestedReader 
     for (const one of objects(value)) schemas.push(yield* structuralSteps(one, pace));
     node[keyword] = schemas;
   };
-}
-
-function* readNot(node: Draft, value: unknown, pace: Pace): Steps<void> {
-  node.not = yield* schema(value, pace);
 }
 
 function readEnum(node: Draft, value: unknown): void {
