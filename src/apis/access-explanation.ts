@@ -128,7 +128,8 @@ const accessExplanationSchema: ObjectSchema = accessKindSchema(
   "AccessExplanation",
   "Says why a user or group may do something, or may not.",
   {
-    spec: embedded(2, `${authorization}.SubjectAccessReviewSpec`, "The question, as in a SubjectAccessReview.", {
+    spec: embedded(2, `${authorization}.SubjectAccessReviewSpec`, {
+      description: "The question, as in a SubjectAccessReview.",
       required: true,
     }),
     status: about("The answer, filled in by the server.", object(3, accessExplanationStatus)),
@@ -140,12 +141,10 @@ const selfAccessExplanationSchema: ObjectSchema = accessKindSchema(
   "SelfAccessExplanation",
   "Says why the caller may do something, or may not.",
   {
-    spec: embedded(
-      2,
-      `${authorization}.SelfSubjectAccessReviewSpec`,
-      "The question, as in a SelfSubjectAccessReview.",
-      { required: true },
-    ),
+    spec: embedded(2, `${authorization}.SelfSubjectAccessReviewSpec`, {
+      description: "The question, as in a SelfSubjectAccessReview.",
+      required: true,
+    }),
     status: about("The answer, filled in by the server.", object(3, accessExplanationStatus)),
   },
 );

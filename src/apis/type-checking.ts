@@ -61,17 +61,20 @@ export function* expressionWarnings(
   }
   const found: ExpressionWarning[] = [];
   let left = maxCharacters;
-  for (const [index, validation] of (spec.validations ?? []).entries()) {
-    for (const field of ["expression", "messageExpression"] as const) {
-      const expression = validation[field] ?? "";
-      if (expression === "") continue;
-      const warning = yield* warningOf(expression, kinds);
-      left -= warning.length;
-      if (warning === "" || left < 0) continue;
-      found.push({ fieldRef: `spec.validations[${index}].${field}`, warning });
-    }
+  for (const [fieldRef, expression] of checkedExpressions(spec)) {
+    const warning = yield* warningOf(expression, kinds);
+    left -= warning.length;
+    if (warning !== "" && left >= 0) found.push({ fieldRef, warning });
   }
   return found;
+}
+
+function checkedExpressions({ validations = [] }: PolicySpec): readonly (readonly [path: string, source: string])[] {
+  const all = validations.flatMap(({ expression, messageExpression = "" }, index) => [
+    [`spec.validations[${index}].expression`, expression] as const,
+    [`spec.validations[${index}].messageExpression`, messageExpression] as const,
+  ]);
+  return all.filter(([, source]) => source !== "");
 }
 
 function* warningOf(expression: string, kinds: readonly CheckedKind[]): Steps<string> {
@@ -200,19 +203,19 @@ function typeOf(schema: Schema, name: string, above: readonly Schema[]): CelType
       return doubleType;
     case "boolean":
       return boolType;
-    case "array": {
-      const element = typeOf(schema.items, `${name}.@idx`, above);
-      return element === undefined ? undefined : listType(element);
-    }
-    case "map": {
-      const value = typeOf(schema.values, `${name}.@elem`, above);
-      return value === undefined ? undefined : mapType(stringType, value);
-    }
+    case "array":
+      return mapped(typeOf(schema.items, `${name}.@idx`, above), listType);
+    case "map":
+      return mapped(typeOf(schema.values, `${name}.@elem`, above), (value) => mapType(stringType, value));
     case "object":
       return objectIn(schema, name, above);
     case "any":
       return anyType(schema, name);
   }
+}
+
+function mapped(inside: CelType | undefined, made: (inside: CelType) => CelType): CelType | undefined {
+  return inside === undefined ? undefined : made(inside);
 }
 
 /** A quantity is published without a type, which leaves it out. */
@@ -248,11 +251,9 @@ function objectIn(schema: ObjectSchema, name: string, above: readonly Schema[]):
 function fieldsOf({ properties }: ObjectSchema, name: string, above: readonly Schema[]): Fields {
   const found = new Map<string, CelField>();
   for (const [property, field] of Object.entries(properties)) {
-    if (field.inline === true) {
-      if (field.schema.type === "object") for (const one of fieldsOf(field.schema, name, above)) found.set(...one);
-      continue;
-    }
-    if (!isTyped(field.schema)) continue;
+    const inlined = field.inline === true && field.schema.type === "object" ? fieldsOf(field.schema, name, above) : [];
+    for (const one of inlined) found.set(...one);
+    if (field.inline === true || !isTyped(field.schema)) continue;
     const made = lazyField(field, `${name}.${property}`, above);
     const escaped = escapeName(property);
     if (escaped !== undefined) found.set(escaped, made);

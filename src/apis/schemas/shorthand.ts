@@ -34,11 +34,10 @@ export function object(number: number, schema: ObjectSchema): Field {
 }
 
 /** An object that Kubernetes publishes, by its definition name; it is looked up when it is first looked into. */
-export function embedded(number: number, name: string, description: string, more: Pick<Field, "required"> = {}): Field {
+export function embedded(number: number, name: string, terms: Pick<Field, "description" | "required">): Field {
   return {
     number,
-    description,
-    ...more,
+    ...terms,
     get schema() {
       return published(name);
     },
@@ -140,7 +139,7 @@ function formatted(number: number, format: NonNullable<StringSchema["format"]>):
 /** A top-level kind: `apiVersion`, `kind`, `metadata` (protobuf field 1) and its own properties. */
 export function kind(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
   return typed(name, description, {
-    metadata: embedded(1, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", standardMetadata),
+    metadata: embedded(1, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", { description: standardMetadata }),
     ...properties,
   });
 }
