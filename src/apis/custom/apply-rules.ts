@@ -57,7 +57,7 @@ function applyRule(run: RuleRun, node: RuledNode, place: RuleAtPlace): void {
     return;
   }
   const isOptional = rule.optionalOldSelf === true;
-  if (usesOldSelf && (place.stored === undefined || place.stored === null) && !isOptional) return;
+  if (usesOldSelf && isMissing(place.stored) && !isOptional) return;
   const outcome = evaluated(run, program, variablesOf(place, isOptional));
   if (outcome === "exhausted") {
     const why = "validation failed due to running out of cost budget, no further validation rules will be run";
@@ -70,8 +70,12 @@ function applyRule(run: RuleRun, node: RuledNode, place: RuleAtPlace): void {
 }
 
 function variablesOf({ value, stored }: RulePlace, isOptional: boolean): Readonly<Record<string, unknown>> {
-  if (!isOptional) return { self: value, ...(stored === undefined || stored === null ? {} : { oldSelf: stored }) };
-  return { self: value, oldSelf: celOptional(stored === undefined || stored === null ? undefined : fromJson(stored)) };
+  if (isOptional) return { self: value, oldSelf: celOptional(isMissing(stored) ? undefined : fromJson(stored)) };
+  return isMissing(stored) ? { self: value } : { self: value, oldSelf: stored };
+}
+
+function isMissing(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
 }
 
 type Outcome = { readonly value: unknown } | { readonly error: string } | "exhausted";

@@ -6,6 +6,7 @@ import { optionalType, type CelType } from "../../policy/cel/types.ts";
 import { compileKubernetesCel } from "../../policy/kubernetes/compile-kubernetes-cel.ts";
 import { ruleType, type RuleType } from "./rule-type.ts";
 import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
+import { memberSchema } from "./correlation.ts";
 
 /** A part of a schema that has rules, or below which there are some. */
 export interface RuledNode {
@@ -77,8 +78,12 @@ export function* compileRuleTree(
     items: yield* below(rules.items, values.items, type?.inside),
     values: yield* below(schemaOf(rules.additionalProperties), schemaOf(values.additionalProperties), type?.inside),
   };
-  const isEmpty = node.rules.length === 0 && node.allOf.length === 0 && properties.size === 0;
-  return isEmpty && node.items === undefined && node.values === undefined ? undefined : node;
+  return isEmpty(node) ? undefined : node;
+}
+
+function isEmpty({ rules, allOf, properties, items, values }: RuledNode): boolean {
+  const isBare = rules.length === 0 && allOf.length === 0 && properties.size === 0;
+  return isBare && items === undefined && values === undefined;
 }
 
 function* compiledRules(
@@ -170,20 +175,22 @@ const messageWords: Words = {
 export function ruleFieldPath(fieldPath: string, schema: StructuralSchema): string | undefined {
   // Each step is `.name` or `['name']`, in which a backslash escapes.
   const step = /\.([^.[\]]+)|\['((?:[^'\\]|\\.)*)'\]/sy;
-  let found: StructuralSchema | undefined = schema;
+  let found = schema;
   let path = "";
   while (step.lastIndex < fieldPath.length) {
-    const match = step.exec(fieldPath);
-    if (match === null) return undefined;
-    const name: string | undefined = match[1] ?? unescaped(match[2] ?? "");
-    if (name === undefined || found === undefined) return undefined;
-    const property: StructuralSchema | undefined = found.properties.get(name);
-    const isMap: boolean = found.properties.size === 0 && typeof found.additionalProperties === "object";
-    if (property === undefined && !isMap) return undefined;
-    path += property === undefined ? `[${name}]` : path === "" ? name : `.${name}`;
-    found = property ?? (typeof found.additionalProperties === "object" ? found.additionalProperties : undefined);
+    const [, plain, quoted] = step.exec(fieldPath) ?? [];
+    const name: string | undefined = plain ?? (quoted === undefined ? undefined : unescaped(quoted));
+    const below: StructuralSchema | undefined = name === undefined ? undefined : fieldSchema(found, name);
+    if (name === undefined || below === undefined) return undefined;
+    path += !found.properties.has(name) ? `[${name}]` : path === "" ? name : `.${name}`;
+    found = below;
   }
   return path === "" ? undefined : path;
+}
+
+/** The schema of a property, or of the values of a map. */
+function fieldSchema(schema: StructuralSchema, name: string): StructuralSchema | undefined {
+  return schema.properties.size > 0 ? schema.properties.get(name) : memberSchema(schema, name);
 }
 
 const escapes: ReadonlyMap<string, string> = new Map([

@@ -50,7 +50,16 @@ export function* isUnchanged(
   if (isJsonObject(value)) return isJsonObject(stored) && (yield* isSameObject(structure, { value, stored }, pace));
   if (!isJsonArray(value) || !isJsonArray(stored)) return value === stored;
   if (value.length !== stored.length) return false;
-  if (structure?.listType !== "map") return yield* isSameList(value, stored, pace);
+  return yield* structure?.listType === "map"
+    ? isSameMap(structure, { value, stored }, pace)
+    : isSameList(value, stored, pace);
+}
+
+function* isSameMap(
+  structure: StructuralSchema,
+  { value, stored }: { readonly value: readonly unknown[]; readonly stored: readonly unknown[] },
+  pace: Pace,
+): Steps<boolean> {
   const storedElement = yield* storedElements(structure, stored, pace);
   for (const element of value) {
     const before = storedElement(element);

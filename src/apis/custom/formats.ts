@@ -68,11 +68,9 @@ function isDate(text: string): boolean {
 }
 
 function isDateTime(text: string): boolean {
-  const [date = "", time] = text.toLowerCase().split("t");
-  if (time === undefined || !isDate(date)) return false;
-  const [, hour = "", minute = "", second = ""] =
-    /^([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})$/.exec(time) ?? [];
-  return hour !== "" && hour <= "23" && minute <= "59" && second <= "59";
+  const [date = "", time = ""] = text.toLowerCase().split("t");
+  const clock = /^(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})$/;
+  return isDate(date) && clock.test(time);
 }
 
 const units = ["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"];
@@ -185,13 +183,10 @@ export function isRequestUri(text: string): boolean {
   if (text === "" || /[\u0000-\u001f\u007f]/.test(text) || text.startsWith(":")) return false;
   if (text === "*") return true;
   const scheme = /^[a-zA-Z][a-zA-Z0-9+.-]*:/.exec(text)?.[0] ?? "";
-  const question = text.indexOf("?", scheme.length);
-  const rest = text.slice(scheme.length, question < 0 ? undefined : question);
+  const [rest = ""] = text.slice(scheme.length).split("?", 1);
   if (!rest.startsWith("/")) return scheme !== "";
-  if (scheme === "" || !rest.startsWith("//")) return hasValidEscapes(rest);
-  const slash = rest.indexOf("/", 2);
-  const authority = rest.slice(2, slash < 0 ? undefined : slash);
-  return isAuthority(authority) && (slash < 0 || hasValidEscapes(rest.slice(slash)));
+  const [, authority, path = ""] = /^\/\/([^/]*)(.*)$/s.exec(scheme === "" ? "" : rest) ?? [undefined, undefined, rest];
+  return (authority === undefined || isAuthority(authority)) && hasValidEscapes(path);
 }
 
 function isAuthority(text: string): boolean {

@@ -224,12 +224,18 @@ function* collect(raw: JsonObject, path: string, walk: Walk): Steps<void> {
     if (errors.length >= maxShapeErrors) return;
     const at = `${path}.${keyword}`;
     if (!hasShape[shape](value)) errors.push(typeInvalid(at, value, wording[shape]));
-    else if (shape === "schemas by name" && isJsonObject(value)) {
-      for (const name of Object.keys(value)) yield* collectSchema(value[name], `${at}[${name}]`, walk);
-    } else if (isJsonArray(value) && (shape === "schemas" || shape === "schema or schemas")) {
-      for (const [index, schema] of value.entries()) yield* collectSchema(schema, `${at}[${index}]`, walk);
-    } else if (isJsonObject(value) && shape.startsWith("schema")) yield* collect(value, at, walk);
+    else for (const [step, schema] of schemasOf(shape, value)) yield* collectSchema(schema, at + step, walk);
   }
+}
+
+/** The schemas in the value of a keyword, each with its step from there. */
+function schemasOf(shape: Shape, value: unknown): readonly (readonly [step: string, schema: unknown])[] {
+  if (!shape.startsWith("schema")) return [];
+  if (isJsonArray(value)) return value.map((schema, index) => [`[${index}]`, schema]);
+  if (!isJsonObject(value)) return [];
+  return shape === "schemas by name"
+    ? Object.entries(value).map(([name, schema]) => [`[${name}]`, schema])
+    : [["", value]];
 }
 
 function* collectSchema(schema: unknown, path: string, walk: Walk): Steps<void> {

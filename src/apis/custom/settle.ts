@@ -79,8 +79,9 @@ function prunedMember(
   { key, member }: { readonly key: string; readonly member: unknown },
 ): unknown {
   const isRoot = state.path.length === 0;
-  const isResource = isRoot && state.isResourceRoot ? true : schema?.embeddedResource === true;
-  if (isResource && isMetaField(key)) return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
+  if (isMetaField(key) && ((isRoot && state.isResourceRoot) || schema?.embeddedResource === true)) {
+    return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
+  }
   const known = schema?.properties.get(key) ?? schema?.additionalProperties;
   if (known === undefined) return unknownMember(state, schema, { key, member });
   const step = stepTo(state, key);
@@ -115,7 +116,8 @@ function prunedMetadata(state: State, value: unknown): unknown {
   }
 }
 
-function isMetaField(key: string): boolean {
+/** Whether a field of a resource is none of its own. */
+export function isMetaField(key: string): boolean {
   return key === "apiVersion" || key === "kind" || key === "metadata";
 }
 

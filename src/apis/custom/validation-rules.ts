@@ -1,5 +1,5 @@
 import { invalid, type FieldError } from "../../apimachinery/field-error.ts";
-import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../apimachinery/json-value.ts";
+import { isJsonArray, isJsonObject, ownValue } from "../../apimachinery/json-value.ts";
 import { endsStep } from "../../apimachinery/step-budget.ts";
 import { finish, type Steps } from "../../apimachinery/steps.ts";
 import { applyRules, newRuleRun, type RuleRun } from "./apply-rules.ts";
@@ -119,17 +119,13 @@ function* visit(run: RuleRun, node: RuledNode, place: RulePlace): Steps<void> {
     if (run.exhausted) continue;
     yield* visit(run, branch, { ...place, ratchet: { current: undefined, above: place.ratchet.above } });
   }
-  if (isJsonArray(place.value)) yield* visitElements(run, node, place, place.value);
-  else if (isJsonObject(place.value)) yield* visitFields(run, node, place, place.value);
+  yield* visitElements(run, node, place);
+  yield* visitFields(run, node, place);
 }
 
-function* visitElements(
-  run: RuleRun,
-  { schema, items }: RuledNode,
-  place: RulePlace,
-  list: readonly unknown[],
-): Steps<void> {
-  if (items === undefined) return;
+function* visitElements(run: RuleRun, { schema, items }: RuledNode, place: RulePlace): Steps<void> {
+  const { value: list } = place;
+  if (items === undefined || !isJsonArray(list)) return;
   const before = yield* storedElements(schema, place.stored, run.pace);
   const { current, above } = place.ratchet;
   for (const [index, value] of list.entries()) {
@@ -140,12 +136,9 @@ function* visitElements(
   }
 }
 
-function* visitFields(
-  run: RuleRun,
-  { properties, values }: RuledNode,
-  place: RulePlace,
-  object: JsonObject,
-): Steps<void> {
+function* visitFields(run: RuleRun, { properties, values }: RuledNode, place: RulePlace): Steps<void> {
+  const { value: object } = place;
+  if (!isJsonObject(object)) return;
   for (const name of Object.keys(object)) {
     const value = object[name];
     const node = properties.get(name) ?? values;
