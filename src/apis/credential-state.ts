@@ -77,9 +77,9 @@ export function accessGrants(requests: Iterable<AccessRequest>): AccessGrants {
   for (const { metadata, status = {} } of requests) {
     if (status.revoked === true) revoked.add(metadata.name ?? "");
     const { namespace, serviceAccount } = status.grant ?? {};
-    if (namespace === undefined || serviceAccount === undefined) continue;
-    const isGranted = status.accepted === true && status.revoked !== true && metadata.deletionTimestamp === undefined;
-    if (isGranted) holders.add(serviceAccountUser(namespace, serviceAccount).username);
+    const isEnded = status.revoked === true || metadata.deletionTimestamp !== undefined;
+    if (namespace === undefined || serviceAccount === undefined || isEnded) continue;
+    if (status.accepted === true) holders.add(serviceAccountUser(namespace, serviceAccount).username);
   }
   return { holders, revoked };
 }

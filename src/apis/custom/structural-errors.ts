@@ -47,15 +47,14 @@ function* checkStructural(schema: StructuralSchema, place: Place): Steps<void> {
   if (typeof additionalProperties === "object") {
     yield* checkStructural(additionalProperties, below(place, "additionalProperties", "field"));
   }
-  const isRoot = level === "root";
   errors.push(...intOrStringErrors(schema, path));
   yield* checkValueRules(schema, place, {
     skipAnyOf: isIntOrString(schema.anyOf),
-    skipFirstOfAll: isIntOrString(schema.allOf[0]?.anyOf ?? []),
+    skipFirstOfAll: schema.allOf.slice(0, 1).some(({ anyOf }) => isIntOrString(anyOf)),
   });
   errors.push(...typeErrors(schema, place));
-  if (isRoot || schema.embeddedResource) errors.push(...metaTypeErrors(schema, place));
-  if (isRoot) errors.push(...rootErrors(schema, path));
+  if (level === "root") errors.push(...rootErrors(schema, path));
+  if (level === "root" || schema.embeddedResource) errors.push(...metaTypeErrors(schema, place));
 }
 
 function below(place: Place, step: string, level: Place["level"] = place.level): Place {
