@@ -2,9 +2,8 @@ import { type FieldError, invalid, required } from "../apimachinery/field-error.
 import type { ApiObject } from "../apimachinery/object.ts";
 import { badRequest, type StatusError } from "../apimachinery/status.ts";
 import { builtinKind, reviewKind } from "./builtin-kind.ts";
-import { collectErrors, fieldErrors } from "./field-rules.ts";
+import { collectErrors, fieldErrors, validateLabelRequirement, validateSelectorOperator } from "./field-rules.ts";
 import { arrayAt, fieldListAt, fieldsAt, isFields, stringAt, stringsAt, valueAt } from "./json-fields.ts";
-import { validateLabelRequirement, validateSelectorOperator } from "./label-selector-validation.ts";
 import type { PolicyRule } from "./rbac.ts";
 import type { Resource } from "./resource.ts";
 
@@ -59,17 +58,14 @@ export interface SubjectAccessReviewSpec {
 function validateReviewedAction(review: ApiObject): readonly FieldError[] {
   const resource = valueAt(review, "spec", "resourceAttributes");
   const path = valueAt(review, "spec", "nonResourceAttributes");
-  const errors: FieldError[] = [];
-  if (isFields(resource) && isFields(path)) {
-    errors.push(
-      invalid("spec.nonResourceAttributes", path, "cannot be specified in combination with resourceAttributes"),
-    );
-  }
-  if (!isFields(resource) && !isFields(path)) {
-    const why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-    errors.push(invalid("spec.resourceAttributes", null, why));
-  }
-  return [...errors, ...validateSelector(resource, "fieldSelector"), ...validateSelector(resource, "labelSelector")];
+  const both = "cannot be specified in combination with resourceAttributes";
+  const neither = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+  return fieldErrors(
+    isFields(resource) && isFields(path) && invalid("spec.nonResourceAttributes", path, both),
+    !isFields(resource) && !isFields(path) && invalid("spec.resourceAttributes", null, neither),
+    validateSelector(resource, "fieldSelector"),
+    validateSelector(resource, "labelSelector"),
+  );
 }
 
 /** A review about somebody names a user or a group. */
@@ -172,14 +168,12 @@ function validateLocal(object: ApiObject): readonly FieldError[] {
   const resource = valueAt(object, "spec", "resourceAttributes");
   const path = valueAt(object, "spec", "nonResourceAttributes");
   const namespace = stringAt(resource, "namespace");
-  const errors: FieldError[] = [];
-  if (isFields(resource) && namespace !== (object.metadata.namespace ?? "")) {
-    errors.push(invalid("spec.resourceAttributes.namespace", namespace, "must match metadata.namespace"));
-  }
-  if (isFields(path)) {
-    errors.push(invalid("spec.nonResourceAttributes", path, "disallowed on this kind of request"));
-  }
-  return errors;
+  return fieldErrors(
+    isFields(resource) &&
+      namespace !== (object.metadata.namespace ?? "") &&
+      invalid("spec.resourceAttributes.namespace", namespace, "must match metadata.namespace"),
+    isFields(path) && invalid("spec.nonResourceAttributes", path, "disallowed on this kind of request"),
+  );
 }
 
 /** The question whether the caller may do something (`kubectl auth can-i`). Source: api/authorization/v1. */

@@ -2,9 +2,16 @@ import type { Resource } from "./resource.ts";
 import { type FieldError, duplicate, invalid, required, tooMany } from "../apimachinery/field-error.ts";
 import type { LabelSelectorObject } from "../apimachinery/label-selector.ts";
 import { qualifiedNameProblems, pathSegmentProblems } from "../apimachinery/names.ts";
-import { collectErrors, fieldErrors, nameErrors, optionalOneOf, unsupported, type FieldResult } from "./field-rules.ts";
+import {
+  collectErrors,
+  fieldErrors,
+  nameErrors,
+  optionalOneOf,
+  unsupported,
+  type FieldResult,
+  validateLabelSelector,
+} from "./field-rules.ts";
 import { fieldListAt, type Fields, isFields, stringAt, valueAt, arrayAt } from "./json-fields.ts";
-import { validateLabelSelector } from "./label-selector-validation.ts";
 
 /** Which requests a policy or its binding speaks of. Source: api/admissionregistration/v1 MatchResources. */
 export interface MatchResources {

@@ -11,9 +11,8 @@ import { dnsSubdomainProblems, pathSegmentProblems } from "../apimachinery/names
 import type { ApiObject } from "../apimachinery/object.ts";
 import { defaultedMatch, validateMatchResources, type MatchResources, admissionKind } from "./admission-match.ts";
 import { ageColumn, column, textColumn, builtinKind } from "./builtin-kind.ts";
-import { collectErrors, requiredName, fieldErrors, nameErrors } from "./field-rules.ts";
+import { collectErrors, requiredName, fieldErrors, nameErrors, validateLabelSelector } from "./field-rules.ts";
 import { type Fields, fieldsAt, isFields, stringAt, valueAt, withField, stringsAt } from "./json-fields.ts";
-import { validateLabelSelector } from "./label-selector-validation.ts";
 import { validateOperations } from "./mutating-admission-policy.ts";
 import type { Column, Resource } from "./resource.ts";
 

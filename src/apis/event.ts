@@ -160,34 +160,26 @@ export const reportedEvents: Resource = builtinKind({
   names: "path",
 });
 
-/** The fields that have another name in a core Event. */
-const coreNames: readonly (readonly [reported: string, core: string])[] = [
-  ["regarding", "involvedObject"],
-  ["note", "message"],
-  ["reportingController", "reportingComponent"],
-  ["deprecatedSource", "source"],
-  ["deprecatedFirstTimestamp", "firstTimestamp"],
-  ["deprecatedLastTimestamp", "lastTimestamp"],
-  ["deprecatedCount", "count"],
-];
-
-const sameNames: readonly string[] = [
-  "eventTime",
-  "series",
-  "reportingInstance",
-  "action",
-  "reason",
-  "related",
-  "type",
-];
+/** The fields of a reported event, by their names in a core Event. */
+const reportedNames: Readonly<Record<string, string>> = {
+  involvedObject: "regarding",
+  message: "note",
+  reportingComponent: "reportingController",
+  source: "deprecatedSource",
+  firstTimestamp: "deprecatedFirstTimestamp",
+  lastTimestamp: "deprecatedLastTimestamp",
+  count: "deprecatedCount",
+  ...Object.fromEntries(
+    ["eventTime", "series", "reportingInstance", "action", "reason", "related", "type"].map((name) => [name, name]),
+  ),
+};
 
 /** The core Event that a reported one is. */
 export function coreEventOf(reported: ApiObject): ApiObject {
-  const names = [...coreNames, ...sameNames.map((name) => [name, name] as const)];
-  const fields = names.flatMap(([from, to]) => (reported[from] === undefined ? [] : [[to, reported[from]] as const]));
+  const fields = Object.entries(reportedNames).map(([to, from]) => [to, reported[from]] as const);
   return {
     involvedObject: {},
-    ...Object.fromEntries(fields),
+    ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)),
     apiVersion: "v1",
     kind: "Event",
     metadata: reported.metadata,

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-
 import { required } from "../apimachinery/field-error.ts";
 import { certificateSigningRequests } from "./certificate-signing-request.ts";
 import { collectErrors } from "./field-rules.ts";

@@ -3,7 +3,15 @@ import type { LabelSelectorObject } from "../apimachinery/label-selector.ts";
 import { dnsSubdomainProblems, pathSegmentProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { ageColumn, column, createdAtColumn, builtinKind } from "./builtin-kind.ts";
-import { collectErrors, nameErrors, fieldErrors, type FieldResult, requiredName, unsupported } from "./field-rules.ts";
+import {
+  collectErrors,
+  nameErrors,
+  fieldErrors,
+  type FieldResult,
+  requiredName,
+  unsupported,
+  validateLabelSelector,
+} from "./field-rules.ts";
 import {
   fieldListAt,
   fieldsAt,
@@ -15,7 +23,6 @@ import {
   valueAt,
   isFields,
 } from "./json-fields.ts";
-import { validateLabelSelector } from "./label-selector-validation.ts";
 import type { Column, Resource } from "./resource.ts";
 
 /** Which role a binding hands out; it never changes. Source: api/rbac/v1 RoleRef. */

@@ -172,7 +172,7 @@ type Fields = ReadonlyMap<string, CelField>;
  * of the kind. Source: apiserver pkg/cel/common SchemaDeclType over the published OpenAPI, references resolved by
  * pkg/cel/openapi/resolver.
  */
-export function* objectTypeOf(resource: Resource): Steps<CelType | undefined> {
+function* objectTypeOf(resource: Resource): Steps<CelType | undefined> {
   const { kind, custom, schema } = resource;
   const meta = metaFields(kind);
   if (custom === undefined)

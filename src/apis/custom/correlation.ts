@@ -131,7 +131,7 @@ export function shownPath(path: string): string {
 }
 
 /** A value beside the one that it replaces. */
-export interface Correlation {
+interface Correlation {
   readonly schema: StructuralSchema;
   readonly value: unknown;
   readonly stored: unknown;

@@ -1,3 +1,4 @@
+import type { WebhookClientConfig } from "../../apimachinery/webhook-call.ts";
 import { isConditionTrue } from "../../apimachinery/conditions.ts";
 import { invalid, required, type FieldError } from "../../apimachinery/field-error.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
@@ -62,17 +63,7 @@ export interface CrdConversion {
 
 /** A webhook that converts objects between versions. */
 export interface ConversionWebhook {
-  readonly clientConfig?: {
-    readonly url?: string;
-    readonly service?: {
-      readonly namespace: string;
-      readonly name: string;
-      readonly path?: string;
-      readonly port?: number;
-    };
-    /** PEM in base64. */
-    readonly caBundle?: string;
-  };
+  readonly clientConfig?: WebhookClientConfig;
   readonly conversionReviewVersions: readonly string[];
 }
 

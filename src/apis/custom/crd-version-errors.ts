@@ -192,7 +192,7 @@ const maxFields = 8;
 const selectable: ReadonlySet<unknown> = new Set(["string", "boolean", "integer"]);
 
 /** What is wrong with the selectable fields of a version whose schema is right. Source: apiextensions-apiserver pkg/apis/apiextensions/validation. */
-export function selectableFieldErrors(version: Fields, path: string): readonly FieldError[] {
+function selectableFieldErrors(version: Fields, path: string): readonly FieldError[] {
   const schema = fieldsAt(version, "schema", "openAPIV3Schema");
   const seen = new Set<string>();
   const errors: FieldError[] = [];

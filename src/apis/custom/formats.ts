@@ -178,7 +178,7 @@ function isCreditCard(text: string): boolean {
  * Whether Go would take `text` for the target of a request: an absolute URI or a path that begins with a slash.
  * Source: Go net/url ParseRequestURI.
  */
-export function isRequestUri(text: string): boolean {
+function isRequestUri(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (text === "" || /[\u0000-\u001f\u007f]/.test(text) || text.startsWith(":")) return false;
   if (text === "*") return true;

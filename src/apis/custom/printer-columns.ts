@@ -57,7 +57,7 @@ function plainText(value: unknown): string {
 }
 
 /** Finds the values under a path in an object; never throws, whatever the object holds. */
-export type PathReader = (object: unknown) => readonly unknown[];
+type PathReader = (object: unknown) => readonly unknown[];
 
 /** More than this is never looked at: a wildcard below a wildcard could ask for the square of an object. */
 const maxResults = 1000;

@@ -69,30 +69,17 @@ function* structureErrors(
 }
 
 /** Keywords that may stand at the root beside a status that is validated by itself, as Kubernetes lists them. */
-const allowedWithStatus: Readonly<Record<string, string>> = {
-  description: "Description",
-  type: "Type",
-  format: "Format",
-  title: "Title",
-  maximum: "Maximum",
-  exclusiveMaximum: "ExclusiveMaximum",
-  minimum: "Minimum",
-  exclusiveMinimum: "ExclusiveMinimum",
-  maxLength: "MaxLength",
-  minLength: "MinLength",
-  pattern: "Pattern",
-  maxItems: "MaxItems",
-  minItems: "MinItems",
-  uniqueItems: "UniqueItems",
-  multipleOf: "MultipleOf",
-  required: "Required",
-  items: "Items",
-  properties: "Properties",
-  externalDocs: "ExternalDocs",
-  example: "Example",
-  "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
-  "x-kubernetes-validations": "XValidations",
-};
+const allowedWithStatus: readonly string[] =
+  `description type format title maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems minItems
+  uniqueItems multipleOf required items properties externalDocs example
+  x-kubernetes-preserve-unknown-fields x-kubernetes-validations`.split(/\s+/);
+
+/** The name of a keyword in Go. */
+function goName(keyword: string): string {
+  return keyword
+    .replace("x-kubernetes", "x")
+    .replaceAll(/(?:^|-)(.)/g, (_match, letter: string) => letter.toUpperCase());
+}
 
 function rootErrors(raw: JsonObject, path: string, options: SchemaErrorOptions): readonly FieldError[] {
   return fieldErrors(
@@ -108,10 +95,10 @@ function rootErrorsWithStatus(raw: JsonObject, path: string): readonly FieldErro
     return [invalid(`${path}.type`, type, why)];
   }
   const stray = Object.keys(raw).some(
-    (key) => (key === "default" || isSchemaKeyword(key)) && !Object.hasOwn(allowedWithStatus, key) && !isZero(raw[key]),
+    (key) => (key === "default" || isSchemaKeyword(key)) && !allowedWithStatus.includes(key) && !isZero(raw[key]),
   );
   if (!stray) return [];
-  const list = Object.values(allowedWithStatus).join(" ");
+  const list = allowedWithStatus.map(goName).join(" ");
   const why = `only [${list}] fields are allowed at the root of the schema if the status subresource is enabled`;
   return [invalid(path, raw, why)];
 }
@@ -125,7 +112,7 @@ function isZero(value: unknown): boolean {
  * Keywords whose values are of the wrong type, which Go would not decode; keywords that no schema has are passed over.
  * Source: apiextensions v1 JSONSchemaProps.
  */
-export function* schemaShapeErrors(raw: JsonObject, path: string): Steps<readonly FieldError[]> {
+function* schemaShapeErrors(raw: JsonObject, path: string): Steps<readonly FieldError[]> {
   const walk: Walk = { errors: [], pace: { places: 0 } };
   yield* collect(raw, path, walk);
   return walk.errors;
@@ -153,50 +140,26 @@ type Shape =
   | "schema or schemas"
   | "rules";
 
-const shapes: ReadonlyMap<string, Shape> = new Map<string, Shape>([
-  ["id", "text"],
-  ["$schema", "text"],
-  ["$ref", "text"],
-  ["description", "text"],
-  ["type", "text"],
-  ["format", "text"],
-  ["title", "text"],
-  ["pattern", "text"],
-  ["x-kubernetes-list-type", "text"],
-  ["x-kubernetes-map-type", "text"],
-  ["maximum", "number"],
-  ["minimum", "number"],
-  ["multipleOf", "number"],
-  ["maxLength", "integer"],
-  ["minLength", "integer"],
-  ["maxItems", "integer"],
-  ["minItems", "integer"],
-  ["maxProperties", "integer"],
-  ["minProperties", "integer"],
-  ["exclusiveMaximum", "boolean"],
-  ["exclusiveMinimum", "boolean"],
-  ["uniqueItems", "boolean"],
-  ["nullable", "boolean"],
-  ["x-kubernetes-preserve-unknown-fields", "boolean"],
-  ["x-kubernetes-embedded-resource", "boolean"],
-  ["x-kubernetes-int-or-string", "boolean"],
-  ["required", "texts"],
-  ["x-kubernetes-list-map-keys", "texts"],
-  ["enum", "array"],
-  ["externalDocs", "object"],
-  ["dependencies", "object"],
-  ["not", "schema"],
-  ["allOf", "schemas"],
-  ["anyOf", "schemas"],
-  ["oneOf", "schemas"],
-  ["properties", "schemas by name"],
-  ["patternProperties", "schemas by name"],
-  ["definitions", "schemas by name"],
-  ["additionalProperties", "schema or boolean"],
-  ["additionalItems", "schema or boolean"],
-  ["items", "schema or schemas"],
-  ["x-kubernetes-validations", "rules"],
-]);
+const keywords: Readonly<Record<Shape, string>> = {
+  text: "id $schema $ref description type format title pattern x-kubernetes-list-type x-kubernetes-map-type",
+  number: "maximum minimum multipleOf",
+  integer: "maxLength minLength maxItems minItems maxProperties minProperties",
+  boolean: `exclusiveMaximum exclusiveMinimum uniqueItems nullable x-kubernetes-preserve-unknown-fields
+    x-kubernetes-embedded-resource x-kubernetes-int-or-string`,
+  texts: "required x-kubernetes-list-map-keys",
+  array: "enum",
+  object: "externalDocs dependencies",
+  schema: "not",
+  schemas: "allOf anyOf oneOf",
+  "schemas by name": "properties patternProperties definitions",
+  "schema or boolean": "additionalProperties additionalItems",
+  "schema or schemas": "items",
+  rules: "x-kubernetes-validations",
+};
+
+const shapes: ReadonlyMap<string, Shape> = new Map(
+  Object.entries(keywords).flatMap(([shape, names]) => names.split(/\s+/).map((name) => [name, shape as Shape])),
+);
 
 const wording: Readonly<Record<Shape, string>> = {
   text: "must be a string",
@@ -244,7 +207,7 @@ function* collectSchema(schema: unknown, path: string, walk: Walk): Steps<void> 
 }
 
 /** Whether a key is one that a schema can have and whose value is of a known type. */
-export function isSchemaKeyword(key: string): boolean {
+function isSchemaKeyword(key: string): boolean {
   return shapes.has(key);
 }
 
