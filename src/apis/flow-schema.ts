@@ -95,9 +95,7 @@ export const flowSchemas: Resource = builtinKind({
         : "<none>",
     ),
     ageColumn,
-    column("MissingPL", "Whether the schema names a priority level that does not exist.", (object) =>
-      danglingOf(object),
-    ),
+    column("MissingPL", "Whether the schema names a priority level that does not exist.", danglingOf),
   ],
   subresources: { status: statusPart },
   unconditionalUpdate: true,

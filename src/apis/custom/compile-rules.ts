@@ -6,7 +6,7 @@ import { optionalType, type CelType } from "../../policy/cel/types.ts";
 import { compileKubernetesCel } from "../../policy/kubernetes/compile-kubernetes-cel.ts";
 import { ruleType, type RuleType } from "./rule-type.ts";
 import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
-import { memberSchema } from "./correlation.ts";
+import { memberSchema, joinedPath } from "./correlation.ts";
 
 /** A part of a schema that has rules, or below which there are some. */
 export interface RuledNode {
@@ -179,17 +179,18 @@ export function ruleFieldPath(fieldPath: string, schema: StructuralSchema): stri
   let path = "";
   while (step.lastIndex < fieldPath.length) {
     const [, plain, quoted] = step.exec(fieldPath) ?? [];
-    const name: string | undefined = plain ?? (quoted === undefined ? undefined : unescaped(quoted));
-    const below: StructuralSchema | undefined = name === undefined ? undefined : fieldSchema(found, name);
+    const name: string | undefined = plain ?? unescaped(quoted);
+    const below = fieldSchema(found, name);
     if (name === undefined || below === undefined) return undefined;
-    path += !found.properties.has(name) ? `[${name}]` : path === "" ? name : `.${name}`;
+    path = found.properties.has(name) ? joinedPath(path, name) : `${path}[${name}]`;
     found = below;
   }
   return path === "" ? undefined : path;
 }
 
 /** The schema of a property, or of the values of a map. */
-function fieldSchema(schema: StructuralSchema, name: string): StructuralSchema | undefined {
+function fieldSchema(schema: StructuralSchema, name: string | undefined): StructuralSchema | undefined {
+  if (name === undefined) return undefined;
   return schema.properties.size > 0 ? schema.properties.get(name) : memberSchema(schema, name);
 }
 
@@ -205,7 +206,8 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ["\\", "\\"],
 ]);
 
-function unescaped(text: string): string | undefined {
+function unescaped(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
   const isKnown = [...text.matchAll(/\\(.)/gs)].every(([, character = ""]) => escapes.has(character));
   return isKnown ? text.replaceAll(/\\(.)/gs, (_match, character: string) => escapes.get(character) ?? "") : undefined;
 }

@@ -98,7 +98,7 @@ interface KindParts {
 }
 
 function kindOfVersion({ crd, names, version, storage, terminating }: KindParts): Resource {
-  const { spec, apiVersion, structural } = version;
+  const { spec, structural } = version;
   const hasStatus = spec.subresources?.status !== undefined;
   const kindName = { group: crd.spec.group, version: spec.name, kind: names.kind };
   const schema = shared(function* () {
@@ -146,23 +146,32 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
     validate: (object, stored) => finish(validateInSteps(object, stored)),
     validateInSteps,
     selectableFields: selectableFields(spec) ?? {},
-    custom: {
-      decode: (value) => decodeCustom(structural(), value),
-      *prepare() {
-        yield* storage.prepare();
-        yield* schema.inSteps();
-      },
-      *celType() {
-        return ruleType(yield* structural.inSteps(), { name: names.kind, isResource: true })?.type;
-      },
-      *published(flavour) {
-        return yield* publishedSchema(yield* structural.inSteps(), kindName, { version: flavour });
-      },
-      storage,
-      warning:
-        spec.deprecated === true ? (spec.deprecationWarning ?? `${apiVersion} ${names.kind} is deprecated`) : undefined,
-      terminating,
+    custom: customPart({ crd, names, version, storage, terminating }, schema.inSteps),
+  };
+}
+
+function customPart(
+  { crd, names, version, storage, terminating }: KindParts,
+  schema: () => Steps<unknown>,
+): NonNullable<Resource["custom"]> {
+  const { spec, apiVersion, structural } = version;
+  const kindName = { group: crd.spec.group, version: spec.name, kind: names.kind };
+  return {
+    decode: (value) => decodeCustom(structural(), value),
+    *prepare() {
+      yield* storage.prepare();
+      yield* schema();
     },
+    *celType() {
+      return ruleType(yield* structural.inSteps(), { name: names.kind, isResource: true })?.type;
+    },
+    *published(flavour) {
+      return yield* publishedSchema(yield* structural.inSteps(), kindName, { version: flavour });
+    },
+    storage,
+    warning:
+      spec.deprecated === true ? (spec.deprecationWarning ?? `${apiVersion} ${names.kind} is deprecated`) : undefined,
+    terminating,
   };
 }
 

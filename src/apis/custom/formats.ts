@@ -179,14 +179,15 @@ function isCreditCard(text: string): boolean {
  * Source: Go net/url ParseRequestURI.
  */
 function isRequestUri(text: string): boolean {
-  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-  if (text === "" || /[\u0000-\u001f\u007f]/.test(text) || text.startsWith(":")) return false;
   if (text === "*") return true;
-  const scheme = /^[a-zA-Z][a-zA-Z0-9+.-]*:/.exec(text)?.[0] ?? "";
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (text === "" || /^:|[\u0000-\u001f\u007f]/.test(text)) return false;
+  const [scheme = ""] = /^[a-zA-Z][a-zA-Z0-9+.-]*:/.exec(text) ?? [];
   const [rest = ""] = text.slice(scheme.length).split("?", 1);
   if (!rest.startsWith("/")) return scheme !== "";
-  const [, authority, path = ""] = /^\/\/([^/]*)(.*)$/s.exec(scheme === "" ? "" : rest) ?? [undefined, undefined, rest];
-  return (authority === undefined || isAuthority(authority)) && hasValidEscapes(path);
+  if (scheme === "" || !rest.startsWith("//")) return hasValidEscapes(rest);
+  const [, authority = "", path = ""] = /^\/\/([^/]*)(.*)$/s.exec(rest) ?? [];
+  return isAuthority(authority) && hasValidEscapes(path);
 }
 
 function isAuthority(text: string): boolean {

@@ -79,16 +79,14 @@ function prunedMember(
   { key, member }: { readonly key: string; readonly member: unknown },
 ): unknown {
   const isRoot = state.path.length === 0;
-  if (isMetaField(key) && ((isRoot && state.isResourceRoot) || schema?.embeddedResource === true)) {
-    return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
-  }
-  const known = schema?.properties.get(key) ?? schema?.additionalProperties;
-  if (known === undefined) return unknownMember(state, schema, { key, member });
+  const isResource = isRoot && state.isResourceRoot ? true : schema?.embeddedResource === true;
+  if (isResource && isMetaField(key)) return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
+  const isProperty = schema?.properties.has(key) === true;
+  if (!isProperty && schema?.additionalProperties === undefined) return unknownMember(state, schema, { key, member });
   const step = stepTo(state, key);
   // Values of `additionalProperties: true` may be of any type, but as objects they have no known fields.
-  return within(state, [step, schema?.properties.has(key) === true ? step : `[${key}]`], () =>
-    pruneValue(state, memberSchema(schema, key), member),
-  );
+  const against = memberSchema(schema, key);
+  return within(state, [step, isProperty ? step : `[${key}]`], () => pruneValue(state, against, member));
 }
 
 /** A schema need not name the fields that every object has. */
