@@ -98,8 +98,8 @@ export interface AccessRequestStatus {
   };
 }
 
-const longestUserAgent = 256;
-const longestClaims = 4096;
+const maxUserAgentCharacters = 256;
+const maxClaimsCharacters = 4096;
 
 const columns: readonly Column[] = [
   {
@@ -157,7 +157,10 @@ function firstStatus(object: ApiObject, { user, source }: PrepareContext): Acces
     evidence: {
       ...(source === undefined
         ? {}
-        : { sourceAddress: plainAddress(source.address), userAgent: source.userAgent.slice(0, longestUserAgent) }),
+        : {
+            sourceAddress: plainAddress(source.address),
+            userAgent: source.userAgent.slice(0, maxUserAgentCharacters),
+          }),
       requester: user.username,
     },
   };
@@ -235,7 +238,7 @@ function specErrors(object: ApiObject): readonly FieldError[] {
   const claims = fieldsAt(object, "spec", "claims");
   return fieldErrors(
     keyErrors(stringAt(object, "spec", "pubKey")),
-    JSON.stringify(claims).length > longestClaims && tooLong("spec.claims", longestClaims),
+    JSON.stringify(claims).length > maxClaimsCharacters && tooLong("spec.claims", maxClaimsCharacters),
   );
 }
 

@@ -40,7 +40,7 @@ export const admissionKind: Pick<Resource, "group" | "categories" | "scope" | "g
   generation: true,
 };
 /** How many expressions one object may hold: compiling them holds up everybody else. Kubernetes sets no bound. */
-export const maximumExpressions = 1000;
+export const maxExpressions = 1000;
 
 /** The defaults of a webhook or of MatchResources: every namespace, every object, equivalent versions as well. */
 export const matchDefaults: Fields = { matchPolicy: "Equivalent", namespaceSelector: {}, objectSelector: {} };

@@ -7,7 +7,7 @@ import { checkMatchCondition } from "./admission-expression.ts";
 import {
   type MatchCondition,
   matchDefaults,
-  maximumExpressions,
+  maxExpressions,
   validateMatchConditions,
   validateSelectors,
   type AdmissionRule,
@@ -102,8 +102,8 @@ function validateWebhooks(configuration: ApiObject, stored?: ApiObject): readonl
   const webhooks = fieldListAt(configuration, "webhooks");
   const before = fieldListAt(stored, "webhooks");
   const conditions = webhooks.reduce((sum, webhook) => sum + arrayAt(webhook, "matchConditions").length, 0);
-  if (webhooks.length + conditions > maximumExpressions) {
-    return [tooMany("webhooks", webhooks.length + conditions, maximumExpressions)];
+  if (webhooks.length + conditions > maxExpressions) {
+    return [tooMany("webhooks", webhooks.length + conditions, maxExpressions)];
   }
   const names = webhooks.map((webhook) => stringAt(webhook, "name"));
   const unchanged =

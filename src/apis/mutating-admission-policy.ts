@@ -3,7 +3,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { listType, type CelType } from "../policy/cel/types.ts";
 import { applyConfigurationType, jsonPatchType } from "../policy/kubernetes/patch-types.ts";
 import type { ExpressionScope } from "./admission-expression.ts";
-import { maximumExpressions, admissionKind } from "./admission-match.ts";
+import { maxExpressions, admissionKind } from "./admission-match.ts";
 import {
   countExpressions,
   defaultedPolicy,
@@ -71,7 +71,7 @@ export const mutatingAdmissionPolicies: Resource = builtinKind({
 function validatePolicy(object: ApiObject, stored: ApiObject | undefined): readonly FieldError[] {
   const spec = fieldsAt(object, "spec");
   const expressions = countExpressions(spec, "mutations");
-  if (expressions > maximumExpressions) return [tooMany("spec.mutations", expressions, maximumExpressions)];
+  if (expressions > maxExpressions) return [tooMany("spec.mutations", expressions, maxExpressions)];
   const { scope, errors } = policyScope(spec);
   return fieldErrors(
     validatePolicyTerms(spec, {

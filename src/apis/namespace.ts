@@ -7,7 +7,7 @@ import { fieldsAt, stringAt, stringsAt, withField, withMetadata } from "./json-f
 import { validateFinalizerDomain } from "./object-validation.ts";
 import type { Column, Resource, Subresource } from "./resource.ts";
 
-/** A room of names for namespaced objects, with a life cycle of its own. Source: api/core/v1 Namespace. */
+/** A scope of names for namespaced objects, with a life cycle of its own. Source: api/core/v1 Namespace. */
 export interface Namespace extends ApiObject {
   readonly spec?: { readonly finalizers?: readonly string[] };
   readonly status?: { readonly phase?: "Active" | "Terminating"; readonly conditions?: readonly Condition[] };

@@ -4,7 +4,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { utf8Length } from "../apimachinery/utf8.ts";
 import { boolType, nullType, stringType, type CelType } from "../policy/cel/types.ts";
 import type { ExpressionScope } from "./admission-expression.ts";
-import { maximumExpressions, admissionKind } from "./admission-match.ts";
+import { maxExpressions, admissionKind } from "./admission-match.ts";
 import {
   countExpressions,
   defaultedPolicy,
@@ -42,8 +42,8 @@ export interface PolicyValidation {
 export const annotationTypes: readonly CelType[] = [stringType, nullType];
 
 const reasons: readonly string[] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-const maximumAnnotations = 20;
-const maximumAnnotationExpression = 5 * 1024;
+const maxAnnotations = 20;
+const maxAnnotationExpressionBytes = 5 * 1024;
 const nothingToDo = "validations or auditAnnotations must contain at least one item";
 
 export const validatingAdmissionPolicies: Resource = builtinKind({
@@ -66,7 +66,7 @@ export const validatingAdmissionPolicies: Resource = builtinKind({
 function validatePolicy(object: ApiObject, stored: ApiObject | undefined): readonly FieldError[] {
   const spec = fieldsAt(object, "spec");
   const expressions = countExpressions(spec, "validations");
-  if (expressions > maximumExpressions) return [tooMany("spec.validations", expressions, maximumExpressions)];
+  if (expressions > maxExpressions) return [tooMany("spec.validations", expressions, maxExpressions)];
   const { scope, errors } = policyScope(spec);
   return [
     ...validatePolicyTerms(spec, { before: stored === undefined ? undefined : fieldsAt(stored, "spec") }),
@@ -111,9 +111,9 @@ function validateAnnotations(spec: Fields, scope: ExpressionScope, policy: strin
   const keys = annotations.map((annotation) => stringAt(annotation, "key"));
   const path = "spec.auditAnnotations";
   return fieldErrors(
-    annotations.length > maximumAnnotations &&
-      invalid(path, annotations, `must not have more than ${maximumAnnotations} auditAnnotations`),
-    collectErrors(annotations.slice(0, maximumAnnotations), (annotation, index) => {
+    annotations.length > maxAnnotations &&
+      invalid(path, annotations, `must not have more than ${maxAnnotations} auditAnnotations`),
+    collectErrors(annotations.slice(0, maxAnnotations), (annotation, index) => {
       const [key, expression] = [keys[index] ?? "", stringAt(annotation, "valueExpression").trim()];
       const at = `${path}[${index}]`;
       return [
@@ -127,8 +127,8 @@ function validateAnnotations(spec: Fields, scope: ExpressionScope, policy: strin
 
 function validateAnnotationValue(path: string, expression: string, scope: ExpressionScope): readonly FieldError[] {
   if (expression === "") return [required(path, "valueExpression is not specified")];
-  if (utf8Length(expression) > maximumAnnotationExpression) {
-    return [required(path, `must not exceed ${maximumAnnotationExpression} bytes in length`)];
+  if (utf8Length(expression) > maxAnnotationExpressionBytes) {
+    return [required(path, `must not exceed ${maxAnnotationExpressionBytes} bytes in length`)];
   }
   return validateExpression(path, expression, { scope, results: annotationTypes });
 }

@@ -33,7 +33,7 @@ export function pruned(schema: StructuralSchema, object: JsonObject, options: Pr
   return { object: result, unknown: state.unknown.sort() };
 }
 
-const maximumUnknown = 100;
+const maxUnknown = 100;
 
 interface State {
   readonly path: string[];
@@ -133,7 +133,7 @@ function within<T>(state: State, [step, fieldStep]: readonly [string, string], v
 }
 
 function report(state: State, path: string): void {
-  if (state.unknown.length >= maximumUnknown) return;
+  if (state.unknown.length >= maxUnknown) return;
   state.unknown.push(path.length > 1024 ? `${path.slice(0, 1024)}…` : path);
 }
 
