@@ -1,10 +1,9 @@
-import { handedOutAdmission, sameRight, type RequiredRight, approvalRights } from "./required-rights.ts";
-import { defaultProfileAnnotation, profileDefaults, type AccessProfile } from "../apis/access-profile.ts";
+import { type RequiredRight, approvalRights, handedOutAdmission, sameRight } from "./required-rights.ts";
+import { type AccessProfile, defaultProfileAnnotation, profileDefaults } from "../apis/access-profile.ts";
 import { accessGroup } from "../apis/access-request.ts";
 import type { AccessCheck, AdmissionPlugin } from "./admission.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
-import type { RecoveryPolicy } from "../apis/recovery-policy.ts";
-import { recoveryDefaults, type RecoveryTerms } from "../apis/recovery-terms.ts";
+import { type RecoveryPolicy, type RecoveryTerms, recoveryDefaults } from "../apis/recovery-policy.ts";
 
 /**
  * Requires the writer of an AccessProfile to hold everything that approving requests for it hands out: the controller, which does it,

@@ -5,8 +5,7 @@ import { CelError } from "../policy/cel/cel-error.ts";
 import { dynType } from "../policy/cel/types.ts";
 import { compileKubernetesCel } from "../policy/kubernetes/compile-kubernetes-cel.ts";
 import { type DecidedProfile, accessKind, accessStatus } from "./access-request.ts";
-import { ageColumn, column, textColumn } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, column, textColumn, builtinKind } from "./builtin-kind.ts";
 import {
   fieldListAt,
   fieldsAt,
@@ -18,9 +17,10 @@ import {
   type Fields,
 } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
-import { cidrErrors, recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
+import { cidrErrors, recoveryErrors, type RecoveryTerms } from "./recovery-policy.ts";
 import type { Resource } from "./resource.ts";
 import { accessProfileSchema } from "./schemas/access.ts";
+import { nameErrors, fieldErrors, requiredName } from "./field-rules.ts";
 
 /** What approval grants, and on which terms. */
 export interface AccessProfile extends ApiObject {
@@ -131,37 +131,35 @@ function readyText(condition: Fields): string {
 function profileErrors(object: ApiObject): readonly FieldError[] {
   const spec = (object["spec"] ?? {}) as Fields;
   const namespace = stringAt(spec, "namespace");
-  return [
-    ...(namespace === ""
-      ? [required("spec.namespace", "the namespace of the machines' accounts")]
-      : dnsLabelProblems(namespace).map((why) => invalid("spec.namespace", namespace, why))),
-    ...fieldListAt(spec, "roles").flatMap((role, index) => roleErrors(role, `spec.roles[${index}]`)),
-    ...cidrErrors(stringsAt(spec, "sourceNetworks"), "spec.sourceNetworks"),
-    ...recoveryErrors(fieldsAt(spec, "recovery"), "spec.recovery"),
-    ...(spec["recovery"] !== undefined && (numberAt(spec, "approvers") ?? 1) > 1
-      ? [forbiddenField("spec.recovery", "where several people must approve, none of them can be left out later")]
-      : []),
-    ...fieldListAt(spec, "rules").flatMap((rule, index) => ruleErrors(rule, `spec.rules[${index}]`)),
-    ...stringsAt(spec, "bootstrapToken", "groups").flatMap((group, index) =>
+  return fieldErrors(
+    namespace === ""
+      ? required("spec.namespace", "the namespace of the machines' accounts")
+      : nameErrors("spec.namespace", namespace, dnsLabelProblems),
+    fieldListAt(spec, "roles").flatMap((role, index) => roleErrors(role, `spec.roles[${index}]`)),
+    cidrErrors(stringsAt(spec, "sourceNetworks"), "spec.sourceNetworks"),
+    recoveryErrors(fieldsAt(spec, "recovery"), "spec.recovery"),
+    spec["recovery"] !== undefined &&
+      (numberAt(spec, "approvers") ?? 1) > 1 &&
+      forbiddenField("spec.recovery", "where several people must approve, none of them can be left out later"),
+    fieldListAt(spec, "rules").flatMap((rule, index) => ruleErrors(rule, `spec.rules[${index}]`)),
+    stringsAt(spec, "bootstrapToken", "groups").flatMap((group, index) =>
       group.startsWith(bootstrapGroupPrefix)
         ? []
         : [invalid(`spec.bootstrapToken.groups[${index}]`, group, `must begin with ${bootstrapGroupPrefix}`)],
     ),
-  ];
+  );
 }
 
 function roleErrors(role: Fields, path: string): readonly FieldError[] {
   const kind = stringAt(role, "kind");
   const name = stringAt(role, "name");
-  return [
-    ...(role["kind"] === undefined ? [required(`${path}.kind`, "Role or ClusterRole")] : []),
-    ...(name === ""
-      ? [required(`${path}.name`)]
-      : pathSegmentProblems(name).map((why) => invalid(`${path}.name`, name, why))),
-    ...(kind === "Role" && isTrueAt(role, "clusterWide")
-      ? [forbiddenField(`${path}.clusterWide`, "a Role holds in one namespace; name a ClusterRole")]
-      : []),
-  ];
+  return fieldErrors(
+    role["kind"] === undefined && required(`${path}.kind`, "Role or ClusterRole"),
+    requiredName(`${path}.name`, name, pathSegmentProblems),
+    kind === "Role" &&
+      isTrueAt(role, "clusterWide") &&
+      forbiddenField(`${path}.clusterWide`, "a Role holds in one namespace; name a ClusterRole"),
+  );
 }
 
 function ruleErrors(rule: Fields, path: string): readonly FieldError[] {

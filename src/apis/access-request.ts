@@ -1,15 +1,15 @@
 import { humanDuration } from "../apimachinery/duration.ts";
-import { forbiddenField, invalid, required, tooLong, type FieldError } from "../apimachinery/field-error.ts";
+import { type FieldError, forbiddenField, invalid, required, tooLong } from "../apimachinery/field-error.ts";
 import { jsonEqual } from "../apimachinery/equal.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
-import { parseSshPublicKey, type SshPublicKey, SshKeyError } from "../pki/ssh-public-key.ts";
-import { ageColumn, column, wideColumn } from "./columns.ts";
+import { SshKeyError, type SshPublicKey, parseSshPublicKey } from "../pki/ssh-public-key.ts";
+import { ageColumn, builtinKind, column, wideColumn } from "./builtin-kind.ts";
 import type { DefinitionRule } from "./definition-of.ts";
 import { fieldListAt, fieldsAt, isTrueAt, stringAt, withField } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Column, PrepareContext, Resource, Subresource } from "./resource.ts";
 import { accessRequestSchema } from "./schemas/access.ts";
+import { fieldErrors } from "./field-rules.ts";
 
 /** The group of everything about access. */
 export const accessGroup = "access.pratique.dev";
@@ -97,8 +97,8 @@ export interface AccessRequestStatus {
   };
 }
 
-const longestUserAgent = 256;
-const longestClaims = 4096;
+const maxUserAgentCharacters = 256;
+const maxClaimsCharacters = 4096;
 
 const columns: readonly Column[] = [
   {
@@ -156,7 +156,10 @@ function firstStatus(object: ApiObject, { user, source }: PrepareContext): Acces
     evidence: {
       ...(source === undefined
         ? {}
-        : { sourceAddress: plainAddress(source.address), userAgent: source.userAgent.slice(0, longestUserAgent) }),
+        : {
+            sourceAddress: plainAddress(source.address),
+            userAgent: source.userAgent.slice(0, maxUserAgentCharacters),
+          }),
       requester: user.username,
     },
   };
@@ -232,10 +235,10 @@ export function stateOf(object: ApiObject): string {
 
 function specErrors(object: ApiObject): readonly FieldError[] {
   const claims = fieldsAt(object, "spec", "claims");
-  return [
-    ...keyErrors(stringAt(object, "spec", "pubKey")),
-    ...(JSON.stringify(claims).length > longestClaims ? [tooLong("spec.claims", longestClaims)] : []),
-  ];
+  return fieldErrors(
+    keyErrors(stringAt(object, "spec", "pubKey")),
+    JSON.stringify(claims).length > maxClaimsCharacters && tooLong("spec.claims", maxClaimsCharacters),
+  );
 }
 
 function keyErrors(pubKey: string): readonly FieldError[] {

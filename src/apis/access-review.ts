@@ -2,9 +2,8 @@ import { type FieldError, invalid, required } from "../apimachinery/field-error.
 import type { ApiObject } from "../apimachinery/object.ts";
 import { badRequest, type StatusError } from "../apimachinery/status.ts";
 import { builtinKind, reviewKind } from "./builtin-kind.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { collectErrors, fieldErrors, validateLabelRequirement, validateSelectorOperator } from "./field-rules.ts";
 import { arrayAt, fieldListAt, fieldsAt, isFields, stringAt, stringsAt, valueAt } from "./json-fields.ts";
-import { validateLabelRequirement, validateSelectorOperator } from "./label-selector-validation.ts";
 import type { PolicyRule } from "./rbac.ts";
 import type { Resource } from "./resource.ts";
 
@@ -59,17 +58,14 @@ export interface SubjectAccessReviewSpec {
 function validateReviewedAction(review: ApiObject): readonly FieldError[] {
   const resource = valueAt(review, "spec", "resourceAttributes");
   const path = valueAt(review, "spec", "nonResourceAttributes");
-  const errors: FieldError[] = [];
-  if (isFields(resource) && isFields(path)) {
-    errors.push(
-      invalid("spec.nonResourceAttributes", path, "cannot be specified in combination with resourceAttributes"),
-    );
-  }
-  if (!isFields(resource) && !isFields(path)) {
-    const why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-    errors.push(invalid("spec.resourceAttributes", null, why));
-  }
-  return [...errors, ...validateSelector(resource, "fieldSelector"), ...validateSelector(resource, "labelSelector")];
+  const both = "cannot be specified in combination with resourceAttributes";
+  const neither = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+  return fieldErrors(
+    isFields(resource) && isFields(path) && invalid("spec.nonResourceAttributes", path, both),
+    !isFields(resource) && !isFields(path) && invalid("spec.resourceAttributes", null, neither),
+    validateSelector(resource, "fieldSelector"),
+    validateSelector(resource, "labelSelector"),
+  );
 }
 
 /** A review about somebody names a user or a group. */
@@ -118,12 +114,12 @@ function validateSelector(resource: unknown, field: "fieldSelector" | "labelSele
   if (raw === "" && count === 0) {
     return [required(`${path}.requirements`, `when ${path} is specified, requirements or rawSelector is required`)];
   }
-  return [
-    ...(raw !== "" && count > 0
-      ? [invalid(`${path}.rawSelector`, raw, "may not specified at the same time as requirements")]
-      : []),
+  return fieldErrors(
+    raw !== "" &&
+      count > 0 &&
+      invalid(`${path}.rawSelector`, raw, "may not specified at the same time as requirements"),
     // Operators that are not known here are left to newer authorizers.
-    ...collectErrors(fieldListAt(resource, field, "requirements"), (requirement, index) => {
+    collectErrors(fieldListAt(resource, field, "requirements"), (requirement, index) => {
       const at = `${path}.requirements[${index}]`;
       if (field === "labelSelector") return validateLabelRequirement(requirement, at, "allowed");
       return [
@@ -131,7 +127,7 @@ function validateSelector(resource: unknown, field: "fieldSelector" | "labelSele
         ...validateSelectorOperator(requirement, at, "allowed"),
       ];
     }),
-  ];
+  );
 }
 
 /** The question whether somebody may do something, and the answer. Source: api/authorization/v1. */
@@ -158,28 +154,26 @@ export const localSubjectAccessReviews: Resource = builtinKind({
   kind: "LocalSubjectAccessReview",
   scope: "Namespaced",
   schema: "io.k8s.api.authorization.v1.LocalSubjectAccessReview",
-  validate: (object) => [
-    ...validateReviewedAction(object),
-    ...validateReviewedSubject(object),
-    ...(hasOtherMetadata(object, ["managedFields", "namespace"])
-      ? [invalid("metadata", fieldsAt(object, "metadata"), "must be empty except for namespace")]
-      : []),
-    ...validateLocal(object),
-  ],
+  validate: (object) =>
+    fieldErrors(
+      validateReviewedAction(object),
+      validateReviewedSubject(object),
+      hasOtherMetadata(object, ["managedFields", "namespace"]) &&
+        invalid("metadata", fieldsAt(object, "metadata"), "must be empty except for namespace"),
+      validateLocal(object),
+    ),
 });
 
 function validateLocal(object: ApiObject): readonly FieldError[] {
   const resource = valueAt(object, "spec", "resourceAttributes");
   const path = valueAt(object, "spec", "nonResourceAttributes");
   const namespace = stringAt(resource, "namespace");
-  const errors: FieldError[] = [];
-  if (isFields(resource) && namespace !== (object.metadata.namespace ?? "")) {
-    errors.push(invalid("spec.resourceAttributes.namespace", namespace, "must match metadata.namespace"));
-  }
-  if (isFields(path)) {
-    errors.push(invalid("spec.nonResourceAttributes", path, "disallowed on this kind of request"));
-  }
-  return errors;
+  return fieldErrors(
+    isFields(resource) &&
+      namespace !== (object.metadata.namespace ?? "") &&
+      invalid("spec.resourceAttributes.namespace", namespace, "must match metadata.namespace"),
+    isFields(path) && invalid("spec.nonResourceAttributes", path, "disallowed on this kind of request"),
+  );
 }
 
 /** The question whether the caller may do something (`kubectl auth can-i`). Source: api/authorization/v1. */

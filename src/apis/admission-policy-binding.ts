@@ -10,11 +10,9 @@ import type { LabelSelectorObject } from "../apimachinery/label-selector.ts";
 import { dnsSubdomainProblems, pathSegmentProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { defaultedMatch, validateMatchResources, type MatchResources, admissionKind } from "./admission-match.ts";
-import { ageColumn, column, textColumn } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { ageColumn, column, textColumn, builtinKind } from "./builtin-kind.ts";
+import { collectErrors, requiredName, fieldErrors, nameErrors, validateLabelSelector } from "./field-rules.ts";
 import { type Fields, fieldsAt, isFields, stringAt, valueAt, withField, stringsAt } from "./json-fields.ts";
-import { validateLabelSelector } from "./label-selector-validation.ts";
 import { validateOperations } from "./mutating-admission-policy.ts";
 import type { Column, Resource } from "./resource.ts";
 
@@ -72,15 +70,11 @@ function defaultedBinding(object: ApiObject): ApiObject {
 /** What is wrong with the terms of a binding. Source: kubernetes pkg/apis/admissionregistration/validation. */
 function validateBindingTerms(spec: Fields): readonly FieldError[] {
   const policy = stringAt(spec, "policyName");
-  return [
-    ...(policy === ""
-      ? [required("spec.policyName")]
-      : dnsSubdomainProblems(policy).map((why) => invalid("spec.policyName", policy, why))),
-    ...(isFields(spec["paramRef"]) ? validateParamRef(fieldsAt(spec, "paramRef"), "spec.paramRef") : []),
-    ...(isFields(spec["matchResources"])
-      ? validateMatchResources(fieldsAt(spec, "matchResources"), "spec.matchResources")
-      : []),
-  ];
+  return fieldErrors(
+    requiredName("spec.policyName", policy, dnsSubdomainProblems),
+    isFields(spec["paramRef"]) && validateParamRef(fieldsAt(spec, "paramRef"), "spec.paramRef"),
+    isFields(spec["matchResources"]) && validateMatchResources(fieldsAt(spec, "matchResources"), "spec.matchResources"),
+  );
 }
 
 function validateParamRef(reference: Fields, path: string): readonly FieldError[] {
@@ -89,18 +83,18 @@ function validateParamRef(reference: Fields, path: string): readonly FieldError[
   const action = valueAt(reference, "parameterNotFoundAction");
   const exclusive = "name and selector are mutually exclusive";
   const both = name !== "" && hasSelector;
-  return [
-    ...pathSegmentProblems(name).map((why) => invalid(`${path}.name`, name, why)),
-    ...(both ? [forbiddenField(`${path}.name`, exclusive)] : []),
-    ...validateLabelSelector(reference["selector"], `${path}.selector`),
-    ...(both ? [forbiddenField(`${path}.selector`, exclusive)] : []),
-    ...(name === "" && !hasSelector ? [required(path, "one of name or selector must be specified")] : []),
-    ...(typeof action !== "string" || action === ""
-      ? [required(`${path}.parameterNotFoundAction`)]
-      : action === "Deny" || action === "Allow"
-        ? []
-        : [notSupported(`${path}.parameterNotFoundAction`, action, ["Deny", "Allow"])]),
-  ];
+  return fieldErrors(
+    nameErrors(`${path}.name`, name, pathSegmentProblems),
+    both && forbiddenField(`${path}.name`, exclusive),
+    validateLabelSelector(reference["selector"], `${path}.selector`),
+    both && forbiddenField(`${path}.selector`, exclusive),
+    name === "" && !hasSelector && required(path, "one of name or selector must be specified"),
+    typeof action !== "string" || action === ""
+      ? required(`${path}.parameterNotFoundAction`)
+      : action !== "Deny" &&
+          action !== "Allow" &&
+          notSupported(`${path}.parameterNotFoundAction`, action, ["Deny", "Allow"]),
+  );
 }
 
 /** Puts a policy into force. Source: api/admissionregistration/v1 ValidatingAdmissionPolicyBinding. */
@@ -122,8 +116,8 @@ export const validatingAdmissionPolicyBindings: Resource = bindingKind("Validati
 function validateActions(given: readonly string[], path: string): readonly FieldError[] {
   const errors: FieldError[] = [
     ...collectErrors(given, (action, index) => [
-      ...(actions.includes(action) ? [] : [notSupported(`${path}[${index}]`, action, actions)]),
-      ...(given.indexOf(action) < index ? [duplicate(`${path}[${index}]`, action)] : []),
+      !actions.includes(action) && notSupported(`${path}[${index}]`, action, actions),
+      given.indexOf(action) < index && duplicate(`${path}[${index}]`, action),
     ]),
   ];
   if (given.includes("Deny") && given.includes("Warn")) {

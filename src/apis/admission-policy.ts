@@ -10,13 +10,13 @@ import {
 } from "./admission-expression.ts";
 import {
   defaultedMatch,
-  validateFailurePolicy,
   validateMatchConditions,
   validateMatchResources,
   type MatchCondition,
   type MatchResources,
+  failurePolicyError,
 } from "./admission-match.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { collectErrors, fieldErrors, type FieldResult } from "./field-rules.ts";
 import {
   arrayAt,
   fieldListAt,
@@ -28,7 +28,7 @@ import {
   valueAt,
   withField,
 } from "./json-fields.ts";
-import { column } from "./columns.ts";
+import { column } from "./builtin-kind.ts";
 import type { Column } from "./resource.ts";
 
 /** What policies that validate and policies that mutate have in common. */
@@ -88,40 +88,42 @@ export function validatePolicyTerms(spec: Fields, { before, constraints }: Polic
     before !== undefined &&
     isSameJson(spec["matchConditions"], before["matchConditions"]) &&
     isSameJson(spec["paramKind"], before["paramKind"]);
-  return [
-    ...validateFailurePolicy(spec, "spec"),
-    ...(params ? validateParamKind(fieldsAt(spec, "paramKind"), "spec.paramKind") : []),
-    ...validateConstraints(spec),
-    ...(constraints?.(fieldsAt(spec, "matchConstraints")) ?? []),
-    ...(sameConditions ? [] : validateMatchConditions(spec, "spec", checkMatchCondition({ params }))),
-  ];
+  return fieldErrors(
+    failurePolicyError(spec, "spec"),
+    params && validateParamKind(fieldsAt(spec, "paramKind"), "spec.paramKind"),
+    validateConstraints(spec),
+    constraints?.(fieldsAt(spec, "matchConstraints")),
+    !sameConditions && validateMatchConditions(spec, "spec", checkMatchCondition({ params })),
+  );
 }
 
 function validateConstraints(spec: Fields): readonly FieldError[] {
   const path = "spec.matchConstraints";
   const constraints = valueAt(spec, "matchConstraints");
   if (!isFields(constraints)) return [required(path)];
-  return [
-    ...validateMatchResources(constraints, path),
-    ...(arrayAt(constraints, "resourceRules").length === 0 ? [required(`${path}.resourceRules`)] : []),
-  ];
+  return fieldErrors(
+    validateMatchResources(constraints, path),
+    arrayAt(constraints, "resourceRules").length === 0 && required(`${path}.resourceRules`),
+  );
 }
 
 function validateParamKind(kind: Fields, path: string): readonly FieldError[] {
-  const [apiVersion, name] = [stringAt(kind, "apiVersion"), stringAt(kind, "kind")];
+  return fieldErrors(
+    apiVersionErrors(stringAt(kind, "apiVersion"), `${path}.apiVersion`),
+    stringAt(kind, "kind") === "" && required(`${path}.kind`),
+  );
+}
+
+function apiVersionErrors(apiVersion: string, path: string): FieldResult {
+  if (apiVersion === "") return required(path);
   const slash = apiVersion.indexOf("/");
   const [group, version] = slash < 0 ? ["", apiVersion] : [apiVersion.slice(0, slash), apiVersion.slice(slash + 1)];
-  const errors: FieldError[] = [];
-  if (apiVersion === "") errors.push(required(`${path}.apiVersion`));
-  else if (version.includes("/")) {
-    errors.push(invalid(`${path}.apiVersion`, apiVersion, `unexpected GroupVersion string: ${apiVersion}`));
-  } else {
-    const problems = group === "" ? [] : dnsSubdomainProblems(group);
-    if (problems.length > 0) errors.push(invalid(`${path}.apiVersion`, group, problems.join(",")));
-    if (version === "") errors.push(invalid(`${path}.apiVersion`, apiVersion, "version must be specified"));
-  }
-  if (name === "") errors.push(required(`${path}.kind`));
-  return errors;
+  if (version.includes("/")) return invalid(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`);
+  const problems = group === "" ? [] : dnsSubdomainProblems(group);
+  return [
+    problems.length > 0 && invalid(path, group, problems.join(",")),
+    version === "" && invalid(path, apiVersion, "version must be specified"),
+  ];
 }
 
 /** The scope of a policy's expressions, and what is wrong with its variables: each may use those before it. */

@@ -7,19 +7,17 @@ import { checkMatchCondition } from "./admission-expression.ts";
 import {
   type MatchCondition,
   matchDefaults,
-  maximumExpressions,
-  oneOf,
-  validateFailurePolicy,
+  maxExpressions,
   validateMatchConditions,
   validateSelectors,
   type AdmissionRule,
   defaultedRules,
   validateRules,
   admissionKind,
+  failurePolicyError,
 } from "./admission-match.ts";
-import { ageColumn, countColumn } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { ageColumn, countColumn, builtinKind } from "./builtin-kind.ts";
+import { collectErrors, fieldErrors, optionalOneOf } from "./field-rules.ts";
 import {
   arrayAt,
   fieldListAt,
@@ -104,8 +102,8 @@ function validateWebhooks(configuration: ApiObject, stored?: ApiObject): readonl
   const webhooks = fieldListAt(configuration, "webhooks");
   const before = fieldListAt(stored, "webhooks");
   const conditions = webhooks.reduce((sum, webhook) => sum + arrayAt(webhook, "matchConditions").length, 0);
-  if (webhooks.length + conditions > maximumExpressions) {
-    return [tooMany("webhooks", webhooks.length + conditions, maximumExpressions)];
+  if (webhooks.length + conditions > maxExpressions) {
+    return [tooMany("webhooks", webhooks.length + conditions, maxExpressions)];
   }
   const names = webhooks.map((webhook) => stringAt(webhook, "name"));
   const unchanged =
@@ -116,28 +114,28 @@ function validateWebhooks(configuration: ApiObject, stored?: ApiObject): readonl
     const path = `webhooks[${index}]`;
     const name = names[index] ?? "";
     return [
-      ...validateWebhook(webhook, path),
-      ...(unchanged ? [] : validateMatchConditions(webhook, path, check)),
-      ...validateReviewVersions(stringsAt(webhook, "admissionReviewVersions"), `${path}.admissionReviewVersions`),
-      ...(name !== "" && names.indexOf(name) < index ? [duplicate(`${path}.name`, name)] : []),
+      validateWebhook(webhook, path),
+      !unchanged && validateMatchConditions(webhook, path, check),
+      validateReviewVersions(stringsAt(webhook, "admissionReviewVersions"), `${path}.admissionReviewVersions`),
+      name !== "" && names.indexOf(name) < index && duplicate(`${path}.name`, name),
     ];
   });
 }
 
 function validateWebhook(webhook: Fields, path: string): readonly FieldError[] {
   const timeout = numberAt(webhook, "timeoutSeconds");
-  return [
-    ...validateName(stringAt(webhook, "name"), `${path}.name`),
-    ...validateRules(webhook, "rules", path),
-    ...validateFailurePolicy(webhook, path),
-    ...validateSideEffects(webhook, `${path}.sideEffects`),
-    ...(timeout !== undefined && (timeout < 1 || timeout > 30)
-      ? [invalid(`${path}.timeoutSeconds`, timeout, "the timeout value must be between 1 and 30 seconds")]
-      : []),
-    ...validateSelectors(webhook, path),
-    ...oneOf(webhook, "reinvocationPolicy", path, reinvocations),
-    ...validateClientConfig(fieldsAt(webhook, "clientConfig"), `${path}.clientConfig`),
-  ];
+  return fieldErrors(
+    validateName(stringAt(webhook, "name"), `${path}.name`),
+    validateRules(webhook, "rules", path),
+    failurePolicyError(webhook, path),
+    validateSideEffects(webhook, `${path}.sideEffects`),
+    timeout !== undefined &&
+      (timeout < 1 || timeout > 30) &&
+      invalid(`${path}.timeoutSeconds`, timeout, "the timeout value must be between 1 and 30 seconds"),
+    validateSelectors(webhook, path),
+    optionalOneOf(`${path}.reinvocationPolicy`, webhook["reinvocationPolicy"], reinvocations),
+    validateClientConfig(fieldsAt(webhook, "clientConfig"), `${path}.clientConfig`),
+  );
 }
 
 function validateName(name: string, path: string): readonly FieldError[] {
@@ -157,14 +155,13 @@ function validateSideEffects(webhook: Fields, path: string): readonly FieldError
 function validateReviewVersions(versions: readonly string[], path: string): readonly FieldError[] {
   const known = reviewVersions.join(", ");
   if (versions.length === 0) return [required(path, `must specify one of ${known}`)];
-  return [
-    ...collectErrors(versions, (version, index) =>
+  return fieldErrors(
+    collectErrors(versions, (version, index) =>
       versions.indexOf(version) < index ? [invalid(`${path}[${index}]`, version, "duplicate version")] : [],
     ),
-    ...(versions.some((version) => reviewVersions.includes(version))
-      ? []
-      : [invalid(path, versions, `must include at least one of ${known}`)]),
-  ];
+    !versions.some((version) => reviewVersions.includes(version)) &&
+      invalid(path, versions, `must include at least one of ${known}`),
+  );
 }
 
 /** Webhooks that may change or refuse what is written, before it is validated. Source: api/admissionregistration/v1. */

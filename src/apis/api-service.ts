@@ -1,7 +1,6 @@
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column } from "./columns.ts";
+import { ageColumn, column, builtinKind } from "./builtin-kind.ts";
 import { fieldListAt, stringAt } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 
 /**

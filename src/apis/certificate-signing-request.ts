@@ -2,21 +2,14 @@ import { X509Certificate } from "node:crypto";
 import { CertificateError } from "../pki/certificate.ts";
 import { parseCertificate } from "../pki/parse-certificate.ts";
 
-import {
-  duplicate,
-  type FieldError,
-  forbiddenField,
-  invalid,
-  notSupported,
-  required,
-} from "../apimachinery/field-error.ts";
+import { duplicate, type FieldError, forbiddenField, invalid, required } from "../apimachinery/field-error.ts";
 import { humanDuration } from "../apimachinery/duration.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { CsrError, parseCsr } from "../pki/csr.ts";
 import { decodePem, type PemBlock, PemError } from "../pki/pem.ts";
 import { usageMeanings } from "../pki/usages.ts";
-import { collectErrors } from "./collect-errors.ts";
-import { ageColumn, column, textColumn } from "./columns.ts";
+import { collectErrors, fieldErrors, type FieldResult, repetitions, unsupported } from "./field-rules.ts";
+import { ageColumn, column, textColumn, builtinKind } from "./builtin-kind.ts";
 import {
   csrConditionCell,
   validateCsrApprovalsUntouched,
@@ -27,7 +20,6 @@ import {
 } from "./csr-conditions.ts";
 import { plainAddress } from "./access-request.ts";
 import { fieldListAt, fieldsAt, type Fields, numberAt, stringAt, stringsAt, withField } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Column, PrepareContext, Resource, Subresource } from "./resource.ts";
 import { validateSignerName } from "./signer-name.ts";
 
@@ -196,17 +188,17 @@ function validateSpec(object: ApiObject): readonly FieldError[] {
   const signerName = stringAt(object, "spec", "signerName");
   const seconds = numberAt(object, "spec", "expirationSeconds");
   const problem = requestProblem(stringAt(object, "spec", "request"));
-  return [
+  return fieldErrors(
     // The request itself is left out of the message: it can be large, and the requester has it.
-    ...(problem === undefined ? [] : [invalid("spec.request", "<certificate request data>", problem)]),
-    ...validateUsages(stringsAt(object, "spec", "usages")),
-    ...(signerName === legacyUnknownSigner
-      ? [invalid("spec.signerName", signerName, "the legacy signerName is not allowed via this API version")]
-      : validateSignerName("spec.signerName", signerName)),
-    ...(seconds === undefined || seconds >= minExpirationSeconds
-      ? []
-      : [invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 600 seconds (10 minutes)")]),
-  ];
+    problem !== undefined && invalid("spec.request", "<certificate request data>", problem),
+    validateUsages(stringsAt(object, "spec", "usages")),
+    signerName === legacyUnknownSigner
+      ? invalid("spec.signerName", signerName, "the legacy signerName is not allowed via this API version")
+      : validateSignerName("spec.signerName", signerName),
+    seconds !== undefined &&
+      seconds < minExpirationSeconds &&
+      invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 600 seconds (10 minutes)"),
+  );
 }
 
 function requestProblem(base64: string): string | undefined {
@@ -219,18 +211,13 @@ function requestProblem(base64: string): string | undefined {
   }
 }
 
-function validateUsages(usages: readonly string[]): readonly FieldError[] {
-  if (usages.length === 0) return [required("spec.usages")];
+function validateUsages(usages: readonly string[]): FieldResult {
+  if (usages.length === 0) return required("spec.usages");
   const known = [...usageMeanings.keys()].sort();
-  const seen = new Set<string>();
+  const isRepeated = repetitions();
   return collectErrors(usages, (usage, index) => {
     const path = `spec.usages[${index}]`;
-    const repeated = seen.has(usage);
-    seen.add(usage);
-    return [
-      ...(usageMeanings.has(usage) ? [] : [notSupported(path, usage, known)]),
-      ...(repeated ? [duplicate(path, usage)] : []),
-    ];
+    return [unsupported(path, usage, known), isRepeated(usage) && duplicate(path, usage)];
   });
 }
 

@@ -11,24 +11,33 @@ import {
 const text: JsonObject = { type: "string" };
 const time: JsonObject = { type: "string", format: "date-time" };
 
-const conditions: JsonObject = {
-  type: "array",
-  description: "What holds of it at present, one entry of each type.",
-  "x-kubernetes-list-type": "map",
-  "x-kubernetes-list-map-keys": ["type"],
-  items: {
-    type: "object",
-    required: ["lastTransitionTime", "message", "reason", "status", "type"],
-    properties: {
-      lastTransitionTime: time,
-      message: { type: "string", maxLength: 32_768 },
-      observedGeneration: { type: "integer", format: "int64", minimum: 0 },
-      reason: { type: "string", minLength: 1, maxLength: 1024, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" },
-      status: { type: "string", enum: ["True", "False", "Unknown"] },
-      type: { type: "string", maxLength: 316 },
-    },
+function record(properties: JsonObject, terms: JsonObject = {}): JsonObject {
+  return { type: "object", ...terms, properties };
+}
+
+function list(items: JsonObject, terms: JsonObject = {}): JsonObject {
+  return { type: "array", ...terms, items };
+}
+
+function byKeys(...keys: readonly string[]): JsonObject {
+  return { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys };
+}
+
+const condition = record(
+  {
+    lastTransitionTime: time,
+    message: { type: "string", maxLength: 32_768 },
+    observedGeneration: { type: "integer", format: "int64", minimum: 0 },
+    reason: { type: "string", minLength: 1, maxLength: 1024, pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$" },
+    status: { type: "string", enum: ["True", "False", "Unknown"] },
+    type: { type: "string", maxLength: 316 },
   },
-};
+  { required: ["lastTransitionTime", "message", "reason", "status", "type"] },
+);
+const conditions = list(condition, {
+  description: "What holds of it at present, one entry of each type.",
+  ...byKeys("type"),
+});
 
 const quantity =
   "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$";
@@ -44,10 +53,18 @@ const quantities: JsonObject = {
 const labelKey =
   "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
 
-const clusterSpec: JsonObject = {
-  type: "object",
-  description: "What the hub wants of the cluster, and how the cluster is reached.",
-  properties: {
+const taint = record(
+  {
+    effect: { type: "string", enum: ["NoSelect", "PreferNoSelect", "NoSelectIfNew"] },
+    key: { type: "string", maxLength: 316, pattern: labelKey },
+    timeAdded: { type: "string", format: "date-time", nullable: true },
+    value: { type: "string", maxLength: 1024 },
+  },
+  { required: ["effect", "key"] },
+);
+
+const clusterSpec = record(
+  {
     hubAcceptsClient: { type: "boolean", description: "Whether the hub accepts the agent of this cluster." },
     leaseDurationSeconds: {
       type: "integer",
@@ -55,90 +72,47 @@ const clusterSpec: JsonObject = {
       default: 60,
       description: "How often the agent renews its lease; after five times as long the cluster counts as unknown.",
     },
-    managedClusterClientConfigs: {
-      type: "array",
-      description: "Where the API of the cluster is.",
-      items: {
-        type: "object",
-        required: ["url"],
-        properties: { caBundle: { type: "string", format: "byte" }, url: text },
-      },
-    },
-    taints: {
-      type: "array",
-      description: "What keeps workloads away from the cluster.",
-      items: {
-        type: "object",
-        required: ["effect", "key"],
-        properties: {
-          effect: { type: "string", enum: ["NoSelect", "PreferNoSelect", "NoSelectIfNew"] },
-          key: { type: "string", maxLength: 316, pattern: labelKey },
-          timeAdded: { type: "string", format: "date-time", nullable: true },
-          value: { type: "string", maxLength: 1024 },
-        },
-      },
-    },
+    managedClusterClientConfigs: list(
+      record({ caBundle: { type: "string", format: "byte" }, url: text }, { required: ["url"] }),
+      { description: "Where the API of the cluster is." },
+    ),
+    taints: list(taint, { description: "What keeps workloads away from the cluster." }),
   },
-};
+  { description: "What the hub wants of the cluster, and how the cluster is reached." },
+);
 
-const clusterStatus: JsonObject = {
-  type: "object",
-  description: "What hub and agent say of the cluster.",
-  properties: {
+const clusterStatus = record(
+  {
     allocatable: quantities,
     capacity: quantities,
-    clusterClaims: {
-      type: "array",
-      description: "What the cluster says of itself.",
-      items: {
-        type: "object",
-        properties: {
-          name: { type: "string", minLength: 1, maxLength: 253 },
-          value: { type: "string", minLength: 1, maxLength: 1024 },
-        },
-      },
-    },
+    clusterClaims: list(
+      record({
+        name: { type: "string", minLength: 1, maxLength: 253 },
+        value: { type: "string", minLength: 1, maxLength: 1024 },
+      }),
+      { description: "What the cluster says of itself." },
+    ),
     conditions,
-    managedNamespaces: {
-      type: "array",
-      "x-kubernetes-list-type": "map",
-      "x-kubernetes-list-map-keys": ["clusterSet", "name"],
-      items: {
-        type: "object",
-        required: ["clusterSet", "name"],
-        properties: { clusterSet: text, conditions, name: text },
-      },
-    },
-    version: { type: "object", properties: { kubernetes: text } },
+    managedNamespaces: list(
+      record({ clusterSet: text, conditions, name: text }, { required: ["clusterSet", "name"] }),
+      byKeys("clusterSet", "name"),
+    ),
+    version: record({ kubernetes: text }),
   },
-};
+  { description: "What hub and agent say of the cluster." },
+);
 
-const labelSelector: JsonObject = {
-  type: "object",
-  properties: {
-    matchExpressions: {
-      type: "array",
-      items: {
-        type: "object",
-        required: ["key", "operator"],
-        properties: { key: text, operator: text, values: { type: "array", items: text } },
-      },
-    },
-    matchLabels: { type: "object", additionalProperties: text },
-  },
-};
+const labelSelector = record({
+  matchExpressions: list(record({ key: text, operator: text, values: list(text) }, { required: ["key", "operator"] })),
+  matchLabels: { type: "object", additionalProperties: text },
+});
 
 const ownLabel: JsonObject = { selectorType: "ExclusiveClusterSetLabel" };
 
-const setSpec: JsonObject = {
-  type: "object",
-  description: "Which clusters belong to the set.",
-  default: { clusterSelector: ownLabel },
-  properties: {
-    clusterSelector: {
-      type: "object",
-      default: ownLabel,
-      properties: {
+const setSpec = record(
+  {
+    clusterSelector: record(
+      {
         labelSelector,
         selectorType: {
           type: "string",
@@ -146,70 +120,46 @@ const setSpec: JsonObject = {
           enum: ["ExclusiveClusterSetLabel", "LabelSelector"],
         },
       },
-    },
-    managedNamespaces: {
-      type: "array",
+      { default: ownLabel },
+    ),
+    managedNamespaces: list(record({ name: text }, { required: ["name"] }), {
       description: "Namespaces that the agents of all clusters of the set make.",
-      "x-kubernetes-list-type": "map",
-      "x-kubernetes-list-map-keys": ["name"],
-      items: { type: "object", required: ["name"], properties: { name: text } },
-    },
+      ...byKeys("name"),
+    }),
   },
-};
+  { description: "Which clusters belong to the set.", default: { clusterSelector: ownLabel } },
+);
 
-const conditionsOnly: JsonObject = { type: "object", properties: { conditions } };
+const conditionsOnly = record({ conditions });
 
 const anything: JsonObject = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
-const namedConfig: Readonly<Record<string, JsonObject>> = { group: text, name: text, namespace: text, resource: text };
-const configs: JsonObject = {
-  type: "array",
-  items: { type: "object", required: ["name", "resource"], properties: namedConfig },
-};
-
-const addOnSpec: JsonObject = {
-  type: "object",
-  description: "How the add-on is configured in this cluster.",
-  properties: {
-    configs,
-  },
-};
+const configs = list(
+  record({ group: text, name: text, namespace: text, resource: text }, { required: ["name", "resource"] }),
+);
+const addOnSpec = record({ configs }, { description: "How the add-on is configured in this cluster." });
 
 /** Of what is longer in one version than in another. No add-on has as many. */
 const maxItems = 1000;
 
 /** Parts that add-ons agree upon among themselves are kept as they are. */
-const addOnStatus: JsonObject = {
-  type: "object",
-  description: "What hub and agent say of the add-on.",
-  "x-kubernetes-preserve-unknown-fields": true,
-  properties: {
+const addOnStatus = record(
+  {
     conditions,
-    configReferences: { type: "array", maxItems, items: anything },
-    healthCheck: {
-      type: "object",
-      properties: { mode: { type: "string", default: "Lease", enum: ["Lease", "Customized"] } },
-    },
+    configReferences: list(anything, { maxItems }),
+    healthCheck: record({ mode: { type: "string", default: "Lease", enum: ["Lease", "Customized"] } }),
     namespace: { type: "string", maxLength: 63 },
-    registrations: {
-      type: "array",
-      description: "As whom agents of the add-on register.",
-      maxItems,
-      items: anything,
-    },
-    relatedObjects: { type: "array", items: anything },
-    supportedConfigs: { type: "array", items: anything },
+    registrations: list(anything, { description: "As whom agents of the add-on register.", maxItems }),
+    relatedObjects: list(anything),
+    supportedConfigs: list(anything),
   },
-};
+  { description: "What hub and agent say of the add-on.", "x-kubernetes-preserve-unknown-fields": true },
+);
 
 /** As agents before v1.3 of Open Cluster Management know them. */
-const olderAddOnSpec: JsonObject = {
-  type: "object",
-  description: "How the add-on is configured in this cluster, and where it is installed.",
-  properties: {
-    configs,
-    installNamespace: { type: "string", maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" },
-  },
-};
+const olderAddOnSpec = record(
+  { configs, installNamespace: { type: "string", maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" } },
+  { description: "How the add-on is configured in this cluster, and where it is installed." },
+);
 
 interface Column {
   readonly name: string;
@@ -261,12 +211,9 @@ const kinds: readonly Kind[] = [
     shortNames: ["mclsetbinding", "mclsetbindings"],
     description: "A ManagedClusterSetBinding lets a namespace use the clusters of a set.",
     columns: [],
-    spec: {
-      type: "object",
-      properties: {
-        clusterSet: { type: "string", minLength: 1, description: "The set, by which the binding is called." },
-      },
-    },
+    spec: record({
+      clusterSet: { type: "string", minLength: 1, description: "The set, by which the binding is called." },
+    }),
     status: conditionsOnly,
   },
   {
@@ -320,11 +267,10 @@ function versionOf(
     subresources: { status: {} },
     ...(columns.length === 0 ? {} : { additionalPrinterColumns: columns.map((one) => ({ ...one })) }),
     schema: {
-      openAPIV3Schema: {
-        type: "object",
-        description,
-        properties: { apiVersion: text, kind: text, metadata: { type: "object" }, spec, status },
-      },
+      openAPIV3Schema: record(
+        { apiVersion: text, kind: text, metadata: { type: "object" }, spec, status },
+        { description },
+      ),
     },
   };
 }

@@ -1,9 +1,8 @@
 import { type FieldError, invalid, tooLong, forbiddenField } from "../apimachinery/field-error.ts";
 import { configMapKeyProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { ageColumn, column, builtinKind } from "./builtin-kind.ts";
+import { collectErrors, fieldErrors, nameErrors } from "./field-rules.ts";
 import { fieldsAt, isSameJson, isTrueAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
@@ -39,12 +38,12 @@ function validateConfigMap(object: ApiObject): readonly FieldError[] {
   const binaryData = fieldsAt(object, "binaryData");
   const twice = Object.keys(data).filter((key) => Object.hasOwn(binaryData, key));
   const size = bytesOf(data, "utf8") + bytesOf(binaryData, "base64");
-  return [
-    ...validateDataKeys("data", data),
-    ...twice.map((key) => invalid(`data[${key}]`, key, "duplicate of key present in binaryData")),
-    ...validateDataKeys("binaryData", binaryData),
-    ...(size > maxDataBytes ? [tooLong("", maxDataBytes)] : []),
-  ];
+  return fieldErrors(
+    validateDataKeys("data", data),
+    twice.map((key) => invalid(`data[${key}]`, key, "duplicate of key present in binaryData")),
+    validateDataKeys("binaryData", binaryData),
+    size > maxDataBytes && tooLong("", maxDataBytes),
+  );
 }
 
 function bytesOf(values: Readonly<Record<string, unknown>>, encoding: "utf8" | "base64"): number {
@@ -59,9 +58,7 @@ export const maxDataBytes: number = 1024 * 1024;
 
 /** Field errors for the keys of one map, e.g. `data[a b]: Invalid value: "a b": …`. */
 export function validateDataKeys(path: string, data: Readonly<Record<string, unknown>>): readonly FieldError[] {
-  return collectErrors(Object.keys(data), (key) =>
-    configMapKeyProblems(key).map((why) => invalid(`${path}[${key}]`, key, why)),
-  );
+  return collectErrors(Object.keys(data), (key) => nameErrors(`${path}[${key}]`, key, configMapKeyProblems));
 }
 
 /** What an update may not touch once the stored object says `immutable: true`: that field, and the fields that are named. */
@@ -72,8 +69,8 @@ export function validateImmutableData(
 ): readonly FieldError[] {
   if (!isTrueAt(stored, "immutable")) return [];
   const frozen = "field is immutable when `immutable` is set";
-  return [
-    ...(isTrueAt(next, "immutable") ? [] : [forbiddenField("immutable", frozen)]),
-    ...fields.filter((field) => !isSameJson(next[field], stored[field])).map((field) => forbiddenField(field, frozen)),
-  ];
+  return fieldErrors(
+    !isTrueAt(next, "immutable") && forbiddenField("immutable", frozen),
+    fields.filter((field) => !isSameJson(next[field], stored[field])).map((field) => forbiddenField(field, frozen)),
+  );
 }

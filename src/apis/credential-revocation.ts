@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
 import { jsonEqual } from "../apimachinery/equal.ts";
-import { forbiddenField, invalid, required, type FieldError } from "../apimachinery/field-error.ts";
+import { forbiddenField, invalid, required } from "../apimachinery/field-error.ts";
 import { dnsLabelProblems, dnsSubdomainProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { anonymousUser } from "../apimachinery/user.ts";
 import { accessKind } from "./access-request.ts";
-import { ageColumn, column } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, column, builtinKind } from "./builtin-kind.ts";
 import type { DefinitionRule } from "./definition-of.ts";
 import { fieldsAt, stringAt, withField, type Fields } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
 import type { Resource } from "./resource.ts";
 import { credentialRevocationSchema } from "./schemas/credentials.ts";
+import { fieldErrors, nameErrors, type FieldResult } from "./field-rules.ts";
 
 /** What takes credentials back. */
 export interface CredentialRevocation extends ApiObject {
@@ -46,8 +46,6 @@ export const revocationTargets: readonly (keyof RevocationTarget)[] = [
 
 const hexDigest = /^[0-9a-f]{64}$/;
 const serialForm = /^(?!00)(?:[0-9a-f]{2}){1,20}$/;
-const tokenIdForm = /^JTI=[\x21-\x7e]{1,512}$/;
-const bootstrapIdForm = /^[a-z0-9]{6}$/;
 const certificatePrefix = "X509SHA256=";
 
 /** What a revocation is about, in one line for people. */
@@ -96,27 +94,22 @@ export const credentialRevocations: Resource = builtinKind({
   ],
   prepareForCreate: (object, { user }) => withField(object, "status", { revokedBy: user.username, enforced: true }),
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
-  validate: (object) => [
-    ...limitErrors(credentialRevocationSchema, object),
-    ...revocationErrors(fieldsAt(object, "spec")),
-  ],
-  validateUpdate: (next, stored) => [
-    ...(jsonEqual(targetOf(next), targetOf(stored)) ? [] : [forbiddenField("spec", fixedTarget.message)]),
-    ...pendingErrors(next, stored),
-  ],
+  validate: (object) =>
+    fieldErrors(limitErrors(credentialRevocationSchema, object), revocationErrors(fieldsAt(object, "spec"))),
+  validateUpdate: (next, stored) =>
+    fieldErrors(
+      !jsonEqual(targetOf(next), targetOf(stored)) && forbiddenField("spec", fixedTarget.message),
+      pendingErrors(next, stored),
+    ),
 });
 
 /** A controller revokes what this annotation names: who may only update must not have more revoked by it. */
-function pendingErrors({ metadata }: ApiObject, stored: ApiObject): readonly FieldError[] {
+function pendingErrors({ metadata }: ApiObject, stored: ApiObject): FieldResult {
   const pending = metadata.annotations?.[cloneLockPendingAnnotation];
-  return pending === undefined || pending === stored.metadata.annotations?.[cloneLockPendingAnnotation]
-    ? []
-    : [
-        forbiddenField(
-          `metadata.annotations[${cloneLockPendingAnnotation}]`,
-          "the controller sets it when it creates the revocation; an update may only remove it",
-        ),
-      ];
+  const path = `metadata.annotations[${cloneLockPendingAnnotation}]`;
+  const why = "the controller sets it when it creates the revocation; an update may only remove it";
+  const isNew = pending !== undefined && pending !== stored.metadata.annotations?.[cloneLockPendingAnnotation];
+  return isNew && forbiddenField(path, why);
 }
 
 function targetOf(object: ApiObject): Fields {
@@ -124,66 +117,50 @@ function targetOf(object: ApiObject): Fields {
   return Object.fromEntries(revocationTargets.map((field) => [field, spec[field] ?? null]));
 }
 
-function revocationErrors(spec: Fields): readonly FieldError[] {
-  const named = revocationTargets.filter((field) => spec[field] !== undefined);
-  const [only, another] = named;
-  if (only === undefined) return [required("spec", oneTarget.message)];
-  if (another !== undefined) return [forbiddenField(`spec.${another}`, oneTarget.message)];
-  return targetErrors[only](spec);
+function revocationErrors(spec: RevocationTarget): FieldResult {
+  const [only, another] = revocationTargets.filter((field) => spec[field] !== undefined);
+  if (only === undefined) return required("spec", oneTarget.message);
+  return another === undefined ? targetErrors[only](spec) : forbiddenField(`spec.${another}`, oneTarget.message);
 }
 
-type Check = (spec: Fields) => readonly FieldError[];
+type Check = (spec: RevocationTarget) => FieldResult;
 
-function matching(field: string, form: RegExp, why: string): Check {
-  return (spec) => {
-    const value = stringAt(spec, field);
-    return form.test(value) ? [] : [invalid(`spec.${field}`, value.slice(0, 128), why)];
-  };
+function matches(
+  path: string,
+  value: string,
+  { form, why }: { readonly form: RegExp; readonly why: string },
+): FieldResult {
+  return !form.test(value) && invalid(`spec.${path}`, value.slice(0, 128), why);
 }
 
-const digestWords = "must be the SHA-256 as 64 lower-case hexadecimal digits";
+const digest = { form: hexDigest, why: "must be the SHA-256 as 64 lower-case hexadecimal digits" };
+const serial = {
+  form: serialForm,
+  why: "must be lower-case hexadecimal, two digits a byte, without leading zero bytes, of at most 20 bytes",
+};
+const credentialId = {
+  form: /^(?:JTI=[\x21-\x7e]{1,512}|X509SHA256=[0-9a-f]{64})$/,
+  why: `must be JTI=<id of a token> or ${certificatePrefix}<64 lower-case hexadecimal digits>`,
+};
+const bootstrapId = { form: /^[a-z0-9]{6}$/, why: "must be the six characters before the point" };
+const anonymousHas = "has no credential that could be revoked; start the hub with --anonymous-auth=false";
 
 const targetErrors: Readonly<Record<keyof RevocationTarget, Check>> = {
-  user: (spec) => {
-    const user = stringAt(spec, "user");
-    if (user === "") return [required("spec.user", "the exact name of a user")];
-    return user === anonymousUser
-      ? [
-          invalid(
-            "spec.user",
-            user,
-            "has no credential that could be revoked; start the hub with --anonymous-auth=false",
-          ),
-        ]
-      : [];
-  },
-  fingerprint: matching("fingerprint", hexDigest, digestWords),
-  certificate: (spec) => {
-    const serial = stringAt(spec, "certificate", "serialNumber");
-    const issuer = stringAt(spec, "certificate", "issuer");
-    const why = "must be lower-case hexadecimal, two digits a byte, without leading zero bytes, of at most 20 bytes";
-    return [
-      ...(serialForm.test(serial) ? [] : [invalid("spec.certificate.serialNumber", serial.slice(0, 128), why)]),
-      ...(issuer === "" || hexDigest.test(issuer)
-        ? []
-        : [invalid("spec.certificate.issuer", issuer.slice(0, 128), digestWords)]),
-    ];
-  },
-  credentialID: (spec) => {
-    const id = stringAt(spec, "credentialID");
-    if (tokenIdForm.test(id)) return [];
-    if (id.startsWith(certificatePrefix) && hexDigest.test(id.slice(certificatePrefix.length))) return [];
-    const why = `must be JTI=<id of a token> or ${certificatePrefix}<64 lower-case hexadecimal digits>`;
-    return [invalid("spec.credentialID", id.slice(0, 128), why)];
-  },
-  bootstrapTokenID: matching("bootstrapTokenID", bootstrapIdForm, "must be the six characters before the point"),
-  secret: (spec) => {
-    const [namespace, name] = [stringAt(spec, "secret", "namespace"), stringAt(spec, "secret", "name")];
-    return [
-      ...dnsLabelProblems(namespace).map((why) => invalid("spec.secret.namespace", namespace, why)),
-      ...dnsSubdomainProblems(name).map((why) => invalid("spec.secret.name", name, why)),
-    ];
-  },
+  user: ({ user = "" }) =>
+    user === ""
+      ? required("spec.user", "the exact name of a user")
+      : user === anonymousUser && invalid("spec.user", user, anonymousHas),
+  fingerprint: ({ fingerprint = "" }) => matches("fingerprint", fingerprint, digest),
+  certificate: ({ certificate: { serialNumber = "", issuer = "" } = {} }) => [
+    matches("certificate.serialNumber", serialNumber, serial),
+    issuer !== "" && matches("certificate.issuer", issuer, digest),
+  ],
+  credentialID: ({ credentialID = "" }) => matches("credentialID", credentialID, credentialId),
+  bootstrapTokenID: ({ bootstrapTokenID = "" }) => matches("bootstrapTokenID", bootstrapTokenID, bootstrapId),
+  secret: ({ secret: { namespace = "", name = "" } = {} }) => [
+    nameErrors("spec.secret.namespace", namespace, dnsLabelProblems),
+    nameErrors("spec.secret.name", name, dnsSubdomainProblems),
+  ],
 };
 
 /** On a revocation that the hub made because two machines held one identity: that identity. */

@@ -1,5 +1,5 @@
 import { serviceAccountUser } from "../apimachinery/user.ts";
-import type { AccessRequest } from "./access-request.ts";
+import { type AccessRequest, type AccessRequestStatus } from "./access-request.ts";
 import type { CredentialIdentity, CredentialIssue, IssuedCredential } from "./issued-credential.ts";
 import type { Credential } from "./revocation-index.ts";
 
@@ -76,13 +76,19 @@ export function accessGrants(requests: Iterable<AccessRequest>): AccessGrants {
   const [holders, revoked] = [new Set<string>(), new Set<string>()];
   for (const { metadata, status = {} } of requests) {
     if (status.revoked === true) revoked.add(metadata.name ?? "");
-    const { namespace, serviceAccount } = status.grant ?? {};
-    const isGranted = status.accepted === true && status.revoked !== true && metadata.deletionTimestamp === undefined;
-    if (isGranted && namespace !== undefined && serviceAccount !== undefined) {
-      holders.add(serviceAccountUser(namespace, serviceAccount).username);
-    }
+    const holder = metadata.deletionTimestamp === undefined ? holderOf(status) : undefined;
+    if (holder !== undefined) holders.add(holder);
   }
   return { holders, revoked };
+}
+
+function holderOf({
+  accepted,
+  revoked,
+  grant: { namespace, serviceAccount } = {},
+}: AccessRequestStatus): string | undefined {
+  const isGranted = accepted === true && revoked !== true && namespace !== undefined && serviceAccount !== undefined;
+  return isGranted ? serviceAccountUser(namespace, serviceAccount).username : undefined;
 }
 
 /**

@@ -1,13 +1,12 @@
 import { duplicate, type FieldError, invalid, required } from "../apimachinery/field-error.ts";
 import { dnsSubdomainProblems, qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, countColumn } from "./columns.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { ageColumn, countColumn, builtinKind } from "./builtin-kind.ts";
+import { collectErrors, nameErrors, repetitions } from "./field-rules.ts";
 import { fieldListAt, type Fields, isSameJson, numberAt, stringAt, stringsAt } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 
-const longestNodeId = 192;
+const maxNodeIdLength = 192;
 
 /** The CSI drivers of a node. Kubelets keep one of their own name, whether or not there are drivers. Source: api/storage/v1 CSINode. */
 export const csiNodes: Resource = builtinKind({
@@ -25,38 +24,29 @@ function validateDrivers(object: ApiObject): readonly FieldError[] {
   const names = drivers.map((driver) => stringAt(driver, "name"));
   return collectErrors(drivers, (driver, index) => {
     const path = `spec.drivers[${index}]`;
-    const name = names[index] ?? "";
+    const [name = "", id, count] = [
+      names[index],
+      stringAt(driver, "nodeID"),
+      numberAt(driver, "allocatable", "count") ?? 0,
+    ];
     return [
-      ...dnsSubdomainProblems(name).map((why) => invalid(`${path}.name`, name, why)),
-      ...nodeIdErrors(stringAt(driver, "nodeID"), `${path}.nodeID`),
-      ...countErrors(driver, `${path}.count`),
-      ...(names.indexOf(name) < index ? [duplicate(`${path}.name`, name)] : []),
-      ...keyErrors(stringsAt(driver, "topologyKeys"), path),
+      nameErrors(`${path}.name`, name, dnsSubdomainProblems),
+      id === "" && required(`${path}.nodeID`),
+      id.length > maxNodeIdLength && invalid(`${path}.nodeID`, id, `must be ${maxNodeIdLength} characters or less`),
+      count < 0 && invalid(`${path}.count`, count, "must be greater than or equal to 0"),
+      names.indexOf(name) < index && duplicate(`${path}.name`, name),
+      validateKeys(stringsAt(driver, "topologyKeys"), path),
     ];
   });
 }
 
-function nodeIdErrors(id: string, path: string): readonly FieldError[] {
-  if (id === "") return [required(path)];
-  return id.length > longestNodeId ? [invalid(path, id, `must be ${longestNodeId} characters or less`)] : [];
-}
-
-function countErrors(driver: Fields, path: string): readonly FieldError[] {
-  const count = numberAt(driver, "allocatable", "count");
-  return count === undefined || count >= 0 ? [] : [invalid(path, count, "must be greater than or equal to 0")];
-}
-
-function keyErrors(keys: readonly string[], path: string): readonly FieldError[] {
-  const seen = new Set<string>();
-  return collectErrors(keys, (key) => {
-    const isRepeated = seen.has(key);
-    seen.add(key);
-    return [
-      ...(key === "" ? [required(path)] : []),
-      ...(isRepeated ? [duplicate(path, key)] : []),
-      ...qualifiedNameProblems(key).map((why) => invalid(path, key, why)),
-    ];
-  });
+function validateKeys(keys: readonly string[], path: string): readonly FieldError[] {
+  const isRepeated = repetitions();
+  return collectErrors(keys, (key) => [
+    key === "" && required(path),
+    isRepeated(key) && duplicate(path, key),
+    nameErrors(path, key, qualifiedNameProblems),
+  ]);
 }
 
 /** Of a driver that stays, only how much of it there is may change. Source: pkg/apis/storage/validation ValidateCSINodeUpdate. */

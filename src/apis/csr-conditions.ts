@@ -1,14 +1,7 @@
 import { rfc3339 } from "../apimachinery/clock.ts";
-import {
-  duplicate,
-  type FieldError,
-  forbiddenField,
-  invalid,
-  notSupported,
-  required,
-} from "../apimachinery/field-error.ts";
-import type { ApiObject } from "../apimachinery/object.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { duplicate, type FieldError, forbiddenField, invalid, required } from "../apimachinery/field-error.ts";
+import type { ApiObject, Condition } from "../apimachinery/object.ts";
+import { collectErrors, requiredOneOf } from "./field-rules.ts";
 import { fieldListAt, type Fields, stringAt } from "./json-fields.ts";
 
 const path = "status.conditions";
@@ -23,15 +16,15 @@ export function validateCsrConditions(request: ApiObject): readonly FieldError[]
   return collectErrors(fieldListAt(request, "status", "conditions"), (condition, index) => {
     const at = `${path}[${index}]`;
     const type = stringAt(condition, "type");
-    const errors: FieldError[] = [];
-    if (type === "") errors.push(required(`${at}.type`));
-    errors.push(...validateStatus(`${at}.status`, type, stringAt(condition, "status")));
-    if (approvals.some((other) => other !== type && approvals.includes(type) && seen.has(other))) {
-      errors.push(invalid(`${at}.type`, type, "Approved and Denied conditions are mutually exclusive"));
-    }
-    if (seen.has(type)) errors.push(duplicate(`${at}.type`, type));
+    const isContradicted = approvals.includes(type) && approvals.some((other) => other !== type && seen.has(other));
+    const repeated = seen.has(type);
     seen.add(type);
-    return errors;
+    return [
+      type === "" && required(`${at}.type`),
+      requiredOneOf(`${at}.status`, stringAt(condition, "status"), finalTypes.includes(type) ? ["True"] : statuses),
+      isContradicted && invalid(`${at}.type`, type, "Approved and Denied conditions are mutually exclusive"),
+      repeated && duplicate(`${at}.type`, type),
+    ];
   });
 }
 
@@ -85,16 +78,49 @@ export function csrConditionCell(request: ApiObject): string {
   return `${decision}${failed}${issued}`;
 }
 
-function validateStatus(at: string, type: string, status: string): readonly FieldError[] {
-  const allowed = finalTypes.includes(type) ? ["True"] : statuses;
-  if (status === "") return [required(at)];
-  return allowed.includes(status) ? [] : [notSupported(at, status, allowed)];
-}
-
 function ofType(request: ApiObject, type: string): readonly Fields[] {
   return fieldListAt(request, "status", "conditions").filter((condition) => stringAt(condition, "type") === type);
 }
 
 function typeAndStatus(condition: Fields): string {
   return JSON.stringify([stringAt(condition, "type"), stringAt(condition, "status")]);
+}
+
+/** The condition of a certificate request that the automatic approver leaves to an approver. It is no decision, and stays true after one. */
+export const notApprovedCondition = "NotApprovedAutomatically";
+/** The condition of an approved request that its signer tries in vain to sign. */
+export const signingDelayedCondition = "SigningDelayed";
+/** The condition of a certificate request that asks for a node name that another key holds. It is no decision. */
+export const nameInUseCondition = "NameInUse";
+/** The condition of a certificate request that says what a machine that comes back waits for. */
+export const returningCondition = "Returning";
+
+/** The one that says most comes first. */
+const beforeDecision: readonly string[] = [nameInUseCondition, returningCondition, notApprovedCondition];
+/** The conditions that Pratique writes on requests that wait. */
+export const waitingConditions: ReadonlySet<string> = new Set([...beforeDecision, signingDelayedCondition]);
+
+/**
+ * What the conditions of a certificate request without a certificate say about why it waits: `Reason: message`, or undefined. The
+ * condition of a controller that is not Pratique's is quoted with its type and status, as nothing here knows which of them is the good one.
+ */
+export function waitingText(conditions: readonly Condition[]): string | undefined {
+  const isApproved = conditions.some(({ type, status }) => type === "Approved" && status === "True");
+  const types = isApproved ? [signingDelayedCondition] : beforeDecision;
+  for (const type of types) {
+    const own = conditions.find((one) => one.type === type && one.status === "True");
+    if (own !== undefined) return reasonAndMessage(own);
+  }
+  const [latest] = conditions
+    .filter(({ type, message = "" }) => !waitingConditions.has(type) && !finalTypes.includes(type) && message !== "")
+    .toSorted((one, other) => timeOf(other) - timeOf(one));
+  return latest && `condition ${latest.type}=${latest.status}: ${reasonAndMessage(latest)}`;
+}
+
+function reasonAndMessage({ reason = "", message = "" }: Condition): string {
+  return [reason, message].filter((part) => part !== "").join(": ");
+}
+
+function timeOf({ lastTransitionTime = "" }: Condition): number {
+  return Date.parse(lastTransitionTime) || 0;
 }

@@ -3,8 +3,7 @@ import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import { crdErrorSteps, crdErrors, crdUpdateErrors, storedVersionErrors } from "./custom/crd-validation.ts";
 import { cleanupFinalizer, completeNames } from "./custom/crd-object.ts";
 import { arrayAt, fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, stringsAt, withField } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
-import { textColumn } from "./columns.ts";
+import { builtinKind, textColumn } from "./builtin-kind.ts";
 import type { Column, Resource, Subresource } from "./resource.ts";
 import { defaultedClientConfig } from "./webhook-client.ts";
 

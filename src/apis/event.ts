@@ -1,10 +1,10 @@
 import { type FieldError, invalid, required } from "../apimachinery/field-error.ts";
 import { qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageOf, column, textColumn, wideColumn } from "./columns.ts";
-import { builtinKind, stringFields } from "./builtin-kind.ts";
+import { ageOf, column, textColumn, wideColumn, builtinKind, stringFields } from "./builtin-kind.ts";
 import { numberAt, stringAt, valueAt } from "./json-fields.ts";
 import type { Column, Resource } from "./resource.ts";
+import { nameErrors, fieldErrors } from "./field-rules.ts";
 
 /** Something that happened to an object. Source: api/core/v1 Event. */
 export interface Event extends ApiObject {
@@ -97,15 +97,15 @@ function validateEvent(object: ApiObject): readonly FieldError[] {
     return fits ? [] : [elsewhere];
   }
   const component = stringAt(object, "reportingComponent");
-  return [
-    ...(involved === "" && namespace !== "default" && namespace !== "kube-system" ? [elsewhere] : []),
-    ...(component === "" ? [required("reportingController")] : []),
-    ...qualifiedNameProblems(component).map((why) => invalid("reportingController", component, why)),
-    ...bounded(object, "reportingInstance", 128),
-    ...bounded(object, "action", 128),
-    ...bounded(object, "reason", 128),
-    ...atMost(object, "message", 1024),
-  ];
+  return fieldErrors(
+    involved === "" && namespace !== "default" && namespace !== "kube-system" && elsewhere,
+    component === "" && required("reportingController"),
+    nameErrors("reportingController", component, qualifiedNameProblems),
+    bounded(object, "reportingInstance", 128),
+    bounded(object, "action", 128),
+    bounded(object, "reason", 128),
+    atMost(object, "message", 1024),
+  );
 }
 
 function bounded(object: ApiObject, field: string, limit: number): readonly FieldError[] {
@@ -160,34 +160,26 @@ export const reportedEvents: Resource = builtinKind({
   names: "path",
 });
 
-/** The fields that have another name in a core Event. */
-const coreNames: readonly (readonly [reported: string, core: string])[] = [
-  ["regarding", "involvedObject"],
-  ["note", "message"],
-  ["reportingController", "reportingComponent"],
-  ["deprecatedSource", "source"],
-  ["deprecatedFirstTimestamp", "firstTimestamp"],
-  ["deprecatedLastTimestamp", "lastTimestamp"],
-  ["deprecatedCount", "count"],
-];
-
-const sameNames: readonly string[] = [
-  "eventTime",
-  "series",
-  "reportingInstance",
-  "action",
-  "reason",
-  "related",
-  "type",
-];
+/** The fields of a reported event, by their names in a core Event. */
+const reportedNames: Readonly<Record<string, string>> = {
+  involvedObject: "regarding",
+  message: "note",
+  reportingComponent: "reportingController",
+  source: "deprecatedSource",
+  firstTimestamp: "deprecatedFirstTimestamp",
+  lastTimestamp: "deprecatedLastTimestamp",
+  count: "deprecatedCount",
+  ...Object.fromEntries(
+    ["eventTime", "series", "reportingInstance", "action", "reason", "related", "type"].map((name) => [name, name]),
+  ),
+};
 
 /** The core Event that a reported one is. */
 export function coreEventOf(reported: ApiObject): ApiObject {
-  const names = [...coreNames, ...sameNames.map((name) => [name, name] as const)];
-  const fields = names.flatMap(([from, to]) => (reported[from] === undefined ? [] : [[to, reported[from]] as const]));
+  const fields = Object.entries(reportedNames).map(([to, from]) => [to, reported[from]] as const);
   return {
     involvedObject: {},
-    ...Object.fromEntries(fields),
+    ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)),
     apiVersion: "v1",
     kind: "Event",
     metadata: reported.metadata,

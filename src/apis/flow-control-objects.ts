@@ -16,7 +16,7 @@ const scheduler = user("system:kube-scheduler");
 export const mandatoryFlowControl: FlowControlObjects = {
   schemas: {
     exempt: schema("exempt", 1, { subjects: [group("system:masters")], ...everything() }),
-    "catch-all": schema("catch-all", 10_000, { subjects: everyone, ...everything() }, "ByUser"),
+    "catch-all": schema("catch-all", 10_000, { subjects: everyone, ...everything(), by: "ByUser" }),
   },
   levels: {
     exempt: { type: "Exempt", exempt: { nominalConcurrencyShares: 0, lendablePercent: 0 } },
@@ -34,61 +34,50 @@ export const suggestedFlowControl: FlowControlObjects = {
       subjects: everyone,
       nonResourceRules: [{ verbs: ["get"], nonResourceURLs: ["/healthz", "/readyz", "/livez"] }],
     }),
-    "system-leader-election": schema(
-      "leader-election",
-      100,
-      {
-        subjects: [controllerManager, scheduler, kubeSystem],
-        resourceRules: [
-          {
-            verbs: ["get", "create", "update"],
-            apiGroups: ["coordination.k8s.io"],
-            resources: ["leases"],
-            namespaces: ["*"],
-          },
-        ],
-      },
-      "ByUser",
-    ),
-    "system-node-high": schema(
-      "node-high",
-      400,
-      {
-        subjects: [group("system:nodes")],
-        resourceRules: [
-          {
-            verbs: ["*"],
-            apiGroups: [""],
-            resources: ["nodes", "nodes/status"],
-            clusterScope: true,
-            namespaces: ["*"],
-          },
-          { verbs: ["*"], apiGroups: ["coordination.k8s.io"], resources: ["leases"], namespaces: ["*"] },
-        ],
-      },
-      "ByUser",
-    ),
-    "system-nodes": schema("system", 500, { subjects: [group("system:nodes")], ...everything() }, "ByUser"),
-    "kube-controller-manager": schema(
-      "workload-high",
-      800,
-      { subjects: [controllerManager], ...everything() },
-      "ByNamespace",
-    ),
-    "kube-scheduler": schema("workload-high", 800, { subjects: [scheduler], ...everything() }, "ByNamespace"),
-    "kube-system-service-accounts": schema(
-      "workload-high",
-      900,
-      { subjects: [kubeSystem], ...everything() },
-      "ByNamespace",
-    ),
-    "service-accounts": schema(
-      "workload-low",
-      9000,
-      { subjects: [group("system:serviceaccounts")], ...everything() },
-      "ByUser",
-    ),
-    "global-default": schema("global-default", 9900, { subjects: everyone, ...everything() }, "ByUser"),
+    "system-leader-election": schema("leader-election", 100, {
+      subjects: [controllerManager, scheduler, kubeSystem],
+      resourceRules: [
+        {
+          verbs: ["get", "create", "update"],
+          apiGroups: ["coordination.k8s.io"],
+          resources: ["leases"],
+          namespaces: ["*"],
+        },
+      ],
+      by: "ByUser",
+    }),
+    "system-node-high": schema("node-high", 400, {
+      subjects: [group("system:nodes")],
+      resourceRules: [
+        {
+          verbs: ["*"],
+          apiGroups: [""],
+          resources: ["nodes", "nodes/status"],
+          clusterScope: true,
+          namespaces: ["*"],
+        },
+        { verbs: ["*"], apiGroups: ["coordination.k8s.io"], resources: ["leases"], namespaces: ["*"] },
+      ],
+      by: "ByUser",
+    }),
+    "system-nodes": schema("system", 500, { subjects: [group("system:nodes")], ...everything(), by: "ByUser" }),
+    "kube-controller-manager": schema("workload-high", 800, {
+      subjects: [controllerManager],
+      ...everything(),
+      by: "ByNamespace",
+    }),
+    "kube-scheduler": schema("workload-high", 800, { subjects: [scheduler], ...everything(), by: "ByNamespace" }),
+    "kube-system-service-accounts": schema("workload-high", 900, {
+      subjects: [kubeSystem],
+      ...everything(),
+      by: "ByNamespace",
+    }),
+    "service-accounts": schema("workload-low", 9000, {
+      subjects: [group("system:serviceaccounts")],
+      ...everything(),
+      by: "ByUser",
+    }),
+    "global-default": schema("global-default", 9900, { subjects: everyone, ...everything(), by: "ByUser" }),
   },
   levels: {
     system: level({ shares: 30, lendable: 33, queues: 64, handSize: 6 }),
@@ -115,18 +104,18 @@ function everything(): Omit<PolicyRules, "subjects"> {
   };
 }
 
-function schema(
-  name: string,
-  matchingPrecedence: number,
-  rules: PolicyRules,
-  distinguisher?: "ByUser" | "ByNamespace",
-): FlowSchemaSpec {
+function schema(name: string, matchingPrecedence: number, { by, ...rules }: Matching): FlowSchemaSpec {
   return {
     priorityLevelConfiguration: { name },
     matchingPrecedence,
-    ...(distinguisher === undefined ? {} : { distinguisherMethod: { type: distinguisher } }),
+    ...(by === undefined ? {} : { distinguisherMethod: { type: by } }),
     rules: [rules],
   };
+}
+
+interface Matching extends PolicyRules {
+  /** What tells the flows of the schema apart. */
+  readonly by?: "ByUser" | "ByNamespace";
 }
 
 function level(terms: {

@@ -8,8 +8,8 @@ import {
 } from "../apimachinery/field-error.ts";
 import { dnsLabelProblems, dnsSubdomainProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column, textColumn } from "./columns.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { ageColumn, column, textColumn, builtinKind, statusPart } from "./builtin-kind.ts";
+import { collectErrors, fieldErrors, nameErrors } from "./field-rules.ts";
 import { mandatoryFlowControl } from "./flow-control-objects.ts";
 import {
   fieldListAt,
@@ -23,7 +23,6 @@ import {
   valueAt,
   withField,
 } from "./json-fields.ts";
-import { builtinKind, statusPart } from "./builtin-kind.ts";
 import { type Resource, storedVerbs } from "./resource.ts";
 
 /** Which requests belong to a priority level. Source: api/flowcontrol/v1 FlowSchema. */
@@ -96,9 +95,7 @@ export const flowSchemas: Resource = builtinKind({
         : "<none>",
     ),
     ageColumn,
-    column("MissingPL", "Whether the schema names a priority level that does not exist.", (object) =>
-      danglingOf(object),
-    ),
+    column("MissingPL", "Whether the schema names a priority level that does not exist.", danglingOf),
   ],
   subresources: { status: statusPart },
   unconditionalUpdate: true,
@@ -126,16 +123,16 @@ function validateFlowSchema(object: ApiObject): readonly FieldError[] {
   const spec = fieldsAt(object, "spec");
   const name = object.metadata.name ?? "";
   const mandatory = Object.hasOwn(mandatoryFlowControl.schemas, name) ? mandatoryFlowControl.schemas[name] : undefined;
-  return [
-    ...validatePrecedence(name, spec),
-    ...validateDistinguisher(spec),
-    ...validateLevelName(stringAt(spec, "priorityLevelConfiguration", "name")),
-    ...collectErrors(fieldListAt(spec, "rules"), (rule, index) => validateRules(rule, `spec.rules[${index}]`)),
-    ...(mandatory === undefined || isSameJson(spec, mandatory)
-      ? []
-      : [invalid("spec", spec, `spec of '${name}' must equal the fixed value`)]),
-    ...validateConditionTypes(object),
-  ];
+  return fieldErrors(
+    validatePrecedence(name, spec),
+    validateDistinguisher(spec),
+    validateLevelName(stringAt(spec, "priorityLevelConfiguration", "name")),
+    collectErrors(fieldListAt(spec, "rules"), (rule, index) => validateRules(rule, `spec.rules[${index}]`)),
+    mandatory !== undefined &&
+      !isSameJson(spec, mandatory) &&
+      invalid("spec", spec, `spec of '${name}' must equal the fixed value`),
+    validateConditionTypes(object),
+  );
 }
 
 /** What is wrong with the conditions of a status. */
@@ -145,20 +142,20 @@ export function validateConditionTypes(object: ApiObject): readonly FieldError[]
   return collectErrors(conditions, (_condition, index) => {
     const type = types[index] ?? "";
     const at = `status.conditions[${index}].type`;
-    return [...(types.indexOf(type) < index ? [duplicate(at, type)] : []), ...(type === "" ? [required(at)] : [])];
+    return [types.indexOf(type) < index && duplicate(at, type), type === "" && required(at)];
   });
 }
 
 function validatePrecedence(name: string, spec: Fields): readonly FieldError[] {
   const precedence = Number(valueAt(spec, "matchingPrecedence") ?? 0);
   const path = "spec.matchingPrecedence";
-  return [
-    ...(precedence <= 0 ? [invalid(path, precedence, "must be a positive value")] : []),
-    ...(precedence > maxPrecedence ? [invalid(path, precedence, `must not be greater than ${maxPrecedence}`)] : []),
-    ...(precedence === 1 && name !== "exempt"
-      ? [invalid(path, precedence, "only the schema named 'exempt' may have matchingPrecedence 1")]
-      : []),
-  ];
+  return fieldErrors(
+    precedence <= 0 && invalid(path, precedence, "must be a positive value"),
+    precedence > maxPrecedence && invalid(path, precedence, `must not be greater than ${maxPrecedence}`),
+    precedence === 1 &&
+      name !== "exempt" &&
+      invalid(path, precedence, "only the schema named 'exempt' may have matchingPrecedence 1"),
+  );
 }
 
 function validateDistinguisher(spec: Fields): readonly FieldError[] {
@@ -170,7 +167,7 @@ function validateDistinguisher(spec: Fields): readonly FieldError[] {
 function validateLevelName(name: string): readonly FieldError[] {
   const path = "spec.priorityLevelConfiguration.name";
   if (name === "") return [required(path, "must reference a priority level")];
-  return dnsSubdomainProblems(name).map((why) => invalid(path, name, why));
+  return nameErrors(path, name, dnsSubdomainProblems);
 }
 
 function validateRules(rules: Fields, path: string): readonly FieldError[] {
@@ -179,16 +176,15 @@ function validateRules(rules: Fields, path: string): readonly FieldError[] {
     fieldListAt(rules, "resourceRules"),
     fieldListAt(rules, "nonResourceRules"),
   ];
-  return [
-    ...(subjects.length === 0
-      ? [required(`${path}.subjects`, "subjects must contain at least one value")]
-      : collectErrors(subjects, (subject, index) => validateSubject(subject, `${path}.subjects[${index}]`))),
-    ...(resourceRules.length + nonResourceRules.length === 0
-      ? [required(path, "at least one of resourceRules and nonResourceRules has to be non-empty")]
-      : []),
-    ...collectErrors(resourceRules, (rule, index) => validateResourceRule(rule, `${path}.resourceRules[${index}]`)),
-    ...collectErrors(nonResourceRules, (rule, index) => validatePathRule(rule, `${path}.nonResourceRules[${index}]`)),
-  ];
+  return fieldErrors(
+    subjects.length === 0
+      ? required(`${path}.subjects`, "subjects must contain at least one value")
+      : collectErrors(subjects, (subject, index) => validateSubject(subject, `${path}.subjects[${index}]`)),
+    resourceRules.length + nonResourceRules.length === 0 &&
+      required(path, "at least one of resourceRules and nonResourceRules has to be non-empty"),
+    collectErrors(resourceRules, (rule, index) => validateResourceRule(rule, `${path}.resourceRules[${index}]`)),
+    collectErrors(nonResourceRules, (rule, index) => validatePathRule(rule, `${path}.nonResourceRules[${index}]`)),
+  );
 }
 
 /** The field that a kind of subject has, and the order in which the others are reported. */
@@ -210,68 +206,64 @@ function validateSubject(subject: Fields, path: string): readonly FieldError[] {
   if (fields === undefined) return [notSupported(`${path}.kind`, kind, Object.keys(subjectFields))];
   const [own, ...others] = fields;
   const value = valueAt(subject, own);
-  return [
-    ...(!isFields(value)
-      ? [required(`${path}.${own}`, `${own} is required when subject kind is '${kind}'`)]
-      : stringAt(value, "name") === ""
-        ? [required(`${path}.${own}.name`)]
-        : []),
-    ...(own === "serviceAccount" && isFields(value) ? validateAccount(value, `${path}.${own}`) : []),
-    ...others.flatMap((other) =>
+  return fieldErrors(
+    !isFields(value)
+      ? required(`${path}.${own}`, `${own} is required when subject kind is '${kind}'`)
+      : stringAt(value, "name") === "" && required(`${path}.${own}.name`),
+    own === "serviceAccount" && isFields(value) && validateAccount(value, `${path}.${own}`),
+    others.flatMap((other) =>
       isFields(valueAt(subject, other))
         ? [forbiddenField(`${path}.${other}`, `${other} is forbidden when subject kind is not '${kindOfField[other]}'`)]
         : [],
     ),
-  ];
+  );
 }
 
 function validateAccount(account: Fields, path: string): readonly FieldError[] {
   const [name, namespace] = [stringAt(account, "name"), stringAt(account, "namespace")];
-  return [
-    ...(name === "" || name === "*" ? [] : dnsSubdomainProblems(name).map((why) => invalid(`${path}.name`, name, why))),
-    ...(namespace === ""
-      ? [required(`${path}.namespace`, "must specify namespace for service account")]
-      : dnsLabelProblems(namespace).map((why) => invalid(`${path}.namespace`, namespace, why))),
-  ];
+  return fieldErrors(
+    name !== "" && name !== "*" && nameErrors(`${path}.name`, name, dnsSubdomainProblems),
+    namespace === ""
+      ? required(`${path}.namespace`, "must specify namespace for service account")
+      : nameErrors(`${path}.namespace`, namespace, dnsLabelProblems),
+  );
 }
 
 function validateResourceRule(rule: Fields, path: string): readonly FieldError[] {
   const namespaces = stringsAt(rule, "namespaces");
   const noNamespaces = "resource rules that are not cluster scoped must supply at least one namespace";
-  return [
-    ...validateVerbs(rule, path),
-    ...someOf(rule, "apiGroups", { path, none: "resource rules must supply at least one api group", of: "api groups" }),
-    ...someOf(rule, "resources", { path, none: "resource rules must supply at least one resource", of: "resources" }),
-    ...(namespaces.length === 0 && rule["clusterScope"] !== true
-      ? [required(`${path}.namespaces`, noNamespaces)]
-      : validateWildcard(namespaces, `${path}.namespaces`, "namespaces")),
-    ...(namespaces.includes("*")
-      ? []
-      : namespaces.flatMap((namespace, index) =>
-          dnsLabelProblems(namespace).map((why) =>
-            invalid(
-              `${path}.namespaces[${index}]`,
-              namespace,
-              `each member of this list must be '*' or a DNS-1123 label; ${why}`,
-            ),
+  return fieldErrors(
+    validateVerbs(rule, path),
+    someOf(rule, "apiGroups", { path, none: "resource rules must supply at least one api group", of: "api groups" }),
+    someOf(rule, "resources", { path, none: "resource rules must supply at least one resource", of: "resources" }),
+    namespaces.length === 0 && rule["clusterScope"] !== true
+      ? required(`${path}.namespaces`, noNamespaces)
+      : validateWildcard(namespaces, `${path}.namespaces`, "namespaces"),
+    !namespaces.includes("*") &&
+      namespaces.flatMap((namespace, index) =>
+        dnsLabelProblems(namespace).map((why) =>
+          invalid(
+            `${path}.namespaces[${index}]`,
+            namespace,
+            `each member of this list must be '*' or a DNS-1123 label; ${why}`,
           ),
-        )),
-  ];
+        ),
+      ),
+  );
 }
 
 function validatePathRule(rule: Fields, path: string): readonly FieldError[] {
   const [field, none] = ["nonResourceURLs", "nonResourceURLs must contain at least one value"];
   const urls = stringsAt(rule, field);
-  return [
-    ...validateVerbs(rule, path),
-    ...someOf(rule, field, { path, none, of: "non-resource URLs" }),
-    ...(urls.includes("*")
-      ? []
-      : urls.flatMap((url, index) => {
-          const problem = urlProblem(url);
-          return problem === undefined ? [] : [invalid(`${path}.${field}[${index}]`, url, problem)];
-        })),
-  ];
+  return fieldErrors(
+    validateVerbs(rule, path),
+    someOf(rule, field, { path, none, of: "non-resource URLs" }),
+    !urls.includes("*") &&
+      urls.flatMap((url, index) => {
+        const problem = urlProblem(url);
+        return problem === undefined ? [] : [invalid(`${path}.${field}[${index}]`, url, problem)];
+      }),
+  );
 }
 
 function validateVerbs(rule: Fields, path: string): readonly FieldError[] {

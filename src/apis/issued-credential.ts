@@ -2,12 +2,12 @@ import { forbiddenField, required, type FieldError } from "../apimachinery/field
 import { jsonEqual } from "../apimachinery/equal.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { accessKind, accessStatus } from "./access-request.ts";
-import { ageColumn, column, textColumn, wideColumn } from "./columns.ts";
+import { ageColumn, column, textColumn, wideColumn, builtinKind } from "./builtin-kind.ts";
 import { fieldListAt, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 import { issuedCredentialSchema } from "./schemas/credentials.ts";
+import { fieldErrors } from "./field-rules.ts";
 
 /** What a credential is for: being a client by certificate, serving, or access by tokens. */
 export type CredentialPurpose = "Client" | "Serving" | "Access";
@@ -84,8 +84,8 @@ export const issuedCredentials: Resource = builtinKind({
 function identityErrors(object: ApiObject): readonly FieldError[] {
   const username = stringAt(object, "spec", "identity", "username");
   const purpose = valueAt(object, "spec", "identity", "purpose");
-  return [
-    ...(username === "" ? [required("spec.identity.username")] : []),
-    ...(purpose === undefined ? [required("spec.identity.purpose", "Client, Serving or Access")] : []),
-  ];
+  return fieldErrors(
+    username === "" && required("spec.identity.username"),
+    purpose === undefined && required("spec.identity.purpose", "Client, Serving or Access"),
+  );
 }

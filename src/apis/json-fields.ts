@@ -77,17 +77,14 @@ export function withMetadata(object: ApiObject, fields: Partial<ApiObject["metad
 export function isSameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (isEmpty(left) || isEmpty(right)) return isEmpty(left) && isEmpty(right);
-  if (Array.isArray(left)) {
-    return (
-      Array.isArray(right) &&
-      left.length === right.length &&
-      left.every((element, index) => isSameJson(element, right[index]))
-    );
-  }
+  if (Array.isArray(left)) return Array.isArray(right) && isSameList(left, right);
   if (!isFields(left) || !isFields(right)) return false;
   const keys = new Set([...Object.keys(left), ...Object.keys(right)]);
-  for (const key of keys) if (!isSameJson(valueAt(left, key), valueAt(right, key))) return false;
-  return true;
+  return [...keys].every((key) => isSameJson(valueAt(left, key), valueAt(right, key)));
+}
+
+function isSameList(left: readonly unknown[], right: readonly unknown[]): boolean {
+  return left.length === right.length && left.every((element, index) => isSameJson(element, right[index]));
 }
 
 function isEmpty(value: unknown): boolean {

@@ -1,9 +1,9 @@
 import { type FieldError, invalid } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, textColumn } from "./columns.ts";
+import { ageColumn, textColumn, builtinKind } from "./builtin-kind.ts";
 import { numberAt } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
+import { fieldErrors } from "./field-rules.ts";
 
 /** Who holds something, until when: heartbeats of nodes and leader election. Source: api/coordination/v1 Lease. */
 export interface Lease extends ApiObject {
@@ -35,12 +35,10 @@ export const leases: Resource = builtinKind({
 function validateLease(object: ApiObject): readonly FieldError[] {
   const seconds = numberAt(object, "spec", "leaseDurationSeconds");
   const transitions = numberAt(object, "spec", "leaseTransitions");
-  return [
-    ...(seconds === undefined || seconds > 0
-      ? []
-      : [invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")]),
-    ...(transitions === undefined || transitions >= 0
-      ? []
-      : [invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0")]),
-  ];
+  return fieldErrors(
+    seconds !== undefined && seconds <= 0 && invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"),
+    transitions !== undefined &&
+      transitions < 0 &&
+      invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0"),
+  );
 }

@@ -1,7 +1,13 @@
 import { invalid, notSupported, tooLong, tooMany, type FieldError } from "../apimachinery/field-error.ts";
-import { isJsonArray, isJsonObject, ownValue } from "../apimachinery/json-value.ts";
-import type { ArraySchema, IntegerSchema, Schema, StringSchema } from "../apimachinery/schema.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../apimachinery/json-value.ts";
+import {
+  type ArraySchema,
+  type IntegerSchema,
+  type Schema,
+  type StringSchema,
+  type ObjectSchema,
+} from "../apimachinery/schema.ts";
+import { collectErrors } from "./field-rules.ts";
 
 /**
  * What exceeds the limits of a schema, in the words in which Kubernetes says it of a custom kind; types were checked before. `path` is
@@ -16,17 +22,16 @@ export function limitErrors(schema: Schema, value: unknown, path = ""): readonly
     case "array":
       return isJsonArray(value) ? listErrors(schema, value, path) : [];
     case "object":
-      return isJsonObject(value)
-        ? Object.entries(schema.properties).flatMap(([key, field]) =>
-            limitErrors(field.schema, ownValue(value, key), path === "" ? key : `${path}.${key}`),
-          )
-        : [];
-    case "map":
-    case "number":
-    case "boolean":
-    case "any":
+      return isJsonObject(value) ? memberErrors(schema, value, path) : [];
+    default:
       return [];
   }
+}
+
+function memberErrors({ properties }: ObjectSchema, value: JsonObject, path: string): readonly FieldError[] {
+  return Object.entries(properties).flatMap(([key, field]) =>
+    limitErrors(field.schema, ownValue(value, key), path === "" ? key : `${path}.${key}`),
+  );
 }
 
 function numberErrors({ minimum, maximum }: IntegerSchema, value: number, path: string): readonly FieldError[] {

@@ -3,7 +3,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { listType, type CelType } from "../policy/cel/types.ts";
 import { applyConfigurationType, jsonPatchType } from "../policy/kubernetes/patch-types.ts";
 import type { ExpressionScope } from "./admission-expression.ts";
-import { maximumExpressions, oneOf, admissionKind } from "./admission-match.ts";
+import { maxExpressions, admissionKind } from "./admission-match.ts";
 import {
   countExpressions,
   defaultedPolicy,
@@ -13,10 +13,9 @@ import {
   validatePolicyTerms,
   type PolicyTerms,
 } from "./admission-policy.ts";
-import { ageColumn, countColumn } from "./columns.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { ageColumn, countColumn, builtinKind } from "./builtin-kind.ts";
+import { collectErrors, fieldErrors, requiredOneOf } from "./field-rules.ts";
 import { fieldListAt, type Fields, fieldsAt, isFields, stringAt, stringsAt } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 
 /** Changes in CEL to what is written; a binding puts them into force. Source: api/admissionregistration/v1 MutatingAdmissionPolicy. */
@@ -72,20 +71,17 @@ export const mutatingAdmissionPolicies: Resource = builtinKind({
 function validatePolicy(object: ApiObject, stored: ApiObject | undefined): readonly FieldError[] {
   const spec = fieldsAt(object, "spec");
   const expressions = countExpressions(spec, "mutations");
-  if (expressions > maximumExpressions) return [tooMany("spec.mutations", expressions, maximumExpressions)];
+  if (expressions > maxExpressions) return [tooMany("spec.mutations", expressions, maxExpressions)];
   const { scope, errors } = policyScope(spec);
-  const reinvocation = stringAt(spec, "reinvocationPolicy");
-  return [
-    ...validatePolicyTerms(spec, {
+  return fieldErrors(
+    validatePolicyTerms(spec, {
       before: stored === undefined ? undefined : fieldsAt(stored, "spec"),
       constraints: (constraints) => validateOperations(constraints, "spec.matchConstraints"),
     }),
-    ...errors,
-    ...validateMutations(spec, { ...scope, patches: true }),
-    ...(reinvocation === ""
-      ? [required("spec.reinvocationPolicy")]
-      : oneOf(spec, "reinvocationPolicy", "spec", reinvocationPolicies)),
-  ];
+    errors,
+    validateMutations(spec, { ...scope, patches: true }),
+    requiredOneOf("spec.reinvocationPolicy", stringAt(spec, "reinvocationPolicy"), reinvocationPolicies),
+  );
 }
 
 /** What is wrong with the operations of MatchResources of what mutates. */
@@ -112,14 +108,13 @@ function validateMutation(mutation: Fields, scope: ExpressionScope, path: string
   const other = field === "jsonPatch" ? "applyConfiguration" : "jsonPatch";
   const expression = stringAt(mutation, field, "expression").trim();
   const at = `${path}.${field}.expression`;
-  return [
-    ...(!isFields(mutation[field])
-      ? [required(`${path}.${field}`, `must be specified when patchType is ${name}`)]
+  return fieldErrors(
+    !isFields(mutation[field])
+      ? required(`${path}.${field}`, `must be specified when patchType is ${name}`)
       : expression === ""
-        ? [required(at)]
-        : validateExpression(at, expression, { scope, results: [result] })),
-    ...(isFields(mutation[other])
-      ? [invalid(`${path}.${other}`, `{${other}}`, `must not be specified when patchType is ${name}`)]
-      : []),
-  ];
+        ? required(at)
+        : validateExpression(at, expression, { scope, results: [result] }),
+    isFields(mutation[other]) &&
+      invalid(`${path}.${other}`, `{${other}}`, `must not be specified when patchType is ${name}`),
+  );
 }

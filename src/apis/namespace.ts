@@ -1,14 +1,13 @@
 import { type FieldError, invalid } from "../apimachinery/field-error.ts";
 import { qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
-import { collectErrors } from "./collect-errors.ts";
-import { ageColumn, textColumn } from "./columns.ts";
+import { collectErrors, nameErrors } from "./field-rules.ts";
+import { ageColumn, textColumn, builtinKind } from "./builtin-kind.ts";
 import { fieldsAt, stringAt, stringsAt, withField, withMetadata } from "./json-fields.ts";
-import { isStandardFinalizer } from "./object-validation.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { validateFinalizerDomain } from "./object-validation.ts";
 import type { Column, Resource, Subresource } from "./resource.ts";
 
-/** A room of names for namespaced objects, with a life cycle of its own. Source: api/core/v1 Namespace. */
+/** A scope of names for namespaced objects, with a life cycle of its own. Source: api/core/v1 Namespace. */
 export interface Namespace extends ApiObject {
   readonly spec?: { readonly finalizers?: readonly string[] };
   readonly status?: { readonly phase?: "Active" | "Terminating"; readonly conditions?: readonly Condition[] };
@@ -86,21 +85,15 @@ function labelled(object: ApiObject): ApiObject {
 function validateFinalizers(object: ApiObject): readonly FieldError[] {
   const path = "spec.finalizers";
   return collectErrors(stringsAt(object, "spec", "finalizers"), (finalizer) => [
-    ...qualifiedNameProblems(finalizer).map((why) => invalid(path, finalizer, why)),
-    ...(finalizer.includes("/") || isStandardFinalizer(finalizer)
-      ? []
-      : [invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")]),
+    nameErrors(path, finalizer, qualifiedNameProblems),
+    validateFinalizerDomain(finalizer, path),
   ]);
 }
 
 function validatePhase(next: ApiObject): readonly FieldError[] {
   const phase = stringAt(next, "status", "phase");
-  if (next.metadata.deletionTimestamp === undefined) {
-    return phase === "Active"
-      ? []
-      : [invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")];
-  }
-  return phase === "Terminating"
-    ? []
-    : [invalid("status.Phase", phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")];
+  const isDeleted = next.metadata.deletionTimestamp !== undefined;
+  const only = isDeleted ? "Terminating" : "Active";
+  const why = `may only be '${only}' if \`deletionTimestamp\` is ${isDeleted ? "not empty" : "empty"}`;
+  return phase === only ? [] : [invalid("status.Phase", phase, why)];
 }

@@ -1,15 +1,8 @@
-import {
-  duplicate,
-  type FieldError,
-  forbiddenField,
-  invalid,
-  notSupported,
-  required,
-} from "../apimachinery/field-error.ts";
+import { duplicate, type FieldError, forbiddenField, invalid } from "../apimachinery/field-error.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject, Condition } from "../apimachinery/object.ts";
-import { collectErrors } from "./collect-errors.ts";
-import { ageColumn, column, textColumn, wideColumn } from "./columns.ts";
+import { collectErrors, nameErrors, fieldErrors, requiredOneOf, type FieldResult, repetitions } from "./field-rules.ts";
+import { ageColumn, column, textColumn, wideColumn, builtinKind } from "./builtin-kind.ts";
 import {
   fieldListAt,
   fieldsAt,
@@ -22,7 +15,6 @@ import {
   withField,
 } from "./json-fields.ts";
 import { nodeProxyOptions } from "./connect-options.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Column, Resource } from "./resource.ts";
 
 /** A machine of the cluster. Source: api/core/v1 Node. */
@@ -106,59 +98,52 @@ function withAllocatable(object: ApiObject): ApiObject {
 }
 
 function validateTaints(object: ApiObject): readonly FieldError[] {
-  const seen = new Set<string>();
+  const isRepeated = repetitions();
   return collectErrors(fieldListAt(object, "spec", "taints"), (taint, index) => {
     const path = `metadata.taints[${index}]`;
-    const key = stringAt(taint, "key");
-    const effect = stringAt(taint, "effect");
-    const pair = `${effect} ${key}`;
-    const repeated = seen.has(pair);
-    seen.add(pair);
+    const [key, effect] = [stringAt(taint, "key"), stringAt(taint, "effect")];
     const twice = duplicate(path, taint);
     return [
-      ...qualifiedNameProblems(key).map((why) => invalid(`${path}.key`, key, why)),
-      ...validateTaintValue(`${path}.value`, stringAt(taint, "value")),
-      ...validateTaintEffect(`${path}.effect`, effect),
-      ...(repeated ? [{ ...twice, message: `${twice.message}: taints must be unique by key and effect pair` }] : []),
+      nameErrors(`${path}.key`, key, qualifiedNameProblems),
+      validateTaintValue(`${path}.value`, stringAt(taint, "value")),
+      requiredOneOf(`${path}.effect`, effect, taintEffects),
+      isRepeated(`${effect} ${key}`) && {
+        ...twice,
+        message: `${twice.message}: taints must be unique by key and effect pair`,
+      },
     ];
   });
 }
 
-function validateTaintValue(path: string, value: string): readonly FieldError[] {
+function validateTaintValue(path: string, value: string): FieldResult {
   const problems = labelValueProblems(value);
-  return problems.length === 0 ? [] : [invalid(path, value, problems.join(";"))];
-}
-
-function validateTaintEffect(path: string, effect: string): readonly FieldError[] {
-  if (effect === "") return [required(path)];
-  return taintEffects.includes(effect) ? [] : [notSupported(path, effect, taintEffects)];
+  return problems.length > 0 && invalid(path, value, problems.join(";"));
 }
 
 function validateAddresses(next: ApiObject): readonly FieldError[] {
-  const seen = new Set<string>();
-  return collectErrors(fieldListAt(next, "status", "addresses"), (one, index) => {
-    const identity = `${stringAt(one, "type")} ${stringAt(one, "address")}`;
-    const repeated = seen.has(identity);
-    seen.add(identity);
-    return repeated ? [duplicate(`status.addresses[${index}]`, one)] : [];
-  });
+  const isRepeated = repetitions();
+  return collectErrors(
+    fieldListAt(next, "status", "addresses"),
+    (one, index) =>
+      isRepeated(`${stringAt(one, "type")} ${stringAt(one, "address")}`) &&
+      duplicate(`status.addresses[${index}]`, one),
+  );
 }
 
 /** Besides taints and `unschedulable`, a node's spec may only be filled in where it was empty. Source: pkg/apis/core/validation ValidateNodeUpdate. */
 function validateSpecUpdate(next: ApiObject, stored: ApiObject): readonly FieldError[] {
   const cidrs = podCidrs(stored);
   const provider = stringAt(stored, "spec", "providerID");
-  return [
-    ...(cidrs.length === 0 || isSameJson(cidrs, podCidrs(next))
-      ? []
-      : [forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')]),
-    ...(provider === "" || provider === stringAt(next, "spec", "providerID")
-      ? []
-      : [forbiddenField("spec.providerID", 'node updates may not change providerID except from "" to valid')]),
-    ...(isSameJson(fixedSpec(next), fixedSpec(stored))
-      ? []
-      : [forbiddenField("", "node updates may only change labels, taints, or capacity")]),
-  ];
+  return fieldErrors(
+    cidrs.length !== 0 &&
+      !isSameJson(cidrs, podCidrs(next)) &&
+      forbiddenField("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'),
+    provider !== "" &&
+      provider !== stringAt(next, "spec", "providerID") &&
+      forbiddenField("spec.providerID", 'node updates may not change providerID except from "" to valid'),
+    !isSameJson(fixedSpec(next), fixedSpec(stored)) &&
+      forbiddenField("", "node updates may only change labels, taints, or capacity"),
+  );
 }
 
 function podCidrs(object: ApiObject): readonly string[] {

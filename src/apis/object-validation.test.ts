@@ -1,6 +1,5 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-
 import type { FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { nameProblems, validateObjectMeta, validateObjectMetaUpdate } from "./object-validation.ts";

@@ -6,10 +6,10 @@ import {
   pathSegmentProblems,
   qualifiedNameProblems,
 } from "../apimachinery/names.ts";
-import type { ApiObject, ObjectMeta } from "../apimachinery/object.ts";
+import type { ApiObject, ObjectMeta, OwnerReference } from "../apimachinery/object.ts";
 import { utf8Length } from "../apimachinery/utf8.ts";
-import { collectErrors } from "./collect-errors.ts";
-import { fieldListAt, isSameJson, stringAt, stringsAt } from "./json-fields.ts";
+import { collectErrors, fieldErrors, nameErrors, type FieldResult } from "./field-rules.ts";
+import { fieldListAt, isSameJson, stringAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
 const maxAnnotationBytes = 256 * 1024;
@@ -18,11 +18,6 @@ const maxPathNameBytes = 512;
 const maxManagerBytes = 128;
 const orphanFinalizer = "orphan";
 const foregroundFinalizer = "foregroundDeletion";
-
-/** True for the finalizers that need no domain: those of Kubernetes itself. Source: pkg/apis/core/helper IsStandardFinalizerName. */
-export function isStandardFinalizer(finalizer: string): boolean {
-  return finalizer === "kubernetes" || finalizer === orphanFinalizer || finalizer === foregroundFinalizer;
-}
 
 /**
  * What is wrong with the metadata of an object whose name has been generated already. With `isCreate` false
@@ -49,12 +44,12 @@ export function validateObjectMeta(
  * left them out. Comes on top of `validateObjectMeta`. Source: apimachinery api/validation ValidateObjectMetaUpdate.
  */
 export function validateObjectMetaUpdate(next: ApiObject, stored: ApiObject): readonly FieldError[] {
-  return [
-    ...validateNoNewFinalizers(next.metadata, stored.metadata),
-    ...immutableFields
+  return fieldErrors(
+    validateNoNewFinalizers(next.metadata, stored.metadata),
+    immutableFields
       .filter((field) => !isSameJson(next.metadata[field], stored.metadata[field]))
       .map((field) => invalid(`metadata.${field}`, next.metadata[field] ?? "null", "field is immutable")),
-  ];
+  );
 }
 
 const immutableFields = [
@@ -69,14 +64,12 @@ const immutableFields = [
 function validateName(metadata: ObjectMeta, resource: Pick<Resource, "names">): readonly FieldError[] {
   const name = stringAt(metadata, "name");
   const prefix = stringAt(metadata, "generateName");
-  return [
-    ...(prefix === ""
-      ? []
-      : prefixProblems(prefix, resource.names).map((why) => invalid("metadata.generateName", prefix, why))),
-    ...(name === ""
-      ? [required("metadata.name", "name or generateName is required")]
-      : nameProblems(name, resource.names).map((why) => invalid("metadata.name", name, why))),
-  ];
+  return fieldErrors(
+    prefix !== "" && prefixProblems(prefix, resource.names).map((why) => invalid("metadata.generateName", prefix, why)),
+    name === ""
+      ? required("metadata.name", "name or generateName is required")
+      : nameProblems(name, resource.names).map((why) => invalid("metadata.name", name, why)),
+  );
 }
 
 /** What is wrong with an object's name under one of the three rules; empty when nothing is. */
@@ -111,107 +104,87 @@ function validateNamespace(metadata: ObjectMeta, resource: Pick<Resource, "scope
     return namespace === "" ? [] : [forbiddenField("metadata.namespace", "not allowed on this type")];
   }
   if (namespace === "") return [required("metadata.namespace")];
-  return dnsLabelProblems(namespace).map((why) => invalid("metadata.namespace", namespace, why));
+  return nameErrors("metadata.namespace", namespace, dnsLabelProblems);
 }
 
 function validateLabels(metadata: ObjectMeta): readonly FieldError[] {
   return collectErrors(Object.entries(metadata.labels ?? {}), ([key, value]) => [
-    ...qualifiedNameProblems(key).map((why) => invalid("metadata.labels", key, why)),
-    ...labelValueProblems(value).map((why) => invalid("metadata.labels", value, why)),
+    ...nameErrors("metadata.labels", key, qualifiedNameProblems),
+    ...nameErrors("metadata.labels", value, labelValueProblems),
   ]);
 }
 
 function validateAnnotations(metadata: ObjectMeta): readonly FieldError[] {
   const entries = Object.entries(metadata.annotations ?? {});
   const size = entries.reduce((sum, [key, value]) => sum + utf8Length(key) + utf8Length(value), 0);
-  return [
-    ...collectErrors(entries, ([key]) =>
+  return fieldErrors(
+    collectErrors(entries, ([key]) =>
       qualifiedNameProblems(key.toLowerCase()).map((why) => invalid("metadata.annotations", key, why)),
     ),
-    ...(size > maxAnnotationBytes ? [tooLong("metadata.annotations", maxAnnotationBytes)] : []),
-  ];
+    size > maxAnnotationBytes && tooLong("metadata.annotations", maxAnnotationBytes),
+  );
 }
 
-function validateOwnerReferences(metadata: ObjectMeta): readonly FieldError[] {
+function validateOwnerReferences({ ownerReferences: owners = [] }: ObjectMeta): readonly FieldError[] {
   const path = "metadata.ownerReferences";
-  const owners = fieldListAt(metadata, "ownerReferences");
-  const [first, ...others] = owners.filter((owner) => owner["controller"] === true);
-  return [
-    ...collectErrors(owners, (owner) => [
-      ...mustNotBeEmpty(owner, { path, field: "apiVersion", why: "version must not be empty" }),
-      ...mustNotBeEmpty(owner, { path, field: "kind" }),
-      ...mustNotBeEmpty(owner, { path, field: "name" }),
-      ...mustNotBeEmpty(owner, { path, field: "uid" }),
-      ...(owner["apiVersion"] === "v1" && owner["kind"] === "Event"
-        ? [invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner")]
-        : []),
+  const [first, second] = owners.filter(({ controller }) => controller === true).map(ownerText);
+  return fieldErrors(
+    collectErrors(owners, (owner) => [
+      !owner.apiVersion && invalid(`${path}.apiVersion`, "", "version must not be empty"),
+      (["kind", "name", "uid"] as const).map(
+        (field) => !owner[field] && invalid(`${path}.${field}`, "", "must not be empty"),
+      ),
+      owner.apiVersion === "v1" &&
+        owner.kind === "Event" &&
+        invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner"),
     ]),
     // Once is enough: each of these errors shows all owners.
-    ...others
-      .slice(0, 1)
-      .map((other) =>
-        invalid(
-          path,
-          owners,
-          `Only one reference can have Controller set to true. Found "true" in references for ${ownerText(first)} and ${ownerText(other)}`,
-        ),
+    second !== undefined &&
+      invalid(
+        path,
+        owners,
+        `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`,
       ),
-  ];
+  );
 }
 
-function ownerText(owner: unknown): string {
-  return `${stringAt(owner, "kind")}/${stringAt(owner, "name")}`;
+function ownerText({ kind, name }: Partial<OwnerReference>): string {
+  return `${kind ?? ""}/${name ?? ""}`;
 }
 
-function mustNotBeEmpty(
-  owner: unknown,
-  rule: { readonly path: string; readonly field: string; readonly why?: string },
+function validateFinalizers(
+  { finalizers = [] }: ObjectMeta,
+  { group }: Pick<Resource, "group">,
 ): readonly FieldError[] {
-  return stringAt(owner, rule.field) === ""
-    ? [invalid(`${rule.path}.${rule.field}`, "", rule.why ?? "must not be empty")]
-    : [];
+  const path = "metadata.finalizers";
+  const mustHaveDomain = domainGroups.has(group);
+  return fieldErrors(
+    collectErrors(finalizers, (finalizer) => nameErrors(path, finalizer, qualifiedNameProblems)),
+    mustHaveDomain &&
+      collectErrors(finalizers, (finalizer, index) => validateFinalizerDomain(finalizer, `${path}[${index}]`)),
+    finalizers.includes(orphanFinalizer) &&
+      finalizers.includes(foregroundFinalizer) &&
+      invalid(path, finalizers, `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`),
+  );
 }
 
-function validateFinalizers(metadata: ObjectMeta, resource: Pick<Resource, "group">): readonly FieldError[] {
-  const path = "metadata.finalizers";
-  const finalizers = stringsAt(metadata, "finalizers");
-  const mustHaveDomain = domainGroups.has(resource.group);
-  return [
-    ...collectErrors(finalizers, (finalizer) =>
-      qualifiedNameProblems(finalizer).map((why) => invalid(path, finalizer, why)),
-    ),
-    ...collectErrors(finalizers, (finalizer, index) =>
-      mustHaveDomain && !finalizer.includes("/") && !isStandardFinalizer(finalizer)
-        ? [
-            invalid(
-              `${path}[${index}]`,
-              finalizer,
-              "name is neither a standard finalizer name nor is it fully qualified",
-            ),
-          ]
-        : [],
-    ),
-    ...(finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer)
-      ? [invalid(path, finalizers, `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`)]
-      : []),
-  ];
+/** What is wrong with a finalizer that must have a domain where it is none of Kubernetes itself. Source: pkg/apis/core/helper IsStandardFinalizerName. */
+export function validateFinalizerDomain(finalizer: string, path: string): FieldResult {
+  const isStandard = ["kubernetes", orphanFinalizer, foregroundFinalizer].includes(finalizer);
+  const why = "name is neither a standard finalizer name nor is it fully qualified";
+  return !isStandard && !finalizer.includes("/") && invalid(path, finalizer, why);
 }
 
 /** The groups whose kinds have only finalizers with a domain. Source: who calls pkg/apis/core/validation ValidateObjectMeta. */
 const domainGroups: ReadonlySet<string> = new Set(["", "rbac.authorization.k8s.io", "certificates.k8s.io"]);
 
-function validateNoNewFinalizers(next: ObjectMeta, stored: ObjectMeta): readonly FieldError[] {
-  if (stored.deletionTimestamp === undefined) return [];
-  const before = new Set(stringsAt(stored, "finalizers"));
-  const added = [...new Set(stringsAt(next, "finalizers"))].filter((finalizer) => !before.has(finalizer)).sort();
-  if (added.length === 0) return [];
+function validateNoNewFinalizers(next: ObjectMeta, stored: ObjectMeta): FieldResult {
+  if (stored.deletionTimestamp === undefined) return false;
+  const before = new Set(stored.finalizers);
+  const added = [...new Set(next.finalizers)].filter((finalizer) => !before.has(finalizer)).sort();
   const shown = `[]string{${added.map((one) => JSON.stringify(one)).join(", ")}}`;
-  return [
-    forbiddenField(
-      "metadata.finalizers",
-      `no new finalizers can be added if the object is being deleted, found new finalizers ${shown}`,
-    ),
-  ];
+  const why = `no new finalizers can be added if the object is being deleted, found new finalizers ${shown}`;
+  return added.length > 0 && forbiddenField("metadata.finalizers", why);
 }
 
 function validateManagedFields(metadata: ObjectMeta): readonly FieldError[] {
@@ -220,13 +193,21 @@ function validateManagedFields(metadata: ObjectMeta): readonly FieldError[] {
     const operation = stringAt(entry, "operation");
     const type = stringAt(entry, "fieldsType");
     return [
-      ...(utf8Length(stringAt(entry, "manager")) > maxManagerBytes
-        ? [tooLong(`${path}.manager`, maxManagerBytes)]
-        : []),
-      ...(operation === "Apply" || operation === "Update"
-        ? []
-        : [invalid(`${path}.operation`, operation, "must be `Apply` or `Update`")]),
-      ...(type === "" || type === "FieldsV1" ? [] : [invalid(`${path}.fieldsType`, type, "must be `FieldsV1`")]),
+      utf8Length(stringAt(entry, "manager")) > maxManagerBytes && tooLong(`${path}.manager`, maxManagerBytes),
+      operation !== "Apply" &&
+        operation !== "Update" &&
+        invalid(`${path}.operation`, operation, "must be `Apply` or `Update`"),
+      type !== "" && type !== "FieldsV1" && invalid(`${path}.fieldsType`, type, "must be `FieldsV1`"),
     ];
   });
+}
+
+/** What is wrong with `value` as a DNS label that begins with a letter, at most 63 bytes; empty when nothing is. Source: apimachinery IsDNS1035Label. */
+export function dns1035LabelProblems(value: string): readonly string[] {
+  const problems = value.length > 63 ? ["must be no more than 63 characters"] : [];
+  if (value.length <= 253 && /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/.test(value)) return problems;
+  return [
+    ...problems,
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
+  ];
 }

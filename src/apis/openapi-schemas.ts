@@ -214,46 +214,35 @@ function zeroOf(schema: Schema): unknown {
 }
 
 function schemaJson(schema: Schema, walk: Walk, isGo: boolean): Json {
+  if (schema.type === "string") return stringJson(schema, walk);
+  if ((schema.type === "any" || schema.type === "object") && schema.name !== undefined) {
+    walk.collect(schema, schema.name);
+    return reference(schema.name, walk.flavour);
+  }
+  if (schema.type === "object") return objectJson(schema, walk);
+  return { ...describe(schema.description), ...plainJson(schema, walk, isGo) };
+}
+
+function plainJson(schema: Exclude<Schema, ObjectSchema | StringSchema>, walk: Walk, isGo: boolean): Json {
   switch (schema.type) {
-    case "string":
-      return stringJson(schema, walk);
-    case "integer":
-      return {
-        ...describe(schema.description),
-        type: "integer",
-        format: schema.format,
-        ...given("minimum", schema.minimum),
-        ...given("maximum", schema.maximum),
-      };
+    case "integer": {
+      const { type, format, minimum, maximum } = schema;
+      return { type, format, ...given("minimum", minimum), ...given("maximum", maximum) };
+    }
     case "number":
-      return { ...describe(schema.description), type: "number", format: "double" };
+      return { type: "number", format: "double" };
     case "boolean":
-      return { ...describe(schema.description), type: "boolean" };
-    case "array":
-      return {
-        ...describe(schema.description),
-        type: "array",
-        items: elementJson(schema.items, walk, isGo),
-        ...given("maxItems", schema.maxItems),
-        ...merging(schema),
-      };
-    case "map":
-      return {
-        ...describe(schema.description),
-        type: "object",
-        additionalProperties: elementJson(schema.values, walk, isGo),
-        ...given("x-kubernetes-map-type", schema.mapType),
-      };
+      return { type: "boolean" };
+    case "array": {
+      const items = elementJson(schema.items, walk, isGo);
+      return { type: "array", items, ...given("maxItems", schema.maxItems), ...merging(schema) };
+    }
+    case "map": {
+      const additionalProperties = elementJson(schema.values, walk, isGo);
+      return { type: "object", additionalProperties, ...given("x-kubernetes-map-type", schema.mapType) };
+    }
     case "any":
-      if (schema.name === undefined) {
-        return { ...describe(schema.description), "x-kubernetes-preserve-unknown-fields": true };
-      }
-      walk.collect(schema, schema.name);
-      return reference(schema.name, walk.flavour);
-    case "object":
-      if (schema.name === undefined) return objectJson(schema, walk);
-      walk.collect(schema, schema.name);
-      return reference(schema.name, walk.flavour);
+      return { "x-kubernetes-preserve-unknown-fields": true };
   }
 }
 

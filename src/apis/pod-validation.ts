@@ -1,14 +1,7 @@
-import {
-  duplicate,
-  type FieldError,
-  forbiddenField,
-  invalid,
-  notSupported,
-  required,
-} from "../apimachinery/field-error.ts";
+import { duplicate, type FieldError, forbiddenField, invalid, required } from "../apimachinery/field-error.ts";
 import { dnsLabelProblems, dnsSubdomainProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { collectErrors, fieldErrors, nameErrors, requiredOneOf, requiredName, repetitions } from "./field-rules.ts";
 import { fieldListAt, fieldsAt, type Fields, isSameJson, numberAt, stringAt, valueAt } from "./json-fields.ts";
 
 const maxInt32 = 2_147_483_647;
@@ -18,25 +11,23 @@ const dnsPolicies: readonly string[] = ["ClusterFirstWithHostNet", "ClusterFirst
 /** What is wrong with a pod as far as everything that stores and lists it needs to know; whether it can run is the kubelet's business. Source: pkg/apis/core/validation ValidatePodSpec. */
 export function validatePod(pod: ApiObject): readonly FieldError[] {
   const containers = fieldListAt(pod, "spec", "containers");
-  const names = new Set<string>();
+  const isRepeated = repetitions();
   const deadline = numberAt(pod, "spec", "activeDeadlineSeconds");
   const account = stringAt(pod, "spec", "serviceAccountName");
   const node = stringAt(pod, "spec", "nodeName");
-  return [
-    ...(containers.length === 0 ? [required("spec.containers")] : []),
-    ...validateContainers(containers, "spec.containers", names),
-    ...validateContainers(fieldListAt(pod, "spec", "initContainers"), "spec.initContainers", names),
-    ...validateContainers(fieldListAt(pod, "spec", "ephemeralContainers"), "spec.ephemeralContainers", names),
-    ...oneOf("spec.restartPolicy", stringAt(pod, "spec", "restartPolicy"), restartPolicies),
-    ...oneOf("spec.dnsPolicy", stringAt(pod, "spec", "dnsPolicy"), dnsPolicies),
-    ...(account === "" ? [] : dnsSubdomainProblems(account)).map((why) =>
-      invalid("spec.serviceAccountName", account, why),
-    ),
-    ...(node === "" ? [] : dnsSubdomainProblems(node)).map((why) => invalid("spec.nodeName", node, why)),
-    ...(deadline === undefined || (deadline >= 1 && deadline <= maxInt32)
-      ? []
-      : [invalid("spec.activeDeadlineSeconds", deadline, `must be between 1 and ${maxInt32}, inclusive`)]),
-  ];
+  return fieldErrors(
+    containers.length === 0 && required("spec.containers"),
+    validateContainers(containers, "spec.containers", isRepeated),
+    validateContainers(fieldListAt(pod, "spec", "initContainers"), "spec.initContainers", isRepeated),
+    validateContainers(fieldListAt(pod, "spec", "ephemeralContainers"), "spec.ephemeralContainers", isRepeated),
+    requiredOneOf("spec.restartPolicy", stringAt(pod, "spec", "restartPolicy"), restartPolicies),
+    requiredOneOf("spec.dnsPolicy", stringAt(pod, "spec", "dnsPolicy"), dnsPolicies),
+    account !== "" && nameErrors("spec.serviceAccountName", account, dnsSubdomainProblems),
+    node !== "" && nameErrors("spec.nodeName", node, dnsSubdomainProblems),
+    deadline !== undefined &&
+      (deadline < 1 || deadline > maxInt32) &&
+      invalid("spec.activeDeadlineSeconds", deadline, `must be between 1 and ${maxInt32}, inclusive`),
+  );
 }
 
 /** What an update does to a pod's spec that none may do. Source: pkg/apis/core/validation ValidatePodUpdate. */
@@ -46,29 +37,32 @@ export function validatePodUpdate(next: ApiObject, stored: ApiObject): readonly 
       return [forbiddenField(`spec.${list}`, "pod updates may not add or remove containers")];
     }
   }
-  return [
-    ...validateImages(next, "containers"),
-    ...validateImages(next, "initContainers"),
-    ...validateDeadline(next, stored),
-    ...validateTolerations(next, stored),
-    ...(isSameJson(fixedSpec(next, stored), fixedSpec(stored, stored)) ? [] : [forbiddenField("spec", onlyThese)]),
-  ];
+  return fieldErrors(
+    validateImages(next, "containers"),
+    validateImages(next, "initContainers"),
+    validateDeadline(next, stored),
+    validateTolerations(next, stored),
+    !isSameJson(fixedSpec(next, stored), fixedSpec(stored, stored)) && forbiddenField("spec", onlyThese),
+  );
 }
 
 const onlyThese =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-function validateContainers(containers: readonly Fields[], path: string, names: Set<string>): readonly FieldError[] {
+function validateContainers(
+  containers: readonly Fields[],
+  path: string,
+  isRepeated: (name: string) => boolean,
+): readonly FieldError[] {
   return collectErrors(containers, (container, index) => {
     const at = `${path}[${index}]`;
     const name = stringAt(container, "name");
-    const errors: FieldError[] = [];
-    if (name === "") errors.push(required(`${at}.name`));
-    else errors.push(...dnsLabelProblems(name).map((why) => invalid(`${at}.name`, name, why)));
-    if (names.has(name)) errors.push(duplicate(`${at}.name`, name));
-    names.add(name);
-    if (stringAt(container, "image") === "") errors.push(required(`${at}.image`));
-    return [...errors, ...validatePorts(container, `${at}.ports`)];
+    return [
+      requiredName(`${at}.name`, name, dnsLabelProblems),
+      isRepeated(name) && duplicate(`${at}.name`, name),
+      stringAt(container, "image") === "" && required(`${at}.image`),
+      validatePorts(container, `${at}.ports`),
+    ];
   });
 }
 
@@ -79,11 +73,6 @@ function validatePorts(container: Fields, path: string): readonly FieldError[] {
     if (number === 0) return [required(at)];
     return number >= 1 && number <= 65_535 ? [] : [invalid(at, number, "must be between 1 and 65535, inclusive")];
   });
-}
-
-function oneOf(path: string, value: string, allowed: readonly string[]): readonly FieldError[] {
-  if (value === "") return [required(path)];
-  return allowed.includes(value) ? [] : [notSupported(path, value, allowed)];
 }
 
 function validateImages(next: ApiObject, list: string): readonly FieldError[] {

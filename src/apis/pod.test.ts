@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-
 import type { FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { pods } from "./pod.ts";
 import { tableFor } from "../serializer/table.ts";
+import { pods } from "./pod.ts";
 
 const context = { user: { username: "u", groups: [] }, now: 0 };
 

@@ -1,11 +1,11 @@
-import { type FieldError, forbiddenField, invalid, notSupported, required } from "../apimachinery/field-error.ts";
+import { type FieldError, forbiddenField, invalid, required } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, textColumn } from "./columns.ts";
+import { ageColumn, textColumn, builtinKind, statusPart } from "./builtin-kind.ts";
 import { mandatoryFlowControl } from "./flow-control-objects.ts";
 import { validateConditionTypes } from "./flow-schema.ts";
 import { type Fields, fieldsAt, isFields, isSameJson, numberAt, stringAt, valueAt, withField } from "./json-fields.ts";
-import { builtinKind, statusPart } from "./builtin-kind.ts";
 import type { Column, Resource } from "./resource.ts";
+import { fieldErrors, type FieldResult, requiredOneOf } from "./field-rules.ts";
 
 /** How many requests of a level are served at once, and what becomes of the others. Source: api/flowcontrol/v1 PriorityLevelConfiguration. */
 export interface PriorityLevelConfiguration extends ApiObject {
@@ -105,14 +105,13 @@ function validateLevel(object: ApiObject): readonly FieldError[] {
   const spec = fieldsAt(object, "spec");
   const name = object.metadata.name ?? "";
   const zeroShares = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
-  return [
-    ...(Object.hasOwn(object.metadata.annotations ?? {}, zeroShares)
-      ? [forbiddenField("metadata.annotations", `annotation '${zeroShares}' is forbidden`)]
-      : []),
-    ...validateSpec(spec, name),
-    ...validateMandatory(spec, name),
-    ...validateConditionTypes(object),
-  ];
+  return fieldErrors(
+    Object.hasOwn(object.metadata.annotations ?? {}, zeroShares) &&
+      forbiddenField("metadata.annotations", `annotation '${zeroShares}' is forbidden`),
+    validateSpec(spec, name),
+    validateMandatory(spec, name),
+    validateConditionTypes(object),
+  );
 }
 
 function validateMandatory(spec: Fields, name: string): readonly FieldError[] {
@@ -126,86 +125,79 @@ function validateMandatory(spec: Fields, name: string): readonly FieldError[] {
   return [invalid("spec", spec, `spec of '${name}' except the 'spec.exempt' field must equal the fixed value`)];
 }
 
-function validateSpec(spec: Fields, name: string): readonly FieldError[] {
+function validateSpec(spec: Fields, name: string): FieldResult {
   const type = stringAt(spec, "type");
-  const errors: FieldError[] = [];
-  if ((name === "exempt") !== (type === "Exempt")) {
-    errors.push(invalid("spec.type", type, "must be 'Exempt' if and only if `name` is 'exempt'"));
-  }
   const { limited, exempt } = spec;
-  if (type === "Exempt") {
-    if (isFields(limited)) errors.push(forbiddenField("spec.limited", "must be nil if the type is not Limited"));
-    if (isFields(exempt))
-      errors.push(...validateShares(exempt, "spec.exempt"), ...validateLendable(exempt, "spec.exempt"));
-  } else if (type === "Limited") {
-    if (isFields(exempt)) errors.push(forbiddenField("spec.exempt", "must be nil if the type is Limited"));
-    if (isFields(limited)) errors.push(...validateLimited(limited, "spec.limited"));
-    else errors.push(required("spec.limited", "must not be empty when type is Limited"));
-  } else if (type === "") errors.push(required("spec.type"));
-  else errors.push(notSupported("spec.type", type, ["Exempt", "Limited"]));
-  return errors;
-}
-
-function validateLimited(limited: Fields, path: string): readonly FieldError[] {
-  const borrowing = valueAt(limited, "borrowingLimitPercent");
   return [
-    ...validateShares(limited, path),
-    ...validateResponse(fieldsAt(limited, "limitResponse"), `${path}.limitResponse`),
-    ...validateLendable(limited, path),
-    ...(typeof borrowing === "number" && borrowing < 0
-      ? [invalid(`${path}.borrowingLimitPercent`, borrowing, "if specified, must be a non-negative integer")]
-      : []),
+    (name === "exempt") !== (type === "Exempt") &&
+      invalid("spec.type", type, "must be 'Exempt' if and only if `name` is 'exempt'"),
+    requiredOneOf("spec.type", type, ["Exempt", "Limited"]),
+    type === "Exempt" && [
+      isFields(limited) && forbiddenField("spec.limited", "must be nil if the type is not Limited"),
+      isFields(exempt) && [validateShares(exempt, "spec.exempt"), validateLendable(exempt, "spec.exempt")],
+    ],
+    type === "Limited" && [
+      isFields(exempt) && forbiddenField("spec.exempt", "must be nil if the type is Limited"),
+      isFields(limited)
+        ? validateLimited(limited, "spec.limited")
+        : required("spec.limited", "must not be empty when type is Limited"),
+    ],
   ];
 }
 
-function validateShares(level: Fields, path: string): readonly FieldError[] {
-  const shares = valueAt(level, "nominalConcurrencyShares");
-  if (typeof shares !== "number" || shares >= 0) return [];
-  return [invalid(`${path}.nominalConcurrencyShares`, shares, "must be a non-negative integer")];
+function validateLimited(limited: Fields, path: string): FieldResult {
+  const borrowing = valueAt(limited, "borrowingLimitPercent");
+  return [
+    validateShares(limited, path),
+    validateResponse(fieldsAt(limited, "limitResponse"), `${path}.limitResponse`),
+    validateLendable(limited, path),
+    typeof borrowing === "number" &&
+      borrowing < 0 &&
+      invalid(`${path}.borrowingLimitPercent`, borrowing, "if specified, must be a non-negative integer"),
+  ];
 }
 
-function validateLendable(level: Fields, path: string): readonly FieldError[] {
-  const lendable = valueAt(level, "lendablePercent");
-  if (typeof lendable !== "number" || (lendable >= 0 && lendable <= 100)) return [];
-  return [invalid(`${path}.lendablePercent`, lendable, "must be between 0 and 100, inclusive")];
+function validateShares(level: Fields, path: string): FieldResult {
+  const shares = numberAt(level, "nominalConcurrencyShares") ?? 0;
+  return shares < 0 && invalid(`${path}.nominalConcurrencyShares`, shares, "must be a non-negative integer");
 }
 
-function validateResponse(response: Fields, path: string): readonly FieldError[] {
+function validateLendable(level: Fields, path: string): FieldResult {
+  const lendable = numberAt(level, "lendablePercent") ?? 0;
+  const isPercentage = lendable >= 0 && lendable <= 100;
+  return !isPercentage && invalid(`${path}.lendablePercent`, lendable, "must be between 0 and 100, inclusive");
+}
+
+function validateResponse(response: Fields, path: string): FieldResult {
   const type = stringAt(response, "type");
   const { queuing } = response;
   if (type === "Reject") {
     const why = "must be nil if limited.limitResponse.type is not Limited";
-    return isFields(queuing) ? [forbiddenField(`${path}.queuing`, why)] : [];
+    return isFields(queuing) && forbiddenField(`${path}.queuing`, why);
   }
   if (type === "Queue") {
     const why = "must not be empty if limited.limitResponse.type is Limited";
-    return isFields(queuing) ? validateQueuing(queuing, `${path}.queuing`) : [required(`${path}.queuing`, why)];
+    return isFields(queuing) ? validateQueuing(queuing, `${path}.queuing`) : required(`${path}.queuing`, why);
   }
-  if (type === "") return [required(`${path}.type`)];
-  return [notSupported(`${path}.type`, type, ["Queue", "Reject"])];
+  return requiredOneOf(`${path}.type`, type, ["Queue", "Reject"]);
 }
 
-function validateQueuing(queuing: Fields, path: string): readonly FieldError[] {
-  const of = (field: string): number => Number(valueAt(queuing, field) ?? 0);
+function validateQueuing(queuing: Fields, path: string): FieldResult {
+  const of = (field: string): number => numberAt(queuing, field) ?? 0;
   const [length, queues, handSize] = [of("queueLengthLimit"), of("queues"), of("handSize")];
-  const errors: FieldError[] = [];
-  if (length <= 0) errors.push(invalid(`${path}.queueLengthLimit`, length, "must be positive"));
-  if (queues <= 0) errors.push(invalid(`${path}.queues`, queues, "must be positive"));
-  else if (queues > maxQueues) {
-    errors.push(invalid(`${path}.queues`, queues, `must not be greater than ${maxQueues}`));
-  }
-  const bits = entropyBits(queues, handSize);
-  if (handSize <= 0) errors.push(invalid(`${path}.handSize`, handSize, "must be positive"));
-  else if (handSize > queues) {
-    errors.push(invalid(`${path}.handSize`, handSize, `should not be greater than queues (${queues})`));
-  } else if (bits > maxHashBits) {
-    const why = `required entropy bits of deckSize ${queues} and handSize ${handSize} should not be greater than ${maxHashBits}`;
-    errors.push(invalid(`${path}.handSize`, handSize, why));
-  }
-  return errors;
+  return [
+    length <= 0 && invalid(`${path}.queueLengthLimit`, length, "must be positive"),
+    queues <= 0 && invalid(`${path}.queues`, queues, "must be positive"),
+    queues > maxQueues && invalid(`${path}.queues`, queues, `must not be greater than ${maxQueues}`),
+    validateHandSize(handSize, queues, `${path}.handSize`),
+  ];
 }
 
-/** Source: apiserver pkg/util/shufflesharding RequiredEntropyBits. */
-function entropyBits(deckSize: number, handSize: number): number {
-  return Math.ceil(Math.log2(deckSize) * handSize);
+function validateHandSize(handSize: number, queues: number, path: string): FieldResult {
+  if (handSize <= 0) return invalid(path, handSize, "must be positive");
+  if (handSize > queues) return invalid(path, handSize, `should not be greater than queues (${queues})`);
+  // Source: apiserver pkg/util/shufflesharding RequiredEntropyBits.
+  const bits = Math.ceil(Math.log2(queues) * handSize);
+  const why = `required entropy bits of deckSize ${queues} and handSize ${handSize} should not be greater than ${maxHashBits}`;
+  return bits > maxHashBits && invalid(path, handSize, why);
 }

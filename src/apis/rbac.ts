@@ -2,9 +2,16 @@ import { type FieldError, invalid, notSupported, required } from "../apimachiner
 import type { LabelSelectorObject } from "../apimachinery/label-selector.ts";
 import { dnsSubdomainProblems, pathSegmentProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column, createdAtColumn } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { ageColumn, column, createdAtColumn, builtinKind } from "./builtin-kind.ts";
+import {
+  collectErrors,
+  nameErrors,
+  fieldErrors,
+  type FieldResult,
+  requiredName,
+  unsupported,
+  validateLabelSelector,
+} from "./field-rules.ts";
 import {
   fieldListAt,
   fieldsAt,
@@ -16,7 +23,6 @@ import {
   valueAt,
   isFields,
 } from "./json-fields.ts";
-import { validateLabelSelector } from "./label-selector-validation.ts";
 import type { Column, Resource } from "./resource.ts";
 
 /** Which role a binding hands out; it never changes. Source: api/rbac/v1 RoleRef. */
@@ -67,15 +73,15 @@ function validateBinding(object: ApiObject, scope: "Namespaced" | "Cluster"): re
   const kind = stringAt(object, "roleRef", "kind");
   const name = stringAt(object, "roleRef", "name");
   const kinds = scope === "Namespaced" ? ["Role", "ClusterRole"] : ["ClusterRole"];
-  return [
-    ...(group === rbacGroup ? [] : [notSupported("roleRef.apiGroup", group, [rbacGroup])]),
-    ...(kinds.includes(kind) ? [] : [notSupported("roleRef.kind", kind, kinds)]),
-    ...(name === "" ? [required("roleRef.name")] : []),
-    ...pathSegmentProblems(name).map((why) => invalid("roleRef.name", name, why)),
-    ...collectErrors(fieldListAt(object, "subjects"), (subject, index) =>
+  return fieldErrors(
+    group !== rbacGroup && notSupported("roleRef.apiGroup", group, [rbacGroup]),
+    !kinds.includes(kind) && notSupported("roleRef.kind", kind, kinds),
+    name === "" && required("roleRef.name"),
+    nameErrors("roleRef.name", name, pathSegmentProblems),
+    collectErrors(fieldListAt(object, "subjects"), (subject, index) =>
       validateSubject(subject, `subjects[${index}]`, scope),
     ),
-  ];
+  );
 }
 
 /** A binding's role may never change, or its name would come to stand for another grant. */
@@ -85,24 +91,20 @@ function validateBindingUpdate(next: ApiObject, stored: ApiObject): readonly Fie
     : [invalid("roleRef", next["roleRef"], "cannot change roleRef")];
 }
 
-function validateSubject(subject: Fields, path: string, scope: "Namespaced" | "Cluster"): readonly FieldError[] {
-  const kind = stringAt(subject, "kind");
-  const name = stringAt(subject, "name");
-  const group = stringAt(subject, "apiGroup");
-  const nameless = name === "" ? [required(`${path}.name`)] : [];
+function validateSubject(subject: Fields, path: string, scope: "Namespaced" | "Cluster"): FieldResult {
+  const [kind, name, group] = [stringAt(subject, "kind"), stringAt(subject, "name"), stringAt(subject, "apiGroup")];
   switch (kind) {
     case "ServiceAccount":
       return [
-        ...nameless,
-        ...(name === "" ? [] : dnsSubdomainProblems(name).map((why) => invalid(`${path}.name`, name, why))),
-        ...(group === "" ? [] : [notSupported(`${path}.apiGroup`, group, [""])]),
-        ...(scope === "Cluster" && stringAt(subject, "namespace") === "" ? [required(`${path}.namespace`)] : []),
+        requiredName(`${path}.name`, name, dnsSubdomainProblems),
+        unsupported(`${path}.apiGroup`, group, [""]),
+        scope === "Cluster" && stringAt(subject, "namespace") === "" && required(`${path}.namespace`),
       ];
     case "User":
     case "Group":
-      return [...nameless, ...(group === rbacGroup ? [] : [notSupported(`${path}.apiGroup`, group, [rbacGroup])])];
+      return [name === "" && required(`${path}.name`), unsupported(`${path}.apiGroup`, group, [rbacGroup])];
     default:
-      return [...nameless, notSupported(`${path}.kind`, kind, subjectKinds)];
+      return [name === "" && required(`${path}.name`), notSupported(`${path}.kind`, kind, subjectKinds)];
   }
 }
 
@@ -151,26 +153,22 @@ function validatePolicyRules(role: ApiObject, scope: "Namespaced" | "Cluster"): 
   return collectErrors(fieldListAt(role, "rules"), (rule, index) => {
     const path = `rules[${index}]`;
     const has = (field: string): boolean => arrayAt(rule, field).length > 0;
-    const urls = `${path}.nonResourceURLs`;
-    const errors: FieldError[] = [];
-    if (!has("verbs")) errors.push(required(`${path}.verbs`, "verbs must contain at least one value"));
-    if (has("nonResourceURLs")) {
-      const value = valueAt(rule, "nonResourceURLs");
-      if (scope === "Namespaced") {
-        errors.push(invalid(urls, value, "namespaced rules cannot apply to non-resource URLs"));
-      }
-      if (has("apiGroups") || has("resources") || has("resourceNames")) {
-        errors.push(invalid(urls, value, "rules cannot apply to both regular resources and non-resource URLs"));
-      }
-      return errors;
-    }
-    if (!has("apiGroups")) {
-      errors.push(required(`${path}.apiGroups`, "resource rules must supply at least one api group"));
-    }
-    if (!has("resources")) {
-      errors.push(required(`${path}.resources`, "resource rules must supply at least one resource"));
-    }
-    return errors;
+    const needs = (field: string, why: string): FieldResult => !has(field) && required(`${path}.${field}`, why);
+    const refuseUrls = (why: string): FieldError =>
+      invalid(`${path}.nonResourceURLs`, valueAt(rule, "nonResourceURLs"), why);
+    const isForResources = has("apiGroups") || has("resources") || has("resourceNames");
+    return [
+      needs("verbs", "verbs must contain at least one value"),
+      has("nonResourceURLs")
+        ? [
+            scope === "Namespaced" && refuseUrls("namespaced rules cannot apply to non-resource URLs"),
+            isForResources && refuseUrls("rules cannot apply to both regular resources and non-resource URLs"),
+          ]
+        : [
+            needs("apiGroups", "resource rules must supply at least one api group"),
+            needs("resources", "resource rules must supply at least one resource"),
+          ],
+    ];
   });
 }
 

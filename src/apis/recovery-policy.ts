@@ -1,15 +1,15 @@
+import { parseCidr } from "../policy/kubernetes/cidr.ts";
 import { invalid, required, type FieldError } from "../apimachinery/field-error.ts";
 import { humanDuration } from "../apimachinery/duration.ts";
 import { dnsSubdomainProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { accessKind } from "./access-request.ts";
-import { ageColumn, column } from "./columns.ts";
-import { arrayAt, fieldsAt, numberAt, stringsAt } from "./json-fields.ts";
+import { ageColumn, column, builtinKind } from "./builtin-kind.ts";
+import { arrayAt, fieldsAt, numberAt, stringsAt, type Fields } from "./json-fields.ts";
 import { limitErrors } from "./limit-errors.ts";
-import { recoveryDefaults, recoveryErrors, type RecoveryTerms } from "./recovery-terms.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
-import { recoveryPolicySchema } from "./schemas/recovery.ts";
+import { recoveryPolicySchema } from "./schemas/access.ts";
+import { fieldErrors, collectErrors } from "./field-rules.ts";
 
 /** Which nodes get in again by themselves after their certificate has expired. */
 export interface RecoveryPolicy extends ApiObject {
@@ -46,17 +46,15 @@ export const recoveryPolicies: Resource = builtinKind({
 
 function policyErrors(object: ApiObject): readonly FieldError[] {
   const spec = fieldsAt(object, "spec");
-  return [
-    ...(arrayAt(spec, "nodeNames").length === 0
-      ? [required("spec.nodeNames", "exact names, prefix*, *suffix or *")]
-      : []),
-    ...stringsAt(spec, "nodeNames").flatMap((pattern, index) =>
+  return fieldErrors(
+    arrayAt(spec, "nodeNames").length === 0 && required("spec.nodeNames", "exact names, prefix*, *suffix or *"),
+    stringsAt(spec, "nodeNames").flatMap((pattern, index) =>
       isPattern(pattern)
         ? []
         : [invalid(`spec.nodeNames[${index}]`, pattern, "must be an exact name, prefix*, *suffix or *")],
     ),
-    ...recoveryErrors(spec, "spec"),
-  ];
+    recoveryErrors(spec, "spec"),
+  );
 }
 
 function isPattern(pattern: string): boolean {
@@ -68,4 +66,35 @@ function isPattern(pattern: string): boolean {
       ? `${pattern.slice(0, -1)}a`
       : pattern;
   return dnsSubdomainProblems(name).length === 0;
+}
+
+/** On which terms a machine that was away past the end of its credential gets in again by itself. */
+export interface RecoveryTerms {
+  /** How long after the end of the credential; default 30 days. */
+  readonly windowSeconds?: number;
+  /** How often in `perSeconds`; default 3. */
+  readonly times?: number;
+  /** Default 30 days. */
+  readonly perSeconds?: number;
+  /** CIDRs from which; default anywhere. */
+  readonly networks?: readonly string[];
+}
+
+/** What terms that say nothing of it mean. */
+export const recoveryDefaults: Required<Omit<RecoveryTerms, "networks">> = {
+  windowSeconds: 30 * 86_400,
+  times: 3,
+  perSeconds: 30 * 86_400,
+};
+
+/** What is wrong with the networks of terms at `path`; the limits of terms are those of their schema. */
+export function recoveryErrors(terms: Fields, path: string): readonly FieldError[] {
+  return cidrErrors(stringsAt(terms, "networks"), `${path}.networks`);
+}
+
+/** What is wrong with networks, a list at `path`. */
+export function cidrErrors(networks: readonly string[], path: string): readonly FieldError[] {
+  return collectErrors(networks, (network, index) =>
+    "cidr" in parseCidr(network) ? [] : [invalid(`${path}[${index}]`, network, "must be a CIDR such as 10.20.0.0/16")],
+  );
 }

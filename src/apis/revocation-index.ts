@@ -119,12 +119,15 @@ function entryOf(object: ApiObject): Entry {
 
 /** One on the hub; where no server checks that there is one only, each counts. */
 function keysOf(spec: CredentialRevocationSpec): readonly string[] {
-  const { user = "", fingerprint = "", certificate, credentialID = "", bootstrapTokenID = "", secret } = spec;
+  const { user, fingerprint, credentialID, bootstrapTokenID, certificate, secret } = spec;
+  const texts = [
+    ["user ", user],
+    ["id X509SHA256=", fingerprint],
+    ["id ", credentialID],
+    [`user ${bootstrapUserPrefix}`, bootstrapTokenID],
+  ] as const;
   return [
-    ...(user === "" ? [] : [`user ${user}`]),
-    ...(fingerprint === "" ? [] : [`id X509SHA256=${fingerprint}`]),
-    ...(credentialID === "" ? [] : [`id ${credentialID}`]),
-    ...(bootstrapTokenID === "" ? [] : [`user ${bootstrapUserPrefix}${bootstrapTokenID}`]),
+    ...texts.flatMap(([prefix, text = ""]) => (text === "" ? [] : [prefix + text])),
     ...(certificate === undefined ? [] : [`serial ${certificate.serialNumber}`]),
     ...(secret === undefined ? [] : [`secret ${secret.namespace}/${secret.name}`]),
   ];

@@ -1,10 +1,10 @@
 import { type FieldError, invalid, required, tooLong } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column, textColumn } from "./columns.ts";
+import { ageColumn, column, textColumn, builtinKind } from "./builtin-kind.ts";
 import { maxDataBytes, validateDataKeys, validateImmutableData } from "./config-map.ts";
 import { fieldsAt, isFields, stringAt, withField } from "./json-fields.ts";
-import { builtinKind } from "./builtin-kind.ts";
 import type { Column, Resource } from "./resource.ts";
+import { fieldErrors } from "./field-rules.ts";
 
 /** Small confidential data. `stringData` exists on the way in only. Source: api/core/v1 Secret. */
 export interface Secret extends ApiObject {
@@ -36,12 +36,12 @@ export const secrets: Resource = builtinKind({
   prepareForCreate: prepare,
   prepareForUpdate: prepare,
   validate: validateSecret,
-  validateUpdate: (next, stored) => [
-    ...(stringAt(next, "type") === stringAt(stored, "type")
-      ? []
-      : [invalid("type", stringAt(next, "type"), "field is immutable")]),
-    ...validateImmutableData(next, stored, ["data"]),
-  ],
+  validateUpdate: (next, stored) =>
+    fieldErrors(
+      stringAt(next, "type") !== stringAt(stored, "type") &&
+        invalid("type", stringAt(next, "type"), "field is immutable"),
+      validateImmutableData(next, stored, ["data"]),
+    ),
   selectableFields: { type: (object) => stringAt(object, "type") },
 });
 
@@ -59,11 +59,11 @@ function prepare(object: ApiObject): ApiObject {
 function validateSecret(object: ApiObject): readonly FieldError[] {
   const data = fieldsAt(object, "data");
   const size = Object.values(data).reduce<number>((sum, value) => sum + decodedLength(value), 0);
-  return [
-    ...validateDataKeys("data", data),
-    ...(size > maxDataBytes ? [tooLong("data", maxDataBytes)] : []),
-    ...(typeRules.get(stringAt(object, "type"))?.(object, data) ?? []),
-  ];
+  return fieldErrors(
+    validateDataKeys("data", data),
+    size > maxDataBytes && tooLong("data", maxDataBytes),
+    typeRules.get(stringAt(object, "type"))?.(object, data) ?? [],
+  );
 }
 
 type TypeRule = (object: ApiObject, data: Readonly<Record<string, unknown>>) => readonly FieldError[];

@@ -1,7 +1,6 @@
 import { invalid, type FieldError } from "../apimachinery/field-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn } from "./columns.ts";
-import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, builtinKind } from "./builtin-kind.ts";
 import { arrayAt, fieldListAt, stringAt, withField, numberAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
@@ -33,15 +32,15 @@ export const tokenRequests: Resource = builtinKind({
   validate: validateExpiration,
 });
 
-const shortest = 10 * 60;
-const longest = 2 ** 32;
+const minSeconds = 10 * 60;
+const maxSeconds = 2 ** 32;
 
 /** Source: pkg/apis/authentication/validation ValidateTokenRequest. */
 function validateExpiration(object: ApiObject): readonly FieldError[] {
   const path = "spec.expirationSeconds";
   const seconds = numberAt(object, "spec", "expirationSeconds") ?? 0;
-  if (seconds < shortest) return [invalid(path, seconds, "may not specify a duration less than 10 minutes")];
-  if (seconds > longest) return [invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")];
+  if (seconds < minSeconds) return [invalid(path, seconds, "may not specify a duration less than 10 minutes")];
+  if (seconds > maxSeconds) return [invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")];
   return [];
 }
 

@@ -1,7 +1,6 @@
 import type { ApiObject } from "../apimachinery/object.ts";
-import { ageColumn, column, textColumn, wideColumn } from "./columns.ts";
+import { ageColumn, column, textColumn, wideColumn, builtinKind, stringFields } from "./builtin-kind.ts";
 import { fieldListAt, numberAt, stringAt } from "./json-fields.ts";
-import { builtinKind, stringFields } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 
 /**

@@ -1,6 +1,7 @@
 import { type FieldError, invalid, required, tooLong } from "../apimachinery/field-error.ts";
 import { dnsLabelProblems, dnsSubdomainProblems } from "../apimachinery/names.ts";
 import { utf8Length } from "../apimachinery/utf8.ts";
+import { fieldErrors } from "./field-rules.ts";
 
 /** A domain, a slash, and room for `<namespace>.<name>` behind it: 253 + 1 + 63 + 1 + 253 bytes. */
 const maxSignerNameBytes = 571;
@@ -18,15 +19,13 @@ export function validateSignerName(path: string, signerName: string): readonly F
     return [invalid(path, signerName, why)];
   }
   const labels = domain.split(".");
-  return [
-    ...(utf8Length(domain) > maxDomainBytes ? [tooLong(path, maxDomainBytes)] : []),
-    ...firstBad(path, domain, dnsLabelProblems),
-    ...(labels.length < 2
-      ? [invalid(path, domain, "should be a domain with at least two segments separated by dots")]
-      : []),
-    ...firstBad(path, rest, dnsSubdomainProblems),
-    ...(utf8Length(signerName) > maxSignerNameBytes ? [tooLong(path, maxSignerNameBytes)] : []),
-  ];
+  return fieldErrors(
+    utf8Length(domain) > maxDomainBytes && tooLong(path, maxDomainBytes),
+    firstBad(path, domain, dnsLabelProblems),
+    labels.length < 2 && invalid(path, domain, "should be a domain with at least two segments separated by dots"),
+    firstBad(path, rest, dnsSubdomainProblems),
+    utf8Length(signerName) > maxSignerNameBytes && tooLong(path, maxSignerNameBytes),
+  );
 }
 
 /** The errors of the first piece between dots that has any; the others would only repeat them. */

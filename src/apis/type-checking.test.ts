@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { finish } from "../apimachinery/steps.ts";
 import { builtinResources } from "./builtin.ts";
-import { customKinds } from "./custom/custom-kind.ts";
 import type { CustomResourceDefinition } from "./custom/crd-object.ts";
+import { customKinds } from "./custom/custom-kind.ts";
 import { expressionWarnings, type ExpressionWarning } from "./type-checking.ts";
 import type { PolicySpec } from "./validating-admission-policy.ts";
 

@@ -1,11 +1,26 @@
 import { apiVersionOf } from "../apimachinery/object.ts";
+import type { AnySchema, Field, ObjectSchema, Schema, StringSchema } from "../apimachinery/schema.ts";
 import type { Steps } from "../apimachinery/steps.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
-import { dynType, type CelType } from "../policy/cel/types.ts";
+import {
+  dynType,
+  type CelType,
+  boolType,
+  bytesType,
+  doubleType,
+  durationType,
+  intType,
+  listType,
+  mapType,
+  stringType,
+  timestampType,
+  type CelField,
+} from "../policy/cel/types.ts";
+import { escapeName } from "../policy/kubernetes/escape-name.ts";
 import { checkedType, type CheckedScope } from "./admission-expression.ts";
 import type { AdmissionRule } from "./admission-match.ts";
 import type { Resource } from "./resource.ts";
-import { objectTypeOf } from "./schema-type.ts";
+import { publishedMeta } from "./schemas/published.ts";
 import type { PolicySpec } from "./validating-admission-policy.ts";
 
 /** An expression of a policy that does not fit the kinds that the policy matches. Source: api/admissionregistration/v1. */
@@ -46,17 +61,20 @@ export function* expressionWarnings(
   }
   const found: ExpressionWarning[] = [];
   let left = maxCharacters;
-  for (const [index, validation] of (spec.validations ?? []).entries()) {
-    for (const field of ["expression", "messageExpression"] as const) {
-      const expression = validation[field] ?? "";
-      if (expression === "") continue;
-      const warning = yield* warningOf(expression, kinds);
-      left -= warning.length;
-      if (warning === "" || left < 0) continue;
-      found.push({ fieldRef: `spec.validations[${index}].${field}`, warning });
-    }
+  for (const [fieldRef, expression] of checkedExpressions(spec)) {
+    const warning = yield* warningOf(expression, kinds);
+    left -= warning.length;
+    if (warning !== "" && left >= 0) found.push({ fieldRef, warning });
   }
   return found;
+}
+
+function checkedExpressions({ validations = [] }: PolicySpec): readonly (readonly [path: string, source: string])[] {
+  const all = validations.flatMap(({ expression, messageExpression = "" }, index) => [
+    [`spec.validations[${index}].expression`, expression] as const,
+    [`spec.validations[${index}].messageExpression`, messageExpression] as const,
+  ]);
+  return all.filter(([, source]) => source !== "");
 }
 
 function* warningOf(expression: string, kinds: readonly CheckedKind[]): Steps<string> {
@@ -145,4 +163,126 @@ function sorted(resources: readonly Resource[]): readonly Resource[] {
 
 function kindName({ group, version, kind }: Resource): string {
   return `${group}/${version}, Kind=${kind}`;
+}
+
+type Fields = ReadonlyMap<string, CelField>;
+
+/**
+ * How the type checker of policies sees objects of a kind; undefined where nothing is known of them. Messages call the type by the name
+ * of the kind. Source: apiserver pkg/cel/common SchemaDeclType over the published OpenAPI, references resolved by
+ * pkg/cel/openapi/resolver.
+ */
+function* objectTypeOf(resource: Resource): Steps<CelType | undefined> {
+  const { kind, custom, schema } = resource;
+  const meta = metaFields(kind);
+  if (custom === undefined)
+    return { kind: "object", name: kind, fields: new Map([...meta, ...fieldsOf(schema, kind, [schema])]) };
+  const type = yield* custom.celType();
+  // What each object has wins over what the schema says of it.
+  return type?.kind === "object" ? { ...type, name: kind, fields: new Map([...type.fields, ...meta]) } : type;
+}
+
+function metaFields(name: string): Fields {
+  const schema = publishedMeta("ObjectMeta");
+  const type = objectIn(schema, `${name}.metadata`, []);
+  return new Map([
+    ["apiVersion", { type: stringType }],
+    ["kind", { type: stringType }],
+    ["metadata", { type }],
+  ]);
+}
+
+/** `above` are the objects in which this one lies. */
+function typeOf(schema: Schema, name: string, above: readonly Schema[]): CelType | undefined {
+  switch (schema.type) {
+    case "string":
+      return textType(schema);
+    case "integer":
+      return intType;
+    case "number":
+      return doubleType;
+    case "boolean":
+      return boolType;
+    case "array":
+      return mapped(typeOf(schema.items, `${name}.@idx`, above), listType);
+    case "map":
+      return mapped(typeOf(schema.values, `${name}.@elem`, above), (value) => mapType(stringType, value));
+    case "object":
+      return objectIn(schema, name, above);
+    case "any":
+      return anyType(schema, name);
+  }
+}
+
+function mapped(inside: CelType | undefined, made: (inside: CelType) => CelType): CelType | undefined {
+  return inside === undefined ? undefined : made(inside);
+}
+
+/** A quantity is published without a type, which leaves it out. */
+function textType({ format }: StringSchema): CelType | undefined {
+  switch (format) {
+    case "byte":
+      return bytesType;
+    case "date-time":
+    case "micro-time":
+      return timestampType;
+    case "duration":
+      return durationType;
+    case "int-or-string":
+      return dynType;
+    case "quantity":
+      return undefined;
+    default:
+      return stringType;
+  }
+}
+
+/** Of what is published as an object without fields, no field is known. */
+function anyType({ object }: AnySchema, name: string): CelType | undefined {
+  return object === true ? { kind: "object", name, fields: new Map() } : undefined;
+}
+
+/** Nothing is known of an object inside itself. */
+function objectIn(schema: ObjectSchema, name: string, above: readonly Schema[]): CelType {
+  const fields = above.includes(schema) ? new Map<string, CelField>() : fieldsOf(schema, name, [...above, schema]);
+  return { kind: "object", name, fields };
+}
+
+function fieldsOf({ properties }: ObjectSchema, name: string, above: readonly Schema[]): Fields {
+  const found = new Map<string, CelField>();
+  for (const [property, field] of Object.entries(properties)) {
+    const inlined = field.inline === true && field.schema.type === "object" ? fieldsOf(field.schema, name, above) : [];
+    for (const one of inlined) found.set(...one);
+    if (field.inline === true || !isTyped(field.schema)) continue;
+    const made = lazyField(field, `${name}.${property}`, above);
+    const escaped = escapeName(property);
+    if (escaped !== undefined) found.set(escaped, made);
+    // A word that CEL keeps for itself can be read as it is, too, behind a dot.
+    if (escaped === `__${property}__`) found.set(property, made);
+  }
+  return found;
+}
+
+/** Whether values of the schema have a type at all, which does not need the types of what lies in an object. */
+function isTyped(schema: Schema): boolean {
+  switch (schema.type) {
+    case "array":
+      return isTyped(schema.items);
+    case "map":
+      return isTyped(schema.values);
+    case "object":
+      return true;
+    default:
+      return typeOf(schema, "", []) !== undefined;
+  }
+}
+
+/** The type is made when an expression reads the field: a Pod has thousands, and policies speak of few. */
+function lazyField({ schema }: Field, name: string, above: readonly Schema[]): CelField {
+  let made: CelType | undefined;
+  return {
+    get type() {
+      return (made ??= typeOf(schema, name, above) ?? dynType);
+    },
+  };
 }

@@ -1,10 +1,10 @@
-import { type FieldError, duplicate, invalid, notSupported, required, tooMany } from "../apimachinery/field-error.ts";
+import { type FieldError, duplicate, invalid, required, tooMany } from "../apimachinery/field-error.ts";
 import { qualifiedNameProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { utf8Length } from "../apimachinery/utf8.ts";
 import { boolType, nullType, stringType, type CelType } from "../policy/cel/types.ts";
 import type { ExpressionScope } from "./admission-expression.ts";
-import { maximumExpressions, admissionKind } from "./admission-match.ts";
+import { maxExpressions, admissionKind } from "./admission-match.ts";
 import {
   countExpressions,
   defaultedPolicy,
@@ -14,10 +14,9 @@ import {
   validatePolicyTerms,
   type PolicyTerms,
 } from "./admission-policy.ts";
-import { ageColumn, countColumn } from "./columns.ts";
-import { collectErrors } from "./collect-errors.ts";
-import { arrayAt, fieldListAt, type Fields, fieldsAt, stringAt, valueAt, withField } from "./json-fields.ts";
-import { builtinKind, statusPart } from "./builtin-kind.ts";
+import { ageColumn, countColumn, builtinKind, statusPart } from "./builtin-kind.ts";
+import { collectErrors, fieldErrors, type FieldResult, optionalOneOf } from "./field-rules.ts";
+import { arrayAt, fieldListAt, type Fields, fieldsAt, stringAt, withField } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
 /** Conditions in CEL on what is written; a binding puts them into force. Source: api/admissionregistration/v1 ValidatingAdmissionPolicy. */
@@ -43,8 +42,8 @@ export interface PolicyValidation {
 export const annotationTypes: readonly CelType[] = [stringType, nullType];
 
 const reasons: readonly string[] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-const maximumAnnotations = 20;
-const maximumAnnotationExpression = 5 * 1024;
+const maxAnnotations = 20;
+const maxAnnotationExpressionBytes = 5 * 1024;
 const nothingToDo = "validations or auditAnnotations must contain at least one item";
 
 export const validatingAdmissionPolicies: Resource = builtinKind({
@@ -67,7 +66,7 @@ export const validatingAdmissionPolicies: Resource = builtinKind({
 function validatePolicy(object: ApiObject, stored: ApiObject | undefined): readonly FieldError[] {
   const spec = fieldsAt(object, "spec");
   const expressions = countExpressions(spec, "validations");
-  if (expressions > maximumExpressions) return [tooMany("spec.validations", expressions, maximumExpressions)];
+  if (expressions > maxExpressions) return [tooMany("spec.validations", expressions, maxExpressions)];
   const { scope, errors } = policyScope(spec);
   return [
     ...validatePolicyTerms(spec, { before: stored === undefined ? undefined : fieldsAt(stored, "spec") }),
@@ -87,43 +86,34 @@ function validateValidations(spec: Fields, scope: ExpressionScope): readonly Fie
   );
 }
 
-function validateValidation(validation: Fields, scope: ExpressionScope, path: string): readonly FieldError[] {
+function validateValidation(validation: Fields, scope: ExpressionScope, path: string): FieldResult {
   const [expression, message] = [stringAt(validation, "expression"), stringAt(validation, "message")];
-  const messageExpression = stringAt(validation, "messageExpression");
-  const reason = valueAt(validation, "reason");
-  const errors: FieldError[] = [];
-  if (expression.trim() === "") errors.push(required(`${path}.expression`, "expression is not specified"));
-  else errors.push(...validateExpression(`${path}.expression`, expression, { scope, results: [boolType] }));
-  if (messageExpression !== "" && messageExpression.trim() === "") {
-    errors.push(invalid(`${path}.messageExpression`, messageExpression, "must be non-empty if specified"));
-  } else if (messageExpression !== "") {
-    errors.push(
-      ...validateExpression(`${path}.messageExpression`, messageExpression, {
-        scope: { ...scope, authorizer: false },
-        results: [stringType],
-      }),
-    );
-  }
-  if (message !== "" && message.trim() === "") {
-    errors.push(invalid(`${path}.message`, message, "must be non-empty if specified"));
-  } else if (/[\n\r]/.test(message.trim())) {
-    errors.push(invalid(`${path}.message`, message, "must not contain line breaks"));
-  }
-  if (typeof reason === "string" && !reasons.includes(reason)) {
-    errors.push(notSupported(`${path}.reason`, reason, reasons));
-  }
-  return errors;
+  return [
+    expression.trim() === ""
+      ? required(`${path}.expression`, "expression is not specified")
+      : validateExpression(`${path}.expression`, expression, { scope, results: [boolType] }),
+    validateMessageExpression(stringAt(validation, "messageExpression"), scope, `${path}.messageExpression`),
+    message !== "" && message.trim() === "" && invalid(`${path}.message`, message, "must be non-empty if specified"),
+    /[\n\r]/.test(message.trim()) && invalid(`${path}.message`, message, "must not contain line breaks"),
+    optionalOneOf(`${path}.reason`, validation["reason"], reasons),
+  ];
+}
+
+function validateMessageExpression(expression: string, scope: ExpressionScope, path: string): FieldResult {
+  if (expression === "") return false;
+  return expression.trim() === ""
+    ? invalid(path, expression, "must be non-empty if specified")
+    : validateExpression(path, expression, { scope: { ...scope, authorizer: false }, results: [stringType] });
 }
 
 function validateAnnotations(spec: Fields, scope: ExpressionScope, policy: string): readonly FieldError[] {
   const annotations = fieldListAt(spec, "auditAnnotations");
   const keys = annotations.map((annotation) => stringAt(annotation, "key"));
   const path = "spec.auditAnnotations";
-  return [
-    ...(annotations.length > maximumAnnotations
-      ? [invalid(path, annotations, `must not have more than ${maximumAnnotations} auditAnnotations`)]
-      : []),
-    ...collectErrors(annotations.slice(0, maximumAnnotations), (annotation, index) => {
+  return fieldErrors(
+    annotations.length > maxAnnotations &&
+      invalid(path, annotations, `must not have more than ${maxAnnotations} auditAnnotations`),
+    collectErrors(annotations.slice(0, maxAnnotations), (annotation, index) => {
       const [key, expression] = [keys[index] ?? "", stringAt(annotation, "valueExpression").trim()];
       const at = `${path}[${index}]`;
       return [
@@ -132,13 +122,13 @@ function validateAnnotations(spec: Fields, scope: ExpressionScope, policy: strin
         ...(keys.indexOf(key) < index ? [duplicate(`${at}.key`, key)] : []),
       ];
     }),
-  ];
+  );
 }
 
 function validateAnnotationValue(path: string, expression: string, scope: ExpressionScope): readonly FieldError[] {
   if (expression === "") return [required(path, "valueExpression is not specified")];
-  if (utf8Length(expression) > maximumAnnotationExpression) {
-    return [required(path, `must not exceed ${maximumAnnotationExpression} bytes in length`)];
+  if (utf8Length(expression) > maxAnnotationExpressionBytes) {
+    return [required(path, `must not exceed ${maxAnnotationExpressionBytes} bytes in length`)];
   }
   return validateExpression(path, expression, { scope, results: annotationTypes });
 }

@@ -1,6 +1,7 @@
 import { type FieldError, invalid, required } from "../apimachinery/field-error.ts";
 import { dnsSubdomainProblems } from "../apimachinery/names.ts";
 import { type Fields, fieldsAt, isFields, stringAt, valueAt } from "./json-fields.ts";
+import { fieldErrors } from "./field-rules.ts";
 
 const form = "; desired format: https://host[/path]";
 
@@ -29,37 +30,36 @@ function validateUrl(text: string, path: string): readonly FieldError[] {
     return [required(path, `url must be a valid URL: parse ${JSON.stringify(text.slice(0, 256))}${form}`)];
   }
   const user = url.password === "" ? url.username : `${url.username}:xxxxx`;
-  return [
-    ...(url.protocol === "https:"
-      ? []
-      : [invalid(path, url.protocol.slice(0, -1), `'https' is the only allowed URL scheme${form}`)]),
-    ...(url.host === "" ? [invalid(path, "", `host must be specified${form}`)] : []),
-    ...(user === "" ? [] : [invalid(path, user, "user information is not permitted in the URL")]),
-    ...(url.hash === "" ? [] : [invalid(path, url.hash.slice(1), "fragments are not permitted in the URL")]),
-    ...(url.search === "" ? [] : [invalid(path, url.search.slice(1), "query parameters are not permitted in the URL")]),
-  ];
+  return fieldErrors(
+    url.protocol !== "https:" &&
+      invalid(path, url.protocol.slice(0, -1), `'https' is the only allowed URL scheme${form}`),
+    url.host === "" && invalid(path, "", `host must be specified${form}`),
+    user !== "" && invalid(path, user, "user information is not permitted in the URL"),
+    url.hash !== "" && invalid(path, url.hash.slice(1), "fragments are not permitted in the URL"),
+    url.search !== "" && invalid(path, url.search.slice(1), "query parameters are not permitted in the URL"),
+  );
 }
 
 function validateService(service: Fields, path: string): readonly FieldError[] {
   const port = valueAt(service, "port");
-  return [
-    ...["name", "namespace"]
+  return fieldErrors(
+    ["name", "namespace"]
       .filter((field) => stringAt(service, field) === "")
       .map((field) => required(`${path}.${field}`)),
-    ...(typeof port === "number" && (port < 1 || port > 65_535)
-      ? [invalid(`${path}.port`, port, "port is not valid: must be between 1 and 65535, inclusive")]
-      : []),
-    ...validatePath(stringAt(service, "path"), `${path}.path`),
-  ];
+    typeof port === "number" &&
+      (port < 1 || port > 65_535) &&
+      invalid(`${path}.port`, port, "port is not valid: must be between 1 and 65535, inclusive"),
+    validatePath(stringAt(service, "path"), `${path}.path`),
+  );
 }
 
 function validatePath(text: string, path: string): readonly FieldError[] {
   if (text === "" || text === "/") return [];
   if (text === "//") return [invalid(path, text, "segment[0] may not be empty")];
   const inner = text.endsWith("/") ? text.slice(1, -1) : text.slice(1);
-  return [
-    ...(text.startsWith("/") ? [] : [invalid(path, text, "must start with a '/'")]),
-    ...inner
+  return fieldErrors(
+    !text.startsWith("/") && invalid(path, text, "must start with a '/'"),
+    inner
       .split("/")
       .flatMap((segment, index) =>
         segment === ""
@@ -68,5 +68,5 @@ function validatePath(text: string, path: string): readonly FieldError[] {
       )
       .slice(0, 32)
       .map((why) => invalid(path, text, why)),
-  ];
+  );
 }

@@ -3,7 +3,7 @@ import type { ObjectSchema } from "../apimachinery/schema.ts";
 import { StatusError, badRequest } from "../apimachinery/status.ts";
 import { encodeProtobuf } from "../serializer/protobuf/protobuf.ts";
 import type { Resource } from "../apis/resource.ts";
-import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-metadata.ts";
+import { partialObjectMetadataSchema } from "../apis/schemas/shorthand.ts";
 import { publishedMeta } from "../apis/schemas/published.ts";
 import {
   parseIncludeObject,

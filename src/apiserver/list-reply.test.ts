@@ -5,7 +5,7 @@ import { yamlText } from "../serializer/yaml/bounded-yaml.ts";
 import { yamlThread } from "../serializer/yaml/yaml-thread.ts";
 import { configMaps } from "../apis/config-map.ts";
 import { encodeListItems, encodeProtobufList } from "../serializer/protobuf/protobuf.ts";
-import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-metadata.ts";
+import { partialObjectMetadataSchema } from "../apis/schemas/shorthand.ts";
 import { encodeObject, entryOf, objectOf, type Entry } from "../storage/stored-object.ts";
 import { responseBody } from "./audit/audit-trail.ts";
 import { partial, table, type View, negotiate } from "./encode.ts";

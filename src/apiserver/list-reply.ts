@@ -1,6 +1,6 @@
-import { apiVersionOf, type ApiObject } from "../apimachinery/object.ts";
-import { objectOf, passingObjectOf, type Entry } from "../registry/entry.ts";
-import { partsOf, type PartSize } from "../registry/turns.ts";
+import { type ApiObject, apiVersionOf } from "../apimachinery/object.ts";
+import { type Entry, objectOf, passingObjectOf } from "../registry/entry.ts";
+import { type PartSize, partsOf } from "../registry/turns.ts";
 import type { Listed } from "../registry/read.ts";
 import {
   encodeListItems,
@@ -8,9 +8,9 @@ import {
   measureListItems,
   protobufListEnvelope,
 } from "../serializer/protobuf/protobuf.ts";
-import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-metadata.ts";
-import { contentTypes, isPlainJson, notAcceptable, partial, table, type View } from "./encode.ts";
-import { tooLong, type Reply } from "./http-types.ts";
+import { partialObjectMetadataSchema } from "../apis/schemas/shorthand.ts";
+import { type View, contentTypes, isPlainJson, notAcceptable, partial, table } from "./encode.ts";
+import { type Reply, tooLong } from "./http-types.ts";
 import type { Piece } from "./response-writer.ts";
 import { internalType } from "./body/undecodable.ts";
 import { yamlOfJson } from "./yaml.ts";

@@ -1,7 +1,7 @@
 import { apiVersionOf, type ApiObject } from "../apimachinery/object.ts";
 import type { StatusError } from "../apimachinery/status.ts";
 import { encodeProtobuf, encodeWatchFrame } from "../serializer/protobuf/protobuf.ts";
-import { partialObjectMetadataSchema } from "../apis/schemas/partial-object-metadata.ts";
+import { partialObjectMetadataSchema } from "../apis/schemas/shorthand.ts";
 import { publishedMeta } from "../apis/schemas/published.ts";
 import type { WatchItem } from "../registry/watch.ts";
 import { objectOf, type Entry } from "../registry/entry.ts";

@@ -16,7 +16,7 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { type AccessProfile, accessProfiles } from "../apis/access-profile.ts";
 import { type AccessRequest, accessRequests, stateOf } from "../apis/access-request.ts";
-import { answeredConversion } from "../apis/add-on-conversion.ts";
+import { answeredConversion } from "../apis/add-on-versions.ts";
 import { namespaces } from "../apis/namespace.ts";
 import type { Resource } from "../apis/resource.ts";
 import { accountsOf, namespaceWarning } from "./machine-namespaces.ts";

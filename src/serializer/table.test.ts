@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { ageColumn, ageOf } from "../apis/columns.ts";
+import { ageColumn, ageOf } from "../apis/builtin-kind.ts";
 import { builtinResources, storedResources } from "../apis/builtin.ts";
 import { events } from "../apis/event.ts";
 import { parseIncludeObject, tableColumns, tableFor } from "./table.ts";

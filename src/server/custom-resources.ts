@@ -1,8 +1,7 @@
 import { jsonEqual } from "../apimachinery/equal.ts";
 import { objectOf } from "../registry/entry.ts";
 import { customKinds, type CustomKindOptions } from "../apis/custom/custom-kind.ts";
-import type { CustomResourceDefinition } from "../apis/custom/crd-object.ts";
-import { isDefinition, isEstablished } from "../apis/custom/crd-status.ts";
+import { type CustomResourceDefinition, isDefinition, isEstablished } from "../apis/custom/crd-object.ts";
 import { storagePrefix, type Resource } from "../apis/resource.ts";
 import type { CacheEvent, WatchCache } from "../storage/watch-cache.ts";
 

@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { decodeProtobuf, encodeProtobuf } from "../../src/serializer/protobuf/protobuf.ts";
 import { configMaps } from "../../src/apis/config-map.ts";
-import { partialObjectMetadataSchema } from "../../src/apis/schemas/partial-object-metadata.ts";
+import { partialObjectMetadataSchema } from "../../src/apis/schemas/shorthand.ts";
 import { publishedMeta } from "../../src/apis/schemas/published.ts";
 import { adminKeyPair, apiClient, type ApiClient } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";

@@ -2,7 +2,7 @@ import type { Field, ObjectSchema, Schema } from "../../apimachinery/schema.ts";
 import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import { finish, type Steps } from "../../apimachinery/steps.ts";
 import { definitionNameOf, type KindName } from "../openapi-schemas.ts";
-import { kind as kindSchema } from "../schemas/kind.ts";
+import { kind as kindSchema } from "../schemas/shorthand.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /**
@@ -52,22 +52,12 @@ function* objectSchema(schema: StructuralSchema, pace: Pace): Steps<ObjectSchema
 
 function* schemaOf(schema: StructuralSchema, pace: Pace): Steps<Schema> {
   if (endsStep(pace)) yield;
+  const { type } = schema;
   if (schema.intOrString) return { type: "string", format: "int-or-string", ...described(schema) };
-  switch (schema.type) {
-    case "string":
-      return { type: "string", ...described(schema) };
-    case "integer":
-      return { type: "integer", format: schema.format === "int32" ? "int32" : "int64", ...described(schema) };
-    case "number":
-    case "boolean":
-      return { type: schema.type, ...described(schema) };
-    case "array":
-      return yield* arraySchema(schema, pace);
-    case "object":
-      return (yield* mapSchema(schema, pace)) ?? (yield* objectSchema(schema, pace));
-    case undefined:
-      return { type: "any", ...described(schema) };
-  }
+  if (type === "array") return yield* arraySchema(schema, pace);
+  if (type === "object") return (yield* mapSchema(schema, pace)) ?? (yield* objectSchema(schema, pace));
+  if (type !== "integer") return { type: type ?? "any", ...described(schema) };
+  return { type, format: schema.format === "int32" ? "int32" : "int64", ...described(schema) };
 }
 
 function* arraySchema(schema: StructuralSchema, pace: Pace): Steps<Schema> {

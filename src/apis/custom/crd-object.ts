@@ -1,4 +1,8 @@
+import type { WebhookClientConfig } from "../../apimachinery/webhook-call.ts";
+import { isConditionTrue } from "../../apimachinery/conditions.ts";
+import { invalid, required, type FieldError } from "../../apimachinery/field-error.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
+import { arrayAt, fieldsAt, stringAt } from "../json-fields.ts";
 
 /** A CustomResourceDefinition in the shape that validation has left behind. Source: apiextensions-apiserver apis/apiextensions/v1. */
 export interface CustomResourceDefinition extends ApiObject {
@@ -59,17 +63,7 @@ export interface CrdConversion {
 
 /** A webhook that converts objects between versions. */
 export interface ConversionWebhook {
-  readonly clientConfig?: {
-    readonly url?: string;
-    readonly service?: {
-      readonly namespace: string;
-      readonly name: string;
-      readonly path?: string;
-      readonly port?: number;
-    };
-    /** PEM in base64. */
-    readonly caBundle?: string;
-  };
+  readonly clientConfig?: WebhookClientConfig;
   readonly conversionReviewVersions: readonly string[];
 }
 
@@ -91,4 +85,60 @@ export function completeNames<T extends Partial<CrdNames>>(names: T): T {
     singular: singular === "" ? kind.toLowerCase() : singular,
     listKind: listKind === "" ? `${kind}List` : listKind,
   };
+}
+
+/** Whether the kind of a definition is in use: its names were accepted, and it was established. */
+export function isEstablished(crd: CustomResourceDefinition): boolean {
+  return isConditionTrue(crd.status?.conditions, "Established");
+}
+
+/** Whether an object has what every valid definition has; what came out of the store was valid once. */
+export function isDefinition(object: ApiObject): object is CustomResourceDefinition {
+  const names = fieldsAt(object, "spec", "names");
+  return (
+    stringAt(object, "spec", "group") !== "" &&
+    stringAt(names, "plural") !== "" &&
+    stringAt(names, "kind") !== "" &&
+    arrayAt(object, "spec", "versions").length > 0
+  );
+}
+
+const approvalAnnotation = "api-approved.kubernetes.io";
+const policy = "see https://github.com/kubernetes/enhancements/pull/1111";
+
+/** What the annotation of a definition in a group of Kubernetes says of its approval. */
+export interface Approval {
+  readonly state: "missing" | "invalid" | "bypassed" | "approved";
+  readonly why: string;
+}
+
+/** The approval of a definition; undefined where its group needs none. Source: apiextensions-apiserver pkg/apihelpers. */
+export function approvalOf(crd: ApiObject): Approval | undefined {
+  if (!isCommunityGroup(stringAt(crd, "spec", "group"))) return undefined;
+  const annotation = crd.metadata.annotations?.[approvalAnnotation] ?? "";
+  const must = `protected groups must have approval annotation ${JSON.stringify(approvalAnnotation)}`;
+  if (annotation === "") return { state: "missing", why: `${must}, ${policy}` };
+  if (annotation.startsWith("unapproved")) {
+    return { state: "bypassed", why: `not approved: ${JSON.stringify(annotation)}` };
+  }
+  if (isUrl(annotation)) return { state: "approved", why: `approved in ${annotation}` };
+  return { state: "invalid", why: `${must} with either a URL or a reason starting with "unapproved", ${policy}` };
+}
+
+/** What is wrong with the approval of a new definition, or with one that has changed. */
+export function approvalErrors(crd: ApiObject, stored: ApiObject | undefined): readonly FieldError[] {
+  const approval = approvalOf(crd);
+  if (approval === undefined || (stored !== undefined && approvalOf(stored)?.state === approval.state)) return [];
+  const path = `metadata.annotations[${approvalAnnotation}]`;
+  if (approval.state === "missing") return [required(path, approval.why)];
+  if (approval.state !== "invalid") return [];
+  return [invalid(path, crd.metadata.annotations?.[approvalAnnotation], approval.why)];
+}
+
+function isCommunityGroup(group: string): boolean {
+  return ["k8s.io", "kubernetes.io"].some((domain) => group === domain || group.endsWith(`.${domain}`));
+}
+
+function isUrl(text: string): boolean {
+  return URL.canParse(text) && new URL(text).host !== "";
 }

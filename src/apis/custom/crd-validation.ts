@@ -3,7 +3,7 @@ import { jsonEqual } from "../../apimachinery/equal.ts";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { finish, type Steps } from "../../apimachinery/steps.ts";
-import { collectErrors } from "../collect-errors.ts";
+import { collectErrors, fieldErrors } from "../field-rules.ts";
 import {
   fieldListAt,
   fieldsAt,
@@ -15,11 +15,9 @@ import {
   type Fields,
 } from "../json-fields.ts";
 import { validateClientConfig } from "../webhook-client.ts";
-import { approvalErrors } from "./crd-approval.ts";
-import type { CustomResourceDefinition } from "./crd-object.ts";
-import { isEstablished } from "./crd-status.ts";
+import { approvalErrors, type CustomResourceDefinition, isEstablished } from "./crd-object.ts";
 import { versionsErrors } from "./crd-version-errors.ts";
-import { dns1035LabelProblems } from "./dns1035-label.ts";
+import { dns1035LabelProblems } from "../object-validation.ts";
 
 /**
  * What is wrong with a definition. A specification that is stored already was checked when it came.
@@ -58,15 +56,15 @@ function nameErrors(crd: ApiObject): readonly FieldError[] {
 
 function* specErrors(spec: Fields): Steps<readonly FieldError[]> {
   const versions = yield* versionListErrors(fieldListAt(spec, "versions"));
-  return [
-    ...groupErrors(stringAt(spec, "group")),
-    ...oneOf(spec, "scope", { path: "spec.scope", allowed: ["Cluster", "Namespaced"] }),
-    ...(isTrueAt(spec, "preserveUnknownFields") ? [invalid("spec.preserveUnknownFields", true, noPreserving)] : []),
-    ...versions,
-    ...requiredNames(fieldsAt(spec, "names")),
-    ...namesErrors(fieldsAt(spec, "names"), "spec.names"),
-    ...conversionErrors(spec),
-  ];
+  return fieldErrors(
+    groupErrors(stringAt(spec, "group")),
+    oneOf(spec, "scope", { path: "spec.scope", allowed: ["Cluster", "Namespaced"] }),
+    isTrueAt(spec, "preserveUnknownFields") && invalid("spec.preserveUnknownFields", true, noPreserving),
+    versions,
+    requiredNames(fieldsAt(spec, "names")),
+    namesErrors(fieldsAt(spec, "names"), "spec.names"),
+    conversionErrors(spec),
+  );
 }
 
 const noPreserving =
@@ -95,14 +93,14 @@ function* versionListErrors(versions: readonly Fields[]): Steps<readonly FieldEr
   const names = versions.map((version) => stringAt(version, "name"));
   const storage = versions.filter((version) => isTrueAt(version, "storage")).length;
   const errors = yield* versionsErrors(versions, path);
-  return [
-    ...errors,
-    ...dns1035LabelProblems(names[0] ?? "x")
+  return fieldErrors(
+    errors,
+    dns1035LabelProblems(names[0] ?? "x")
       .slice(0, 1)
       .map((why) => invalid("spec.version", names[0], why)),
-    ...(new Set(names).size === names.length ? [] : [invalid(path, names, "must contain unique version names")]),
-    ...(storage === 1 ? [] : [invalid(path, names, "must have exactly one version marked as storage version")]),
-  ];
+    new Set(names).size !== names.length && invalid(path, names, "must contain unique version names"),
+    storage !== 1 && invalid(path, names, "must have exactly one version marked as storage version"),
+  );
 }
 
 function requiredNames(names: Fields): readonly FieldError[] {
@@ -120,17 +118,15 @@ function namesErrors(names: Fields, path: string): readonly FieldError[] {
   };
   const kind = stringAt(names, "kind");
   const listKind = stringAt(names, "listKind");
-  return [
-    ...label(stringAt(names, "plural"), `${path}.plural`),
-    ...label(stringAt(names, "singular"), `${path}.singular`),
-    ...label(kind, `${path}.kind`, mixedCase),
-    ...label(listKind, `${path}.listKind`, mixedCase),
-    ...listErrors(names, "shortNames", path),
-    ...(kind !== "" && kind === listKind
-      ? [invalid(`${path}.listKind`, listKind, "kind and listKind may not be the same")]
-      : []),
-    ...listErrors(names, "categories", path),
-  ];
+  return fieldErrors(
+    label(stringAt(names, "plural"), `${path}.plural`),
+    label(stringAt(names, "singular"), `${path}.singular`),
+    label(kind, `${path}.kind`, mixedCase),
+    label(listKind, `${path}.listKind`, mixedCase),
+    listErrors(names, "shortNames", path),
+    kind !== "" && kind === listKind && invalid(`${path}.listKind`, listKind, "kind and listKind may not be the same"),
+    listErrors(names, "categories", path),
+  );
 }
 
 function listErrors(names: Fields, field: "shortNames" | "categories", path: string): readonly FieldError[] {
@@ -154,32 +150,31 @@ function conversionErrors(spec: Fields): readonly FieldError[] {
   const [configPath, versionsPath] = [`${path}.webhookClientConfig`, `${path}.conversionReviewVersions`];
   if (strategy !== "Webhook") {
     const why = "should not be set when strategy is not set to Webhook";
-    return [
-      ...errors,
-      ...(isFields(config) ? [forbiddenField(configPath, why)] : []),
-      ...(versions.length > 0 ? [forbiddenField(versionsPath, why)] : []),
-    ];
+    return fieldErrors(
+      errors,
+      isFields(config) && forbiddenField(configPath, why),
+      versions.length > 0 && forbiddenField(versionsPath, why),
+    );
   }
-  return [
-    ...errors,
-    ...(isFields(config)
+  return fieldErrors(
+    errors,
+    isFields(config)
       ? validateClientConfig(config, configPath)
-      : [required(configPath, "required when strategy is set to Webhook")]),
-    ...reviewVersionErrors(versions, versionsPath),
-  ];
+      : required(configPath, "required when strategy is set to Webhook"),
+    reviewVersionErrors(versions, versionsPath),
+  );
 }
 
 function reviewVersionErrors(versions: readonly string[], path: string): readonly FieldError[] {
   if (versions.length === 0) return [required(path)];
-  return [
-    ...collectErrors(versions, (version, index) => [
+  return fieldErrors(
+    collectErrors(versions, (version, index) => [
       ...(versions.indexOf(version) < index ? [invalid(`${path}[${index}]`, version, "duplicate version")] : []),
       ...dns1035LabelProblems(version).map((why) => invalid(`${path}[${index}]`, version, why)),
     ]),
-    ...(versions.some((version) => reviewVersions.includes(version))
-      ? []
-      : [invalid(path, versions, `must include at least one of ${reviewVersions.join(", ")}`)]),
-  ];
+    !versions.some((version) => reviewVersions.includes(version)) &&
+      invalid(path, versions, `must include at least one of ${reviewVersions.join(", ")}`),
+  );
 }
 
 /** What is wrong with the versions in which objects may lie: one can only go once they have all been written in another. */

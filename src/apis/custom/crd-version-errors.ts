@@ -1,15 +1,14 @@
 import { jsonEqual } from "../../apimachinery/equal.ts";
-import { invalid, required, type FieldError } from "../../apimachinery/field-error.ts";
-
+import { invalid, required, type FieldError, duplicate } from "../../apimachinery/field-error.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
-import { collectErrors } from "../collect-errors.ts";
+import { collectErrors, fieldErrors } from "../field-rules.ts";
 import { fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, valueAt, type Fields } from "../json-fields.ts";
-import { dns1035LabelProblems } from "./dns1035-label.ts";
+import { dns1035LabelProblems } from "../object-validation.ts";
 import type { DefaultRuleErrors } from "./default-errors.ts";
 import { newSeenPatterns, type SeenPatterns } from "./pattern-errors.ts";
 import { newRulesSize, ruleSchemaErrors, type RulesSize } from "./rule-schema-errors.ts";
 import { schemaErrorSteps, type SchemaErrorOptions } from "./schema-errors.ts";
-import { selectableFieldErrors } from "./selectable-field-errors.ts";
+import { pathFields } from "./simple-path.ts";
 import { newDefaultRules } from "./validation-rules.ts";
 
 /** What Kubernetes validates in one place where all versions say the same. */
@@ -70,13 +69,13 @@ const enoughErrors = 32;
 
 function ownErrors(version: Fields, path: string): readonly FieldError[] {
   const schemaPath = `${path}.schema.openAPIV3Schema`;
-  return [
-    ...dns1035LabelProblems(stringAt(version, "name"))
+  return fieldErrors(
+    dns1035LabelProblems(stringAt(version, "name"))
       .slice(0, 1)
       .map((why) => invalid(`${path}.name`, stringAt(version, "name"), why)),
-    ...deprecationErrors(version, `${path}.deprecationWarning`),
-    ...(isFields(valueAt(version, "schema", "openAPIV3Schema")) ? [] : [required(schemaPath)]),
-  ];
+    deprecationErrors(version, `${path}.deprecationWarning`),
+    !isFields(valueAt(version, "schema", "openAPIV3Schema")) && required(schemaPath),
+  );
 }
 
 function isCommon([first, ...others]: readonly Fields[], part: Part): boolean {
@@ -172,19 +171,73 @@ function columnErrors(column: Fields, path: string): readonly FieldError[] {
   const format = stringAt(column, "format");
   const jsonPath = stringAt(column, "jsonPath");
   const oneType = `must be one of ${columnTypes.join(",")}`;
-  return [
-    ...(stringAt(column, "name") === "" ? [required(`${path}.name`)] : []),
-    ...(type === "" ? [required(`${path}.type`, oneType)] : []),
-    ...(type === "" || columnTypes.includes(type) ? [] : [invalid(`${path}.type`, type, oneType)]),
-    ...(format === "" || columnFormats.includes(format)
-      ? []
-      : [invalid(`${path}.format`, format, `must be one of ${columnFormats.join(",")}`)]),
-    ...jsonPathErrors(jsonPath, `${path}.JSONPath`),
-  ];
+  return fieldErrors(
+    stringAt(column, "name") === "" && required(`${path}.name`),
+    type === "" && required(`${path}.type`, oneType),
+    type !== "" && !columnTypes.includes(type) && invalid(`${path}.type`, type, oneType),
+    format !== "" &&
+      !columnFormats.includes(format) &&
+      invalid(`${path}.format`, format, `must be one of ${columnFormats.join(",")}`),
+    jsonPathErrors(jsonPath, `${path}.JSONPath`),
+  );
 }
 
 function jsonPathErrors(jsonPath: string, path: string): readonly FieldError[] {
   if (jsonPath === "") return [required(path)];
   // A path that leads nowhere makes an empty column and no more.
   return jsonPath.startsWith(".") ? [] : [invalid(path, jsonPath, "must be a simple json path starting with .")];
+}
+
+const maxFields = 8;
+const selectable: ReadonlySet<unknown> = new Set(["string", "boolean", "integer"]);
+
+/** What is wrong with the selectable fields of a version whose schema is right. Source: apiextensions-apiserver pkg/apis/apiextensions/validation. */
+function selectableFieldErrors(version: Fields, path: string): readonly FieldError[] {
+  const schema = fieldsAt(version, "schema", "openAPIV3Schema");
+  const seen = new Set<string>();
+  const errors: FieldError[] = [];
+  for (const [index, field] of fieldListAt(version, "selectableFields").entries()) {
+    if (index > 4 * maxFields) break;
+    errors.push(...selectableErrors(schema, stringAt(field, "jsonPath"), { at: `${path}[${index}]`, seen }));
+  }
+  if (seen.size > maxFields) {
+    const message = `Too many: ${seen.size}: must have at most ${maxFields} items`;
+    errors.push({ path, type: "FieldValueTooMany", message });
+  }
+  return errors;
+}
+
+function selectableErrors(
+  schema: Fields,
+  jsonPath: string,
+  { at, seen }: { readonly at: string; readonly seen: Set<string> },
+): readonly FieldError[] {
+  if (jsonPath === "") return [required(`${at}.jsonPath`)];
+  const found = propertyAt(schema, jsonPath);
+  if (typeof found === "string") return [invalid(`${at}.jsonPath`, jsonPath, `is an invalid path: ${found}`)];
+  const repeated = seen.has(jsonPath);
+  seen.add(jsonPath);
+  return fieldErrors(
+    pathFields(jsonPath)[0] === "metadata" && invalid(at, jsonPath, "must not point to fields in metadata"),
+    !selectable.has(found["type"]) &&
+      invalid(
+        at,
+        jsonPath,
+        "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
+      ),
+    repeated && duplicate(at, jsonPath),
+  );
+}
+
+/** The schema of the property under a path, or why there is none. */
+function propertyAt(schema: Fields, jsonPath: string): Fields | string {
+  if (!jsonPath.startsWith(".")) return "must be a simple json path starting with .";
+  if (!/^(?:\.[A-Za-z_$][\w$-]*)+$/.test(jsonPath)) return "it is not a path in the dot notation";
+  let at = schema;
+  for (const field of pathFields(jsonPath)) {
+    const properties = fieldsAt(at, "properties");
+    if (!Object.hasOwn(properties, field)) return `does not refer to a valid field: no field ${JSON.stringify(field)}`;
+    at = fieldsAt(properties, field);
+  }
+  return at;
 }

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { DecodeError } from "../../apimachinery/decode-error.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import type { Resource } from "../resource.ts";
-import { customKinds } from "./custom-kind.ts";
 import type { CrdVersion, CustomResourceDefinition } from "./crd-object.ts";
+import { customKinds } from "./custom-kind.ts";
 
 const schema = {
   openAPIV3Schema: {

@@ -1,5 +1,5 @@
-import { decodeObject, type Decoded } from "../../apimachinery/decode.ts";
 import { DecodeError } from "../../apimachinery/decode-error.ts";
+import { decodeObject, type Decoded } from "../../apimachinery/decode.ts";
 import type { FieldError } from "../../apimachinery/field-error.ts";
 import { jsonProblem, type JsonObject } from "../../apimachinery/json-value.ts";
 import { apiVersionOf, type ApiObject } from "../../apimachinery/object.ts";
@@ -7,17 +7,17 @@ import { finish, sharedSteps, type Steps } from "../../apimachinery/steps.ts";
 import { fieldsAt, withField } from "../json-fields.ts";
 import { storedVerbs, type CustomStorage, type Resource, type Subresource } from "../resource.ts";
 import { publishedMeta } from "../schemas/published.ts";
-import { completeNames, type CrdNames, type CrdVersion, type CustomResourceDefinition } from "./crd-object.ts";
 import { coreSchemaSteps } from "./core-schema.ts";
-import { withDefaults } from "./defaults.ts";
+import { completeNames, type CrdNames, type CrdVersion, type CustomResourceDefinition } from "./crd-object.ts";
+import { withDefaults } from "./settle.ts";
 import { publishedSchema } from "./openapi-schema.ts";
 import { printerColumns } from "./printer-columns.ts";
-import { pruned } from "./prune.ts";
+import { pruned } from "./settle.ts";
+import { ruleType } from "./rule-type.ts";
 import { replicaErrors, scaleSubresource } from "./scale-subresource.ts";
-import { selectableFields } from "./selectable-fields.ts";
+import { pathFields, valueUnder } from "./simple-path.ts";
 import { structuralSteps, type StructuralSchema } from "./structural-schema.ts";
 import { statusErrors, valueErrorSteps } from "./validate-value.ts";
-import { ruleType } from "./rule-type.ts";
 import { ruleSetSteps, withRuleErrors, type RuleSet } from "./validation-rules.ts";
 
 /** What a kind needs to know besides its definition. */
@@ -98,7 +98,7 @@ interface KindParts {
 }
 
 function kindOfVersion({ crd, names, version, storage, terminating }: KindParts): Resource {
-  const { spec, apiVersion, structural } = version;
+  const { spec, structural } = version;
   const hasStatus = spec.subresources?.status !== undefined;
   const kindName = { group: crd.spec.group, version: spec.name, kind: names.kind };
   const schema = shared(function* () {
@@ -146,23 +146,32 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
     validate: (object, stored) => finish(validateInSteps(object, stored)),
     validateInSteps,
     selectableFields: selectableFields(spec) ?? {},
-    custom: {
-      decode: (value) => decodeCustom(structural(), value),
-      *prepare() {
-        yield* storage.prepare();
-        yield* schema.inSteps();
-      },
-      *celType() {
-        return ruleType(yield* structural.inSteps(), { name: names.kind, isResource: true })?.type;
-      },
-      *published(flavour) {
-        return yield* publishedSchema(yield* structural.inSteps(), kindName, { version: flavour });
-      },
-      storage,
-      warning:
-        spec.deprecated === true ? (spec.deprecationWarning ?? `${apiVersion} ${names.kind} is deprecated`) : undefined,
-      terminating,
+    custom: customPart({ crd, names, version, storage, terminating }, schema.inSteps),
+  };
+}
+
+function customPart(
+  { crd, names, version, storage, terminating }: KindParts,
+  schema: () => Steps<unknown>,
+): NonNullable<Resource["custom"]> {
+  const { spec, apiVersion, structural } = version;
+  const kindName = { group: crd.spec.group, version: spec.name, kind: names.kind };
+  return {
+    decode: (value) => decodeCustom(structural(), value),
+    *prepare() {
+      yield* storage.prepare();
+      yield* schema();
     },
+    *celType() {
+      return ruleType(yield* structural.inSteps(), { name: names.kind, isResource: true })?.type;
+    },
+    *published(flavour) {
+      return yield* publishedSchema(yield* structural.inSteps(), kindName, { version: flavour });
+    },
+    storage,
+    warning:
+      spec.deprecated === true ? (spec.deprecationWarning ?? `${apiVersion} ${names.kind} is deprecated`) : undefined,
+    terminating,
   };
 }
 
@@ -211,4 +220,17 @@ function settled<T extends JsonObject>(
 ): { readonly object: T; readonly unknown: readonly string[] } {
   const known = pruned(schema, object, { isResourceRoot: true });
   return { object: withDefaults(schema, known.object) as T, unknown: known.unknown };
+}
+
+/** The field labels of a version, named by their path without the leading dot; what is missing in an object reads as empty. */
+export function selectableFields(version: Pick<CrdVersion, "selectableFields">): Resource["selectableFields"] {
+  const entries = (version.selectableFields ?? []).map(({ jsonPath }) => {
+    const fields = pathFields(jsonPath);
+    return [fields.join("."), (object: ApiObject) => selectableText(valueUnder(object, fields))] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function selectableText(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : "";
 }

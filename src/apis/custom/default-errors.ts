@@ -3,8 +3,8 @@ import { invalid, type FieldError } from "../../apimachinery/field-error.ts";
 import { isJsonArray, isJsonObject } from "../../apimachinery/json-value.ts";
 import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
-import { embeddedErrors } from "./embedded-errors.ts";
-import { pruned } from "./prune.ts";
+import { embeddedErrors } from "./validate-value.ts";
+import { pruned, isMetaField } from "./settle.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import { valueSchemaErrors } from "./value-schema-errors.ts";
 
@@ -58,17 +58,15 @@ function* collect(schema: StructuralSchema, path: string, above: Walk): Steps<vo
   if (above.errors.length >= enoughErrors) return;
   if (endsStep(above.pace, schema.default === undefined ? 1 : placesOfDefault)) yield;
   const walk = schema.embeddedResource ? { ...above, ...surrounding(schema), isMeta: false } : above;
-  if (schema.default !== undefined) {
-    walk.errors.push(...(yield* errorsOfDefault(schema, `${path}.default`, walk)));
+  const { items, properties } = schema;
+  if (schema.default !== undefined) walk.errors.push(...(yield* errorsOfDefault(schema, `${path}.default`, walk)));
+  if (items !== undefined) {
+    yield* collect(items, `${path}.items`, { ...walk, around: (value) => walk.around([value]) });
   }
-  if (schema.items !== undefined) {
-    yield* collect(schema.items, `${path}.items`, { ...walk, around: (value) => walk.around([value]) });
-  }
-  for (const [name, property] of schema.properties) {
-    const isMetaField = name === "metadata" || name === "apiVersion" || name === "kind";
+  for (const [name, property] of properties) {
     yield* collect(property, `${path}.properties[${name}]`, {
       ...walk,
-      isMeta: walk.isMeta || (schema.embeddedResource && isMetaField),
+      isMeta: walk.isMeta || (schema.embeddedResource && isMetaField(name)),
       around: (value) => walk.around(Object.fromEntries([[name, value]])),
     });
   }

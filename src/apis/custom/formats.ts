@@ -2,7 +2,6 @@ import { isIPv4, isIPv6 } from "node:net";
 import { DurationError, parseDuration } from "../../apimachinery/duration.ts";
 import { dnsLabelProblems, dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { utf8Length } from "../../apimachinery/utf8.ts";
-import { isEmail, isRequestUri } from "./address-formats.ts";
 
 /**
  * Whether `text` is of a format; undefined for formats that Kubernetes does not know, which are not checked. Hyphens in the name of a format
@@ -69,11 +68,9 @@ function isDate(text: string): boolean {
 }
 
 function isDateTime(text: string): boolean {
-  const [date = "", time] = text.toLowerCase().split("t");
-  if (time === undefined || !isDate(date)) return false;
-  const [, hour = "", minute = "", second = ""] =
-    /^([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})$/.exec(time) ?? [];
-  return hour !== "" && hour <= "23" && minute <= "59" && second <= "59";
+  const [date = "", time = ""] = text.toLowerCase().split("t");
+  const clock = /^(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})$/;
+  return isDate(date) && clock.test(time);
 }
 
 const units = ["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"];
@@ -175,4 +172,64 @@ function isCreditCard(text: string): boolean {
       return total + (value > 9 ? value - 9 : value);
     }, 0);
   return sum % 10 === 0;
+}
+
+/**
+ * Whether Go would take `text` for the target of a request: an absolute URI or a path that begins with a slash.
+ * Source: Go net/url ParseRequestURI.
+ */
+function isRequestUri(text: string): boolean {
+  if (text === "*") return true;
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (text === "" || /^:|[\u0000-\u001f\u007f]/.test(text)) return false;
+  const [scheme = ""] = /^[a-zA-Z][a-zA-Z0-9+.-]*:/.exec(text) ?? [];
+  const [rest = ""] = text.slice(scheme.length).split("?", 1);
+  if (!rest.startsWith("/")) return scheme !== "";
+  if (scheme === "" || !rest.startsWith("//")) return hasValidEscapes(rest);
+  const [, authority = "", path = ""] = /^\/\/([^/]*)(.*)$/s.exec(rest) ?? [];
+  return isAuthority(authority) && hasValidEscapes(path);
+}
+
+function isAuthority(text: string): boolean {
+  const at = text.lastIndexOf("@");
+  const user = text.slice(0, Math.max(at, 0));
+  const host = text.slice(at + 1);
+  if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user) || !hasValidEscapes(user)) return false;
+  if (host.startsWith("[")) {
+    const end = host.lastIndexOf("]");
+    const address = host.slice(1, Math.max(end, 0)).replace(/%25.+$/, "");
+    return end > 0 && isIPv6(address) && /^(?::\d*)?$/.test(host.slice(end + 1));
+  }
+  const colon = host.lastIndexOf(":");
+  if (colon >= 0 && !/^\d*$/.test(host.slice(colon + 1))) return false;
+  return !/[ #%/?@\\^`{|}[\]]/.test(host);
+}
+
+function hasValidEscapes(text: string): boolean {
+  return !/%(?![0-9a-fA-F]{2})/.test(text);
+}
+
+const atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\u0080-\\uffff-]+";
+const dotAtom = new RegExp(`^${atom}(?:\\.${atom})*$`);
+const quoted = /^"(?:[^"\\]|\\.)*"$/;
+
+/** Whether `text` is one address of a mail, with or without the name of its owner. Source: Go net/mail ParseAddress. */
+export function isEmail(text: string): boolean {
+  const plain = text.trim();
+  const open = plain.lastIndexOf("<");
+  if (open < 0 || !plain.endsWith(">")) return isMailbox(plain);
+  return isPhrase(plain.slice(0, open).trim()) && isMailbox(plain.slice(open + 1, -1).trim());
+}
+
+function isPhrase(text: string): boolean {
+  return text === "" || quoted.test(text) || text.split(/\s+/).every((word) => dotAtom.test(word));
+}
+
+function isMailbox(text: string): boolean {
+  const at = text.lastIndexOf("@");
+  const local = text.slice(0, Math.max(at, 0));
+  const domain = text.slice(at + 1);
+  return (
+    at > 0 && (dotAtom.test(local) || quoted.test(local)) && (dotAtom.test(domain) || /^\[[^[\]\\]*\]$/.test(domain))
+  );
 }

@@ -1,8 +1,9 @@
-import { forbiddenField, invalid, notSupported, required, type FieldError } from "../../apimachinery/field-error.ts";
+import { forbiddenField, invalid, required, type FieldError } from "../../apimachinery/field-error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../apimachinery/json-value.ts";
 import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { arrayAt, fieldsAt, isFields, isTrueAt, stringAt, stringsAt, valueAt } from "../json-fields.ts";
+import { fieldErrors, type FieldResult, unsupported, optionalOneOf } from "../field-rules.ts";
 
 /**
  * What each part of a schema says that no CustomResourceDefinition may say, or says in a way that contradicts itself.
@@ -71,38 +72,32 @@ function* collect(raw: JsonObject, place: Place): Steps<void> {
     ...objectErrors(raw, path),
     ...listTypeErrors(raw, path),
   );
-  const inMap = "inside additionalProperties applying to object metadata";
-  const change = place.isMeta ? { noDefaults: inMap } : noChange;
-  yield* below(place, valueAt(raw, "additionalProperties"), { step: "additionalProperties", change });
-  const properties = fieldsAt(raw, "properties");
-  for (const name of Object.keys(properties)) {
-    yield* below(place, properties[name], { step: `properties[${name}]`, change: metaChange(raw, name, place) });
+  for (const [step, schema, change = {}] of schemasBelow(raw, place)) {
+    if (isFields(schema)) yield* collect(schema, { ...place, isRoot: false, ...change, path: `${path}.${step}` });
   }
-  yield* below(place, valueAt(raw, "not"), { step: "not" });
-  for (const keyword of ["allOf", "oneOf", "anyOf"]) {
-    for (const [index, schema] of arrayAt(raw, keyword).entries())
-      yield* below(place, schema, { step: `${keyword}[${index}]` });
-  }
-  const definitions = fieldsAt(raw, "definitions");
-  for (const name of Object.keys(definitions)) yield* below(place, definitions[name], { step: `definitions[${name}]` });
-  yield* below(place, valueAt(raw, "items"), { step: "items" });
-  for (const [index, schema] of arrayAt(raw, "items").entries())
-    yield* below(place, schema, { step: `items[${index}]` });
 }
 
-function* below(
+function* schemasBelow(
+  raw: JsonObject,
   place: Place,
-  schema: unknown,
-  { step, change = noChange }: { readonly step: string; readonly change?: Partial<Place> },
-): Steps<void> {
-  if (isFields(schema)) yield* collect(schema, { ...place, isRoot: false, ...change, path: `${place.path}.${step}` });
+): Generator<readonly [step: string, schema: unknown, change?: Partial<Place>]> {
+  const inMap = { noDefaults: "inside additionalProperties applying to object metadata" };
+  yield ["additionalProperties", valueAt(raw, "additionalProperties"), place.isMeta ? inMap : {}];
+  for (const [name, schema] of Object.entries(fieldsAt(raw, "properties"))) {
+    yield [`properties[${name}]`, schema, metaChange(raw, name, place)];
+  }
+  yield ["not", valueAt(raw, "not")];
+  for (const keyword of ["allOf", "oneOf", "anyOf"]) {
+    for (const [index, schema] of arrayAt(raw, keyword).entries()) yield [`${keyword}[${index}]`, schema];
+  }
+  for (const [name, schema] of Object.entries(fieldsAt(raw, "definitions"))) yield [`definitions[${name}]`, schema];
+  yield ["items", valueAt(raw, "items")];
+  for (const [index, schema] of arrayAt(raw, "items").entries()) yield [`items[${index}]`, schema];
 }
-
-const noChange: Partial<Place> = {};
 
 function metaChange(raw: JsonObject, name: string, place: Place): Partial<Place> {
   const isMeta = name === "metadata" || name === "kind" || name === "apiVersion";
-  if (!isMeta || !(place.isRoot || isTrueAt(raw, "x-kubernetes-embedded-resource"))) return noChange;
+  if (!isMeta || !(place.isRoot || isTrueAt(raw, "x-kubernetes-embedded-resource"))) return {};
   return place.isRoot ? { isMeta, noDefaults: `in top-level ${name}` } : { isMeta };
 }
 
@@ -111,7 +106,7 @@ const maxErrors = 4;
 
 const types = ["array", "boolean", "integer", "number", "object", "string"];
 
-const unsupported: readonly (readonly [string, (value: unknown) => boolean])[] = [
+const unsupportedKeywords: readonly (readonly [string, (value: unknown) => boolean])[] = [
   ["id", (value) => value !== ""],
   ["additionalItems", () => true],
   ["patternProperties", (value) => isJsonObject(value) && Object.keys(value).length > 0],
@@ -123,7 +118,7 @@ const unsupported: readonly (readonly [string, (value: unknown) => boolean])[] =
 
 function unreadableErrors(raw: JsonObject, path: string): readonly FieldError[] {
   const errors: FieldError[] = [];
-  for (const [keyword, isUsed] of unsupported) {
+  for (const [keyword, isUsed] of unsupportedKeywords) {
     const value = valueAt(raw, keyword) ?? undefined;
     if (value !== undefined && isUsed(value)) {
       errors.push(forbiddenField(`${path}.${keyword}`, `${keyword} is not supported`));
@@ -140,76 +135,63 @@ function unreadableErrors(raw: JsonObject, path: string): readonly FieldError[] 
 
 function placeErrors(raw: JsonObject, { path, isMeta, noDefaults }: Place): readonly FieldError[] {
   const type = stringAt(raw, "type");
-  const errors: FieldError[] = [];
-  if (type !== "" && !types.includes(type)) errors.push(notSupported(`${path}.type`, type, types));
-  if (type === "null") {
-    errors.push(forbiddenField(`${path}.type`, "type cannot be set to null, use nullable as an alternative"));
-  }
-  if (noDefaults !== undefined && (valueAt(raw, "default") ?? undefined) !== undefined) {
-    errors.push(forbiddenField(`${path}.default`, `must not be set ${noDefaults}`));
-  }
-  if (isMeta && isTrueAt(raw, "x-kubernetes-embedded-resource")) {
-    const why = "must not be used inside of resource meta";
-    errors.push(forbiddenField(`${path}.x-kubernetes-embedded-resource`, why));
-  }
-  if (isTrueAt(raw, "uniqueItems")) {
-    const why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-    errors.push(forbiddenField(`${path}.uniqueItems`, why));
-  }
-  return errors;
+  const notNull = "type cannot be set to null, use nullable as an alternative";
+  const notUnique = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+  const hasDefault = (valueAt(raw, "default") ?? undefined) !== undefined;
+  const isEmbedded = isTrueAt(raw, "x-kubernetes-embedded-resource");
+  return fieldErrors(
+    type !== "" && unsupported(`${path}.type`, type, types),
+    type === "null" && forbiddenField(`${path}.type`, notNull),
+    noDefaults !== undefined && hasDefault && forbiddenField(`${path}.default`, `must not be set ${noDefaults}`),
+    isMeta &&
+      isEmbedded &&
+      forbiddenField(`${path}.x-kubernetes-embedded-resource`, "must not be used inside of resource meta"),
+    isTrueAt(raw, "uniqueItems") && forbiddenField(`${path}.uniqueItems`, notUnique),
+  );
 }
 
 function objectErrors(raw: JsonObject, path: string): readonly FieldError[] {
-  const errors: FieldError[] = [];
   const additional = valueAt(raw, "additionalProperties") ?? undefined;
   const mapType = valueAt(raw, "x-kubernetes-map-type") ?? undefined;
-  if (additional !== undefined && additional !== true && Object.keys(fieldsAt(raw, "properties")).length > 0) {
-    const why = "additionalProperties and properties are mutual exclusive";
-    errors.push(forbiddenField(`${path}.additionalProperties`, why));
-  }
-  if (mapType === undefined) return errors;
-  return [
-    ...errors,
-    ...mustBeOfType(raw, { path, type: "object", why: "must be object if x-kubernetes-map-type is specified" }),
-    ...(mapType === "atomic" || mapType === "granular"
-      ? []
-      : [notSupported(`${path}.x-kubernetes-map-type`, mapType, ["atomic", "granular"])]),
-  ];
+  const isMap = additional !== undefined && additional !== true;
+  return fieldErrors(
+    isMap &&
+      Object.keys(fieldsAt(raw, "properties")).length > 0 &&
+      forbiddenField(`${path}.additionalProperties`, "additionalProperties and properties are mutual exclusive"),
+    mapType !== undefined && [
+      typeError(raw, { path, type: "object", why: "must be object if x-kubernetes-map-type is specified" }),
+      optionalOneOf(`${path}.x-kubernetes-map-type`, mapType, ["atomic", "granular"]),
+    ],
+  );
 }
 
-function mustBeOfType(
+function typeError(
   raw: JsonObject,
   rule: { readonly path: string; readonly type: string; readonly why: string },
-): readonly FieldError[] {
+): FieldError | undefined {
   const type = stringAt(raw, "type");
   const at = `${rule.path}.type`;
-  if (type === rule.type) return [];
-  return [type === "" ? required(at, rule.why) : invalid(at, type, rule.why)];
+  if (type === rule.type) return undefined;
+  return type === "" ? required(at, rule.why) : invalid(at, type, rule.why);
 }
 
 function listTypeErrors(raw: JsonObject, path: string): readonly FieldError[] {
   const listType = valueAt(raw, "x-kubernetes-list-type") ?? undefined;
   const keys = stringsAt(raw, "x-kubernetes-list-map-keys");
   const at = `${path}.x-kubernetes-list-type`;
-  const errors: FieldError[] = [];
-  if (listType !== undefined) {
-    const why = "must be array if x-kubernetes-list-type is specified";
-    const typeErrors = mustBeOfType(raw, { path, type: "array", why });
-    errors.push(...typeErrors);
-    if (typeErrors.length === 0 && listType === "set") errors.push(...setItemErrors(raw, path));
-    if (listType !== "atomic" && listType !== "set" && listType !== "map") {
-      errors.push(notSupported(at, listType, ["atomic", "set", "map"]));
-    }
+  if (listType === undefined) {
+    return keys.length > 0 ? [required(at, "must be map if x-kubernetes-list-map-keys is non-empty")] : [];
   }
-  if (keys.length > 0 && listType !== "map") {
-    const why = "must be map if x-kubernetes-list-map-keys is non-empty";
-    errors.push(listType === undefined ? required(at, why) : invalid(at, listType, why));
-  }
-  return [
-    ...errors,
-    ...(listType === "map" ? mapItemErrors(raw, keys, path) : []),
-    ...nullableItemErrors(raw, listType, path),
-  ];
+  const why = "must be array if x-kubernetes-list-type is specified";
+  return fieldErrors(
+    typeError(raw, { path, type: "array", why }) ?? (listType === "set" && setItemErrors(raw, path)),
+    optionalOneOf(at, listType, ["atomic", "set", "map"]),
+    keys.length > 0 &&
+      listType !== "map" &&
+      invalid(at, listType, "must be map if x-kubernetes-list-map-keys is non-empty"),
+    listType === "map" && mapItemErrors(raw, keys, path),
+    nullableItemErrors(raw, listType, path),
+  );
 }
 
 function nullableItemErrors(raw: JsonObject, listType: unknown, path: string): readonly FieldError[] {
@@ -217,10 +199,10 @@ function nullableItemErrors(raw: JsonObject, listType: unknown, path: string): r
   if ((listType !== "map" && listType !== "set") || !isFields(items)) return [];
   const why = `cannot be nullable when x-kubernetes-list-type is ${listType}`;
   const keys = stringsAt(raw, "x-kubernetes-list-map-keys");
-  return [
-    ...(isTrueAt(items, "nullable") ? [forbiddenField(`${path}.items.nullable`, why)] : []),
-    ...(listType === "map" ? mapKeyErrors(items, keys, `${path}.items`) : []),
-  ];
+  return fieldErrors(
+    isTrueAt(items, "nullable") && forbiddenField(`${path}.items.nullable`, why),
+    listType === "map" && mapKeyErrors(items, keys, `${path}.items`),
+  );
 }
 
 /** The items of a set are replaced as a whole, so that what they hold must be so too. */
@@ -237,32 +219,36 @@ function setItemErrors(raw: JsonObject, path: string): readonly FieldError[] {
   return [invalid(`${path}.items.x-kubernetes-map-type`, listType, why)];
 }
 
-function mapItemErrors(raw: JsonObject, keys: readonly string[], path: string): readonly FieldError[] {
-  const errors: FieldError[] = [];
+function mapItemErrors(raw: JsonObject, keys: readonly string[], path: string): FieldResult {
   const items = valueAt(raw, "items") ?? undefined;
   const keysAt = `${path}.x-kubernetes-list-map-keys`;
-  if (keys.length === 0) errors.push(required(keysAt, "must not be empty if x-kubernetes-list-type is map"));
-  if (items === undefined) {
-    errors.push(required(`${path}.items`, "must have a schema if x-kubernetes-list-type is map"));
-  }
-  if (!isFields(items)) return errors;
+  return [
+    keys.length === 0 && required(keysAt, "must not be empty if x-kubernetes-list-type is map"),
+    items === undefined && required(`${path}.items`, "must have a schema if x-kubernetes-list-type is map"),
+    isFields(items) && mapKeysErrors(items, keys, { path: `${path}.items`, keysAt }),
+  ];
+}
+
+function mapKeysErrors(
+  items: JsonObject,
+  keys: readonly string[],
+  { path, keysAt }: { readonly path: string; readonly keysAt: string },
+): FieldResult {
   const type = stringAt(items, "type");
   if (type !== "object") {
-    const why = "must be object if parent array's x-kubernetes-list-type is map";
-    return [...errors, invalid(`${path}.items.type`, type, why)];
+    return invalid(`${path}.type`, type, "must be object if parent array's x-kubernetes-list-type is map");
   }
-  for (const key of new Set(keys)) {
+  const found = [...new Set(keys)].map((key) => {
     const property = valueAt(items, "properties", key);
-    const propertyType = stringAt(property, "type");
-    if (errors.length >= maxErrors) break;
-    if (property === undefined) errors.push(invalid(keysAt, keys, "entries must all be names of item properties"));
-    else if (propertyType === "array" || propertyType === "object") {
-      const why = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-      errors.push(invalid(`${path}.items.properties[${key}].type`, type, why));
-    }
-  }
-  if (new Set(keys).size < keys.length) errors.push(invalid(keysAt, keys, "must not contain duplicate entries"));
-  return errors;
+    if (property === undefined) return invalid(keysAt, keys, "entries must all be names of item properties");
+    const isScalar = !["array", "object"].includes(stringAt(property, "type"));
+    const why = "must be a scalar type if parent array's x-kubernetes-list-type is map";
+    return !isScalar && invalid(`${path}.properties[${key}].type`, type, why);
+  });
+  return [
+    fieldErrors(found).slice(0, maxErrors),
+    new Set(keys).size < keys.length && invalid(keysAt, keys, "must not contain duplicate entries"),
+  ];
 }
 
 function mapKeyErrors(items: JsonObject, keys: readonly string[], path: string): readonly FieldError[] {
@@ -272,11 +258,11 @@ function mapKeyErrors(items: JsonObject, keys: readonly string[], path: string):
     if (!isFields(property)) return [];
     const at = `${path}.properties[${key}]`;
     const why = "this property is in x-kubernetes-list-map-keys, so it";
-    return [
-      ...(needed.has(key) || (valueAt(property, "default") ?? undefined) !== undefined
-        ? []
-        : [required(`${at}.default`, `${why} must have a default or be a required property`)]),
-      ...(isTrueAt(property, "nullable") ? [forbiddenField(`${at}.nullable`, `${why} cannot be nullable`)] : []),
-    ];
+    return fieldErrors(
+      !needed.has(key) &&
+        (valueAt(property, "default") ?? undefined) === undefined &&
+        required(`${at}.default`, `${why} must have a default or be a required property`),
+      isTrueAt(property, "nullable") && forbiddenField(`${at}.nullable`, `${why} cannot be nullable`),
+    );
   });
 }

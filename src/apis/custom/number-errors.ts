@@ -1,35 +1,48 @@
 import { invalid, type FieldError } from "../../apimachinery/field-error.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import { pathOf, wholePath, type Where } from "./value-result.ts";
+import { fieldErrors, type FieldResult } from "../field-rules.ts";
 
 /**
  * What is wrong with a number but its type: its range and the bounds of the schema. Source: kube-openapi validate numberValidator,
  * but that bounds with a fraction also hold for whole numbers.
  */
 export function numberErrors(schema: StructuralSchema, value: number, where: Where): readonly FieldError[] {
-  const { multipleOf, maximum, minimum, exclusiveMaximum, exclusiveMinimum } = schema;
-  const answer = (why: string): FieldError => invalidNumber(value, `${where.name} in body should be ${why}`, where);
+  const { maximum, minimum, exclusiveMaximum, exclusiveMinimum } = schema;
   // Where the value has no fraction Kubernetes writes the bound as a whole number too.
   const shown = isInt64(value) ? String : goNumber;
-  const errors = [...rangeErrors(schema, { value, what: "Checked" }, where)];
-  if (multipleOf !== undefined) {
-    errors.push(...rangeErrors(schema, { value: multipleOf, what: "MultipleOf" }, where));
-    if (multipleOf <= 0) {
-      const why = `factor MultipleOf declared for ${where.name} must be positive: ${goNumber(multipleOf)}`;
-      errors.push(invalidNumber(multipleOf, why, where));
-    } else if (!isMultiple(value, multipleOf)) errors.push(answer(`a multiple of ${shown(multipleOf)}`));
-  }
-  if (minimum !== undefined) {
-    errors.push(...rangeErrors(schema, { value: minimum, what: "Minimum boundary" }, where));
-    if (exclusiveMinimum && value <= minimum) errors.push(answer(`greater than ${shown(minimum)}`));
-    else if (value < minimum) errors.push(answer(`greater than or equal to ${shown(minimum)}`));
-  }
-  if (maximum !== undefined) {
-    errors.push(...rangeErrors(schema, { value: maximum, what: "Maximum boundary" }, where));
-    if (exclusiveMaximum && value >= maximum) errors.push(answer(`less than ${shown(maximum)}`));
-    else if (value > maximum) errors.push(answer(`less than or equal to ${shown(maximum)}`));
-  }
-  return errors;
+  const wrong = (isWrong: boolean, why: string): FieldResult =>
+    isWrong && invalidNumber(value, `${where.name} in body should be ${why}`, where);
+  return fieldErrors(
+    rangeErrors(schema, { value, what: "Checked" }, where),
+    multipleErrors(schema, value, where),
+    minimum !== undefined && [
+      rangeErrors(schema, { value: minimum, what: "Minimum boundary" }, where),
+      exclusiveMinimum
+        ? wrong(value <= minimum, `greater than ${shown(minimum)}`)
+        : wrong(value < minimum, `greater than or equal to ${shown(minimum)}`),
+    ],
+    maximum !== undefined && [
+      rangeErrors(schema, { value: maximum, what: "Maximum boundary" }, where),
+      exclusiveMaximum
+        ? wrong(value >= maximum, `less than ${shown(maximum)}`)
+        : wrong(value > maximum, `less than or equal to ${shown(maximum)}`),
+    ],
+  );
+}
+
+function multipleErrors(schema: StructuralSchema, value: number, where: Where): FieldResult {
+  const { multipleOf } = schema;
+  if (multipleOf === undefined) return undefined;
+  const shown = isInt64(value) ? String(multipleOf) : goNumber(multipleOf);
+  const notPositive = `factor MultipleOf declared for ${where.name} must be positive: ${goNumber(multipleOf)}`;
+  return [
+    rangeErrors(schema, { value: multipleOf, what: "MultipleOf" }, where),
+    multipleOf <= 0
+      ? invalidNumber(multipleOf, notPositive, where)
+      : !isMultiple(value, multipleOf) &&
+        invalidNumber(value, `${where.name} in body should be a multiple of ${shown}`, where),
+  ];
 }
 
 /** Whether the number has the range of the type and format that the schema names. */

@@ -69,21 +69,16 @@ function* schemaJsonV3(schema: StructuralSchema, pace: Pace): Steps<Json> {
 /** As far as version 2 can say it, and so that kubectl does not take fields for unknown. */
 function* schemaJsonV2(schema: StructuralSchema, pace: Pace): Steps<Json> {
   if (endsStep(pace)) yield;
-  const { nullable, preserveUnknownFields, additionalProperties } = schema;
-  const isOpen = nullable || preserveUnknownFields;
+  const { preserveUnknownFields, additionalProperties } = schema;
+  const isOpen = schema.nullable || preserveUnknownFields;
   const items = isOpen ? undefined : schema.items;
-  const untyped = nullable || (schema.type === "array" && items === undefined);
-  const type = untyped || (preserveUnknownFields && schema.type === "object") ? undefined : schema.type;
-  const hasNullableValues = typeof additionalProperties === "object" && additionalProperties.nullable;
-  const required = hasNullableValues
-    ? []
-    : schema.required.filter((name) => isOpen || schema.properties.get(name)?.nullable !== true);
+  const required = requiredV2(schema, isOpen);
   const body = {
     ...generics(schema),
-    ...present({ type }),
+    ...present({ type: typeV2(schema, items) }),
     ...valueRules({ ...schema, required, allOf: [], anyOf: [], oneOf: [], not: undefined }),
     ...present({
-      items: items === undefined ? undefined : yield* schemaJsonV2(items, pace),
+      items: items && (yield* schemaJsonV2(items, pace)),
       properties: isOpen ? undefined : yield* propertiesJson(schema.properties, schemaJsonV2, pace),
       additionalProperties:
         typeof additionalProperties === "object"
@@ -93,6 +88,17 @@ function* schemaJsonV2(schema: StructuralSchema, pace: Pace): Steps<Json> {
     ...extensions(schema),
   };
   return preserveUnknownFields ? body : withEmbedded({ ...schema, required }, body, "v2");
+}
+
+function typeV2({ type, nullable, preserveUnknownFields }: StructuralSchema, items: unknown): string | undefined {
+  const isUntyped = nullable || (type === "array" && items === undefined);
+  return isUntyped || (preserveUnknownFields && type === "object") ? undefined : type;
+}
+
+function requiredV2(schema: StructuralSchema, isOpen: boolean): readonly string[] {
+  const { additionalProperties, properties } = schema;
+  if (typeof additionalProperties === "object" && additionalProperties.nullable) return [];
+  return schema.required.filter((name) => isOpen || properties.get(name)?.nullable !== true);
 }
 
 function* propertiesJson(

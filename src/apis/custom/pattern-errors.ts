@@ -2,7 +2,7 @@ import { invalid, type FieldError } from "../../apimachinery/field-error.ts";
 import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { patternProblem } from "./pattern.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
+import { type StructuralSchema, alternatives } from "./structural-schema.ts";
 
 /**
  * How many characters the different patterns of one definition may have in all. Compiling a pattern takes time, and there would be
@@ -43,19 +43,15 @@ interface Walk {
 function* collect(schema: StructuralSchema, path: string, walk: Walk): Steps<void> {
   // Compiling a pattern costs about as much as looking at sixteen places.
   if (endsStep(walk.pace, schema.pattern === undefined ? 1 : placesOfPattern)) yield;
-  const { pattern, items, additionalProperties, not } = schema;
-  if (pattern !== undefined) {
-    const problem = problemOf(pattern.source, walk.seen);
-    if (problem !== undefined) walk.errors.push(invalid(`${path}.pattern`, pattern.source, problem));
-  }
+  const { pattern, items, additionalProperties } = schema;
+  const problem = pattern && problemOf(pattern.source, walk.seen);
+  if (problem !== undefined) walk.errors.push(invalid(`${path}.pattern`, pattern?.source, problem));
   if (items !== undefined) yield* collect(items, `${path}.items`, walk);
-  if (typeof additionalProperties === "object")
+  if (typeof additionalProperties === "object") {
     yield* collect(additionalProperties, `${path}.additionalProperties`, walk);
-  for (const [name, property] of schema.properties) yield* collect(property, `${path}.properties[${name}]`, walk);
-  for (const keyword of ["allOf", "anyOf", "oneOf"] as const) {
-    for (const [index, one] of schema[keyword].entries()) yield* collect(one, `${path}.${keyword}[${index}]`, walk);
   }
-  if (not !== undefined) yield* collect(not, `${path}.not`, walk);
+  for (const [name, property] of schema.properties) yield* collect(property, `${path}.properties[${name}]`, walk);
+  for (const [step, one] of alternatives(schema)) yield* collect(one, `${path}.${step}`, walk);
 }
 
 function problemOf(source: string, seen: SeenPatterns): string | undefined {

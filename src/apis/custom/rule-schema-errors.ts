@@ -2,10 +2,10 @@ import { forbiddenField, invalid, notSupported, required, type FieldError } from
 import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { estimateCost } from "../../policy/cel-cost/estimate-cost.ts";
-import { compileRule, type CompiledRule } from "./compile-rule.ts";
-import { ruleFieldPath } from "./rule-field-path.ts";
+import { compileRule, type CompiledRule, ruleFieldPath } from "./compile-rules.ts";
 import { maxRequest, ruleType, type RuleType } from "./rule-type.ts";
 import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
+import { fieldErrors } from "../field-rules.ts";
 
 /** What one expression may cost at worst, times the number of values that it applies to. Source: apiextensions-apiserver validation. */
 const expressionLimit = 10_000_000;
@@ -113,12 +113,12 @@ function shapeErrors(rule: ValidationRule, schema: StructuralSchema, path: strin
   const { messageExpression, reason } = rule;
   const isBlank = messageExpression !== undefined && messageExpression.trim() === "";
   const isUnknown = reason !== undefined && !reasons.includes(reason);
-  return [
-    ...messageErrors(rule, path),
-    ...(isBlank ? [required(`${path}.messageExpression`, "messageExpression must be non-empty if specified")] : []),
-    ...(isUnknown ? [notSupported(`${path}.reason`, reason, reasons)] : []),
-    ...fieldPathErrors(rule, schema, `${path}.fieldPath`),
-  ];
+  return fieldErrors(
+    messageErrors(rule, path),
+    isBlank && required(`${path}.messageExpression`, "messageExpression must be non-empty if specified"),
+    isUnknown && notSupported(`${path}.reason`, reason, reasons),
+    fieldPathErrors(rule, schema, `${path}.fieldPath`),
+  );
 }
 
 function messageErrors({ rule, message }: ValidationRule, path: string): readonly FieldError[] {
@@ -134,11 +134,11 @@ function messageErrors({ rule, message }: ValidationRule, path: string): readonl
 
 function fieldPathErrors({ fieldPath }: ValidationRule, schema: StructuralSchema, path: string): readonly FieldError[] {
   if (fieldPath === undefined) return [];
-  return [
-    ...(fieldPath.trim() === "" ? [invalid(path, fieldPath, "must be non-empty if specified")] : []),
-    ...(hasLineBreaks(fieldPath) ? [invalid(path, fieldPath, "must not contain line breaks")] : []),
-    ...(ruleFieldPath(fieldPath, schema) === undefined ? [invalid(path, fieldPath, "must be a valid path")] : []),
-  ];
+  return fieldErrors(
+    fieldPath.trim() === "" && invalid(path, fieldPath, "must be non-empty if specified"),
+    hasLineBreaks(fieldPath) && invalid(path, fieldPath, "must not contain line breaks"),
+    ruleFieldPath(fieldPath, schema) === undefined && invalid(path, fieldPath, "must be a valid path"),
+  );
 }
 
 function hasLineBreaks(text: string): boolean {
@@ -233,10 +233,10 @@ function note(
 }
 
 function compilationErrors({ rule, problem, messageProblem }: CompiledRule, path: string): readonly FieldError[] {
-  return [
-    ...(problem === undefined ? [] : [shownWithRule(`${path}.rule`, rule, problem)]),
-    ...(messageProblem === undefined ? [] : [shownWithRule(`${path}.messageExpression`, rule, messageProblem)]),
-  ];
+  return fieldErrors(
+    problem !== undefined && shownWithRule(`${path}.rule`, rule, problem),
+    messageProblem !== undefined && shownWithRule(`${path}.messageExpression`, rule, messageProblem),
+  );
 }
 
 function oldSelfErrors(compiled: CompiledRule, path: string, { uncorrelatable }: Place): readonly FieldError[] {

@@ -102,17 +102,23 @@ function fieldsRuleType(schema: StructuralSchema, { name, isResource }: RuleType
   if (isResource && !declaresMeta(schema)) {
     for (const [property, type] of metaRuleTypes(schema, name)) properties.set(property, type);
   }
-  const fields = new Map<string, CelField>();
   let minSize = 2;
-  for (const [property, { type, minSize: size }] of properties) {
+  for (const [property, { minSize: size }] of properties) {
+    const isGiven = schema.required.includes(property) && schema.properties.get(property)?.default === undefined;
+    if (isGiven) minSize += property.length + size + 4;
+  }
+  return { type: { kind: "object", name, fields: fieldsOf(properties) }, minSize, properties, inside: undefined };
+}
+
+function fieldsOf(properties: ReadonlyMap<string, RuleType>): ReadonlyMap<string, CelField> {
+  const fields = new Map<string, CelField>();
+  for (const [property, { type }] of properties) {
     const escaped = escapeName(property);
     if (escaped !== undefined) fields.set(escaped, { type, ...(escaped === property ? {} : { key: property }) });
     // A word that CEL keeps for itself can be read as it is, too, behind a dot.
     if (escaped === `__${property}__`) fields.set(property, { type });
-    const isGiven = schema.required.includes(property) && schema.properties.get(property)?.default === undefined;
-    if (isGiven) minSize += property.length + size + 4;
   }
-  return { type: { kind: "object", name, fields }, minSize, properties, inside: undefined };
+  return fields;
 }
 
 function below(schema: StructuralSchema, name: string): RuleType | undefined {

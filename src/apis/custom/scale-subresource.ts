@@ -1,9 +1,9 @@
 import { invalid, type FieldError } from "../../apimachinery/field-error.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
+import { builtinKind } from "../builtin-kind.ts";
 import { numberAt, withField } from "../json-fields.ts";
-import type { PartOfObject } from "../resource.ts";
-import { scale } from "../scale.ts";
+import type { PartOfObject, Resource } from "../resource.ts";
 import type { ScalePaths } from "./crd-object.ts";
 import { pathFields, valueUnder, withValueUnder } from "./simple-path.ts";
 
@@ -91,3 +91,14 @@ function replicasUnder(object: ApiObject, fields: readonly string[]): number | u
 function withoutUndefined(fields: Readonly<Record<string, string | undefined>>): ApiObject["metadata"] {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
+
+/** What the subresource `scale` of any kind is shown as; it has no paths of its own. Source: api/autoscaling/v1 Scale. */
+export const scale: Resource = builtinKind({
+  group: "autoscaling",
+  kind: "Scale",
+  scope: "Namespaced",
+  verbs: [],
+  schema: "io.k8s.api.autoscaling.v1.Scale",
+  names: "path",
+  unconditionalUpdate: true,
+});

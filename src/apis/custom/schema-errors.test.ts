@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { customSchema, jsonObject } from "../../../test/kits/structural-schema.ts";
 import { invalid, type FieldError } from "../../apimachinery/field-error.ts";
 import type { JsonObject } from "../../apimachinery/json-value.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
-import { customSchema, jsonObject } from "../../../test/kits/structural-schema.ts";
 import type { DefaultRuleErrors } from "./default-errors.ts";
 import { schemaErrorSteps, schemaErrors, type SchemaErrorOptions } from "./schema-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";

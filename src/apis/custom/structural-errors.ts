@@ -2,7 +2,8 @@ import { forbiddenField, invalid, required, type FieldError } from "../../apimac
 import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { newSeenPatterns, patternErrors, type SeenPatterns } from "./pattern-errors.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
+import { type StructuralSchema, alternatives } from "./structural-schema.ts";
+import { fieldErrors, type FieldResult } from "../field-rules.ts";
 
 /**
  * For what a schema is not structural: types that are missing, keywords below `allOf` and the like that must not stand there,
@@ -39,40 +40,34 @@ function* checkStructural(schema: StructuralSchema, place: Place): Steps<void> {
   if (errors.length >= enoughErrors) return;
   if (endsStep(pace)) yield;
   const { items, additionalProperties } = schema;
-  if (schema.type === "array" && items === undefined) errors.push(required(`${path}.items`, "must be specified"));
-  if (items !== undefined) yield* checkStructural(items, { path: `${path}.items`, level: "item", errors, pace });
+  if (items !== undefined) yield* checkStructural(items, below(place, "items", "item"));
   for (const [name, property] of schema.properties) {
-    yield* checkStructural(property, { path: `${path}.properties[${name}]`, level: "field", errors, pace });
-  }
-  if (additionalProperties !== undefined && level === "root") {
-    errors.push(forbiddenField(`${path}.additionalProperties`, "must not be used at the root"));
+    yield* checkStructural(property, below(place, `properties[${name}]`, "field"));
   }
   if (typeof additionalProperties === "object") {
-    yield* checkStructural(additionalProperties, {
-      path: `${path}.additionalProperties`,
-      level: "field",
-      errors,
-      pace,
-    });
+    yield* checkStructural(additionalProperties, below(place, "additionalProperties", "field"));
   }
   errors.push(...intOrStringErrors(schema, path));
-  const [firstOfAll] = schema.allOf;
   yield* checkValueRules(schema, place, {
     skipAnyOf: isIntOrString(schema.anyOf),
-    skipFirstOfAll: firstOfAll !== undefined && isIntOrString(firstOfAll.anyOf),
+    skipFirstOfAll: schema.allOf.slice(0, 1).some(({ anyOf }) => isIntOrString(anyOf)),
   });
   errors.push(...typeErrors(schema, place));
+  if (level === "root") errors.push(...rootErrors(schema, path));
   if (level === "root" || schema.embeddedResource) errors.push(...metaTypeErrors(schema, place));
-  if (level === "root") errors.push(...rootMetadataErrors(schema, path));
+}
+
+function below(place: Place, step: string, level: Place["level"] = place.level): Place {
+  return { ...place, path: `${place.path}.${step}`, level };
 }
 
 function intOrStringErrors(schema: StructuralSchema, path: string): readonly FieldError[] {
   if (!schema.intOrString) return [];
   const why = "must be false if x-kubernetes-int-or-string is true";
-  return [
-    ...(schema.preserveUnknownFields ? [invalid(`${path}.x-kubernetes-preserve-unknown-fields`, true, why)] : []),
-    ...(schema.embeddedResource ? [invalid(`${path}.x-kubernetes-embedded-resource`, true, why)] : []),
-  ];
+  return fieldErrors(
+    schema.preserveUnknownFields && invalid(`${path}.x-kubernetes-preserve-unknown-fields`, true, why),
+    schema.embeddedResource && invalid(`${path}.x-kubernetes-embedded-resource`, true, why),
+  );
 }
 
 const mustHaveType = {
@@ -82,28 +77,29 @@ const mustHaveType = {
 } as const;
 
 function typeErrors(schema: StructuralSchema, { path, level }: Place): readonly FieldError[] {
-  const { type } = schema;
+  const { type, intOrString, preserveUnknownFields } = schema;
   const at = `${path}.type`;
-  const errors: FieldError[] = [];
-  if (schema.embeddedResource && type !== "object") {
-    const why = "must be object if x-kubernetes-embedded-resource is true";
-    errors.push(type === undefined ? required(at, why) : invalid(at, type, why));
-  } else if (type === undefined && !schema.intOrString && !schema.preserveUnknownFields) {
-    errors.push(required(at, mustHaveType[level]));
-  }
-  if (schema.embeddedResource && schema.additionalProperties !== undefined) {
-    const why = "must not be used if x-kubernetes-embedded-resource is set";
-    errors.push(forbiddenField(`${path}.additionalProperties`, why));
-  }
-  if (level === "root" && type !== undefined && type !== "object") {
-    errors.push(invalid(at, type, "must be object at the root"));
-  }
-  if (schema.embeddedResource && !schema.preserveUnknownFields && schema.properties.size === 0) {
-    const why =
-      "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
-    errors.push(required(`${path}.properties`, why));
-  }
-  return errors;
+  return fieldErrors(
+    type === "array" && schema.items === undefined && required(`${path}.items`, "must be specified"),
+    schema.embeddedResource
+      ? embeddedErrors(schema, path)
+      : type === undefined && !intOrString && !preserveUnknownFields && required(at, mustHaveType[level]),
+    level === "root" && type !== undefined && type !== "object" && invalid(at, type, "must be object at the root"),
+  );
+}
+
+function embeddedErrors(schema: StructuralSchema, path: string): FieldResult {
+  const { type, properties, additionalProperties, preserveUnknownFields } = schema;
+  const isOther = "must be object if x-kubernetes-embedded-resource is true";
+  const isMap = "must not be used if x-kubernetes-embedded-resource is set";
+  const isBare =
+    "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
+  return [
+    type === undefined && required(`${path}.type`, isOther),
+    type !== undefined && type !== "object" && invalid(`${path}.type`, type, isOther),
+    additionalProperties !== undefined && forbiddenField(`${path}.additionalProperties`, isMap),
+    !preserveUnknownFields && properties.size === 0 && required(`${path}.properties`, isBare),
+  ];
 }
 
 function metaTypeErrors(schema: StructuralSchema, { path }: Place): readonly FieldError[] {
@@ -128,18 +124,23 @@ const metadataAllows: ReadonlySet<keyof StructuralSchema> = new Set([
   "holdsUniqueLists",
 ] as const);
 
-function rootMetadataErrors(schema: StructuralSchema, path: string): readonly FieldError[] {
+function rootErrors(schema: StructuralSchema, path: string): readonly FieldError[] {
   const metadata = schema.properties.get("metadata");
-  if (metadata === undefined) return [];
-  const names = [...metadata.properties.keys()];
-  const isPlain =
-    names.every((name) => name === "name" || name === "generateName") &&
+  const why = "must not specify anything other than name and generateName, but metadata is implicitly specified";
+  return fieldErrors(
+    schema.additionalProperties !== undefined &&
+      forbiddenField(`${path}.additionalProperties`, "must not be used at the root"),
+    metadata !== undefined && !isPlainMetadata(metadata) && forbiddenField(`${path}.properties[metadata]`, why),
+  );
+}
+
+function isPlainMetadata(metadata: StructuralSchema): boolean {
+  return (
+    [...metadata.properties.keys()].every((name) => name === "name" || name === "generateName") &&
     Object.entries(metadata).every(
       ([keyword, value]) => metadataAllows.has(keyword as keyof StructuralSchema) || isEmpty(value),
-    );
-  if (isPlain) return [];
-  const why = "must not specify anything other than name and generateName, but metadata is implicitly specified";
-  return [forbiddenField(`${path}.properties[metadata]`, why)];
+    )
+  );
 }
 
 function isEmpty(value: unknown): boolean {
@@ -153,53 +154,34 @@ interface Skips {
 }
 
 /** Checks what stands below `allOf` and the like. */
-function* checkValueRules(schema: StructuralSchema, { path, level, errors, pace }: Place, skips: Skips): Steps<void> {
-  if (!skips.skipAnyOf) {
-    for (const [index, one] of schema.anyOf.entries()) {
-      yield* checkNested(one, { path: `${path}.anyOf[${index}]`, level, errors, pace });
-    }
+function* checkValueRules(schema: StructuralSchema, place: Place, skips: Skips): Steps<void> {
+  for (const [step, one] of alternatives(schema)) {
+    if (skips.skipAnyOf && step.startsWith("anyOf")) continue;
+    yield* checkNested(one, below(place, step), skips.skipFirstOfAll && step === "allOf[0]");
   }
-  for (const [index, one] of schema.allOf.entries()) {
-    yield* checkNested(
-      one,
-      { path: `${path}.allOf[${index}]`, level, errors, pace },
-      index === 0 && skips.skipFirstOfAll,
-    );
-  }
-  for (const [index, one] of schema.oneOf.entries()) {
-    yield* checkNested(one, { path: `${path}.oneOf[${index}]`, level, errors, pace });
-  }
-  if (schema.not !== undefined) yield* checkNested(schema.not, { path: `${path}.not`, level, errors, pace });
 }
 
 /** The one form in which types may stand below `anyOf`: an integer, or a text. */
-function isIntOrString(schemas: readonly StructuralSchema[]): boolean {
-  const [first, second] = schemas;
-  return (
-    schemas.length === 2 &&
-    first !== undefined &&
-    second !== undefined &&
-    isBare(first, "integer") &&
-    isBare(second, "string")
-  );
+function isIntOrString([first, second, ...more]: readonly StructuralSchema[]): boolean {
+  return more.length === 0 && isBare(first, "integer") && isBare(second, "string");
 }
 
-function isBare(schema: StructuralSchema, type: "integer" | "string"): boolean {
+function isBare(schema: StructuralSchema | undefined, type: "integer" | "string"): boolean {
   return (
-    schema.type === type &&
+    schema?.type === type &&
     schema.properties.size === 0 &&
     Object.entries(schema).every(([keyword, value]) => keyword === "type" || keyword === "properties" || isEmpty(value))
   );
 }
 
 function* checkNested(schema: StructuralSchema, place: Place, skipAnyOf = false): Steps<void> {
-  const { path, level, errors, pace } = place;
+  const { path, errors, pace } = place;
   if (errors.length >= enoughErrors) return;
   if (endsStep(pace)) yield;
   yield* checkValueRules(schema, place, { skipAnyOf, skipFirstOfAll: false });
-  if (schema.items !== undefined) yield* checkNested(schema.items, { path: `${path}.items`, level, errors, pace });
+  if (schema.items !== undefined) yield* checkNested(schema.items, below(place, "items"));
   for (const [name, property] of schema.properties) {
-    yield* checkNested(property, { path: `${path}.properties[${name}]`, level: "field", errors, pace });
+    yield* checkNested(property, below(place, `properties[${name}]`, "field"));
   }
   for (const [keyword, isUsed, why] of forbiddenWithin(schema)) {
     if (isUsed) errors.push(forbiddenField(`${path}.${keyword}`, `must be ${why} to be structural`));
@@ -240,13 +222,7 @@ interface Pair {
 
 /** Checks that each value rule below `allOf` and the like has a structural schema for what it is about. */
 function* checkCompleteness(rules: StructuralSchema, structure: StructuralSchema | undefined, pair: Pair): Steps<void> {
-  const nested = [
-    ...(rules.not === undefined ? [] : ([["not", rules.not]] as const)),
-    ...rules.allOf.map((one, index) => [`allOf[${index}]`, one] as const),
-    ...rules.anyOf.map((one, index) => [`anyOf[${index}]`, one] as const),
-    ...rules.oneOf.map((one, index) => [`oneOf[${index}]`, one] as const),
-  ];
-  for (const [step, one] of nested) {
+  for (const [step, one] of alternatives(rules)) {
     yield* checkNestedCompleteness(one, structure, { ...pair, path: `${pair.path}.${step}` });
   }
 }

@@ -100,6 +100,14 @@ export function* structuralSteps(raw: JsonObject, pace: Pace): Steps<StructuralS
   return node;
 }
 
+/** The schemas below `anyOf`, `allOf`, `oneOf` and `not`, each with its step from the schema. */
+export function* alternatives(schema: StructuralSchema): Generator<readonly [step: string, schema: StructuralSchema]> {
+  for (const keyword of ["anyOf", "allOf", "oneOf"] as const) {
+    for (const [index, one] of schema[keyword].entries()) yield [`${keyword}[${index}]`, one];
+  }
+  if (schema.not !== undefined) yield ["not", schema.not];
+}
+
 type Draft = { -readonly [Field in keyof StructuralSchema]: StructuralSchema[Field] };
 
 const nothing: readonly never[] = [];
@@ -154,56 +162,63 @@ const types = ["array", "boolean", "integer", "number", "object", "string"] as c
 const listTypes = ["atomic", "set", "map"] as const;
 const mapTypes = ["atomic", "granular"] as const;
 
+function reader<Field extends keyof StructuralSchema>(
+  field: Field,
+  read: (value: unknown) => StructuralSchema[Field],
+): Reader {
+  return (node, value) => {
+    node[field] = read(value);
+  };
+}
+
+const textFields = ["format", "title", "description"] as const;
+const flags = ["nullable", "exclusiveMinimum", "exclusiveMaximum", "uniqueItems"] as const;
+const sizes = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"] as const;
+const numbers = ["minimum", "maximum", "multipleOf", ...sizes] as const;
+
 /** How each keyword is read, given its value. */
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
-  ["type", (node, value) => (node.type = oneOf(value, types))],
-  ["format", (node, value) => (node.format = text(value))],
-  ["title", (node, value) => (node.title = text(value))],
-  ["description", (node, value) => (node.description = text(value))],
-  ["default", (node, value) => (node.default = value ?? undefined)],
-  ["example", (node, value) => (node.example = value ?? undefined)],
-  ["externalDocs", (node, value) => (node.externalDocs = isJsonObject(value) ? value : undefined)],
-  ["nullable", (node, value) => (node.nullable = value === true)],
+  ...textFields.map((field) => [field, reader(field, text)] as const),
+  ...flags.map((field) => [field, reader(field, isTrue)] as const),
+  ...numbers.map((field) => [field, reader(field, number)] as const),
+  ["type", reader("type", (value) => oneOf(value, types))],
+  ["default", reader("default", (value) => value ?? undefined)],
+  ["example", reader("example", (value) => value ?? undefined)],
+  ["externalDocs", reader("externalDocs", (value) => (isJsonObject(value) ? value : undefined))],
   ["enum", readEnum],
-  ["minimum", (node, value) => (node.minimum = number(value))],
-  ["maximum", (node, value) => (node.maximum = number(value))],
-  ["exclusiveMinimum", (node, value) => (node.exclusiveMinimum = value === true)],
-  ["exclusiveMaximum", (node, value) => (node.exclusiveMaximum = value === true)],
-  ["multipleOf", (node, value) => (node.multipleOf = number(value))],
-  ["minLength", (node, value) => (node.minLength = number(value))],
-  ["maxLength", (node, value) => (node.maxLength = number(value))],
   ["pattern", readPattern],
-  ["minItems", (node, value) => (node.minItems = number(value))],
-  ["maxItems", (node, value) => (node.maxItems = number(value))],
-  ["uniqueItems", (node, value) => (node.uniqueItems = value === true)],
-  ["minProperties", (node, value) => (node.minProperties = number(value))],
-  ["maxProperties", (node, value) => (node.maxProperties = number(value))],
-  ["required", (node, value) => (node.required = texts(value))],
-  ["x-kubernetes-preserve-unknown-fields", (node, value) => (node.preserveUnknownFields = value === true)],
-  ["x-kubernetes-embedded-resource", (node, value) => (node.embeddedResource = value === true)],
-  ["x-kubernetes-int-or-string", (node, value) => (node.intOrString = value === true)],
-  ["x-kubernetes-list-type", (node, value) => (node.listType = oneOf(value, listTypes))],
-  ["x-kubernetes-list-map-keys", (node, value) => (node.listMapKeys = texts(value))],
-  ["x-kubernetes-map-type", (node, value) => (node.mapType = oneOf(value, mapTypes))],
-  ["x-kubernetes-validations", (node, value) => (node.validations = objects(value).map(readRule))],
+  ["required", reader("required", texts)],
+  ["x-kubernetes-preserve-unknown-fields", reader("preserveUnknownFields", isTrue)],
+  ["x-kubernetes-embedded-resource", reader("embeddedResource", isTrue)],
+  ["x-kubernetes-int-or-string", reader("intOrString", isTrue)],
+  ["x-kubernetes-list-type", reader("listType", (value) => oneOf(value, listTypes))],
+  ["x-kubernetes-list-map-keys", reader("listMapKeys", texts)],
+  ["x-kubernetes-map-type", reader("mapType", (value) => oneOf(value, mapTypes))],
+  ["x-kubernetes-validations", reader("validations", (value) => objects(value).map(readRule))],
 ]);
 
 type NestedReader = (node: Draft, value: unknown, pace: Pace) => Steps<void>;
 
 /** How the keywords are read that hold schemas. */
 const nestedReaders: ReadonlyMap<string, NestedReader> = new Map<string, NestedReader>([
-  ["items", readItems],
+  [
+    "items",
+    function* (node, value, pace) {
+      node.items = below(node, yield* schema(value, pace));
+    },
+  ],
   ["properties", readProperties],
   ["additionalProperties", readAdditional],
   ["allOf", alternativesReader("allOf")],
   ["anyOf", alternativesReader("anyOf")],
   ["oneOf", alternativesReader("oneOf")],
-  ["not", readNot],
+  [
+    "not",
+    function* (node, value, pace) {
+      node.not = yield* schema(value, pace);
+    },
+  ],
 ]);
-
-function* readItems(node: Draft, value: unknown, pace: Pace): Steps<void> {
-  node.items = below(node, yield* schema(value, pace));
-}
 
 function* readAdditional(node: Draft, value: unknown, pace: Pace): Steps<void> {
   node.additionalProperties = typeof value === "boolean" ? value : below(node, yield* schema(value, pace));
@@ -215,10 +230,6 @@ function alternativesReader(keyword: "allOf" | "anyOf" | "oneOf"): NestedReader 
     for (const one of objects(value)) schemas.push(yield* structuralSteps(one, pace));
     node[keyword] = schemas;
   };
-}
-
-function* readNot(node: Draft, value: unknown, pace: Pace): Steps<void> {
-  node.not = yield* schema(value, pace);
 }
 
 function readEnum(node: Draft, value: unknown): void {
@@ -268,6 +279,10 @@ function* schema(value: unknown, pace: Pace): Steps<StructuralSchema | undefined
 /** Go keeps no difference between an empty text and none. */
 function text(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function isTrue(value: unknown): boolean {
+  return value === true;
 }
 
 function number(value: unknown): number | undefined {

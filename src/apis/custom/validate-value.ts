@@ -1,10 +1,16 @@
-import type { FieldError } from "../../apimachinery/field-error.ts";
-import { ownValue, type JsonObject } from "../../apimachinery/json-value.ts";
+import { DecodeError } from "../../apimachinery/decode-error.ts";
+import { decodeObject } from "../../apimachinery/decode.ts";
+import { invalid, required, type FieldError } from "../../apimachinery/field-error.ts";
+import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../apimachinery/json-value.ts";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import { finish, type Steps } from "../../apimachinery/steps.ts";
-import { embeddedErrors } from "./embedded-errors.ts";
-import { listErrors } from "./list-errors.ts";
+import { stringAt, valueAt } from "../json-fields.ts";
+import { dns1035LabelProblems, validateObjectMeta } from "../object-validation.ts";
+import { publishedMeta } from "../schemas/published.ts";
+import { memberSchema } from "./correlation.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
-import { valueSchemaErrors } from "./value-schema-errors.ts";
+import { canonicalText, valueSchemaErrors } from "./value-schema-errors.ts";
 
 /** What the value is compared with and where it stands. */
 export interface ValueOptions {
@@ -63,4 +69,182 @@ function* repeatErrors(schema: StructuralSchema, value: unknown, options: ValueO
   const repeats = yield* listErrors(schema, value, path);
   if (repeats.length === 0 || stored === undefined) return repeats;
   return (yield* listErrors(schema, stored, path)).length > 0 ? [] : repeats;
+}
+
+const maxErrors = 100;
+
+interface Walk {
+  readonly errors: FieldError[];
+  readonly pace: Pace;
+}
+
+/** A part of a value, its schema, and its path. */
+interface Place {
+  readonly schema: StructuralSchema;
+  readonly value: unknown;
+  readonly path: string;
+}
+
+/** The parts of a value in or below which the schema has what is looked for. */
+function* partsWith(what: "holdsEmbedded" | "holdsUniqueLists", { schema, value, path }: Place): Generator<Place> {
+  if (isJsonArray(value)) {
+    if (schema.items?.[what] !== true) return;
+    for (const [index, element] of value.entries()) {
+      yield { schema: schema.items, value: element, path: `${path}[${index}]` };
+    }
+  } else if (isJsonObject(value)) {
+    for (const key of Object.keys(value)) {
+      const below = memberSchema(schema, key);
+      if (below?.[what] !== true) continue;
+      yield {
+        schema: below,
+        value: value[key],
+        path: schema.properties.has(key) ? child(path, key) : `${path}[${key}]`,
+      };
+    }
+  }
+}
+
+/**
+ * What is wrong with apiVersion, kind and metadata of the embedded resources in a value.
+ * Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta.
+ */
+export function* embeddedErrors(schema: StructuralSchema, value: unknown, path: string): Steps<readonly FieldError[]> {
+  const walk: Walk = { errors: [], pace: { places: 0 } };
+  if (schema.holdsEmbedded) yield* collectEmbedded({ schema, value, path }, walk);
+  return walk.errors;
+}
+
+/** What the metadata of an embedded resource costs to check, next to looking at a place. */
+const placesOfResource = 16;
+
+function* collectEmbedded(place: Place, walk: Walk): Steps<void> {
+  const { schema, value, path } = place;
+  if (walk.errors.length >= maxErrors) return;
+  if (endsStep(walk.pace, schema.embeddedResource ? placesOfResource : 1)) yield;
+  if (schema.embeddedResource && isJsonObject(value)) walk.errors.push(...resourceErrors(value, path));
+  for (const part of partsWith("holdsEmbedded", place)) yield* collectEmbedded(part, walk);
+}
+
+function resourceErrors(value: JsonObject, path: string): readonly FieldError[] {
+  return [
+    ...nameErrors(value, { path, field: "apiVersion", check: apiVersionProblems }),
+    ...nameErrors(value, { path, field: "kind", check: kindProblems }),
+    ...metadataErrors(value, path),
+  ];
+}
+
+function nameErrors(
+  value: JsonObject,
+  rule: { readonly path: string; readonly field: string; readonly check: (text: string) => readonly string[] },
+): readonly FieldError[] {
+  const at = child(rule.path, rule.field);
+  const text = valueAt(value, rule.field);
+  if (text === undefined) return [required(at)];
+  if (typeof text !== "string") return [invalid(at, text, "must be a string")];
+  if (text === "") return [invalid(at, text, "must not be empty")];
+  return rule.check(text).map((problem) => invalid(at, text, problem));
+}
+
+function apiVersionProblems(text: string): readonly string[] {
+  return text.split("/").length > 2 ? [`unexpected GroupVersion string: ${text}`] : [];
+}
+
+function kindProblems(text: string): readonly string[] {
+  const problems = dns1035LabelProblems(text.toLowerCase());
+  return problems.length === 0 ? [] : [`may have mixed case, but should otherwise match: ${problems.join(",")}`];
+}
+
+function metadataErrors(value: JsonObject, path: string): readonly FieldError[] {
+  const metadata = valueAt(value, "metadata");
+  if (metadata === undefined) return [];
+  try {
+    const decoded = decodeObject(publishedMeta("ObjectMeta"), metadata).object;
+    // A name is not required here, and what is empty would be taken for missing.
+    const named = stringAt(decoded, "name") === "" ? { ...decoded, name: "unnamed" } : decoded;
+    const object: ApiObject = { apiVersion: "embedded.invalid/v1", kind: "Embedded", metadata: named };
+    const scope = stringAt(decoded, "namespace") === "" ? "Cluster" : "Namespaced";
+    return validateObjectMeta(object, { group: "embedded.invalid", names: "path", scope }, { isCreate: true }).map(
+      (error) => ({ ...error, path: child(path, error.path) }),
+    );
+  } catch (error) {
+    if (error instanceof DecodeError) return [invalid(child(path, "metadata"), metadata, error.message)];
+    throw error;
+  }
+}
+
+function child(path: string, key: string): string {
+  return path === "" ? key : `${path}.${key}`;
+}
+
+/**
+ * What repeats in lists of type set, and which keys repeat in lists of type map; each repeated value is named once. The time
+ * taken is linear in the size of the value. Source: apiextensions-apiserver pkg/apiserver/schema/listtype.
+ */
+function* listErrors(schema: StructuralSchema, value: unknown, path: string): Steps<readonly FieldError[]> {
+  const walk: Walk = { errors: [], pace: { places: 0 } };
+  if (schema.holdsUniqueLists) yield* collectRepeats({ schema, value, path }, walk);
+  return walk.errors;
+}
+
+function* collectRepeats(place: Place, walk: Walk): Steps<void> {
+  if (walk.errors.length >= maxErrors) return;
+  if (endsStep(walk.pace)) yield;
+  const { schema, value, path } = place;
+  if (isJsonArray(value)) {
+    if (schema.listType === "set")
+      walk.errors.push(...(yield* repeated(value, { path, pace: walk.pace }, canonicalText)));
+    if (schema.listType === "map") walk.errors.push(...(yield* mapErrors(schema, value, { path, pace: walk.pace })));
+  }
+  for (const part of partsWith("holdsUniqueLists", place)) yield* collectRepeats(part, walk);
+}
+
+/** Where a list stands, and how far the step is. */
+interface ListPlace {
+  readonly path: string;
+  readonly pace: Pace;
+}
+
+function* mapErrors(
+  schema: StructuralSchema,
+  value: readonly unknown[],
+  { path, pace }: ListPlace,
+): Steps<readonly FieldError[]> {
+  for (const [index, element] of value.entries()) {
+    if (endsStep(pace)) yield;
+    if (element === null || isJsonObject(element)) continue;
+    return [invalid(`${path}[${index}]`, element, "must be an object for an array of list-type map")];
+  }
+  const keys = [...new Set(schema.listMapKeys)].sort();
+  const labels = keys.map((key) => `${JSON.stringify(key)}:`);
+  const text = (element: unknown): string => {
+    const parts: string[] = [];
+    for (const [index, key] of keys.entries()) {
+      if (!isJsonObject(element) || !Object.hasOwn(element, key)) continue;
+      parts.push(`${labels[index] ?? ""}${canonicalText(element[key])}`);
+    }
+    return `{${parts.join(",")}}`;
+  };
+  return yield* repeated(value, { path, pace }, text);
+}
+
+/** The elements that share their text with one before; `text` says what of them counts, as JSON. */
+function* repeated(
+  values: readonly unknown[],
+  { path, pace }: ListPlace,
+  text: (value: unknown) => string,
+): Steps<readonly FieldError[]> {
+  if (values.length < 2) return [];
+  const seen = new Map<string, number>();
+  const errors: FieldError[] = [];
+  for (const [index, value] of values.entries()) {
+    if (endsStep(pace)) yield;
+    const shown = text(value);
+    const times = seen.get(shown) ?? 0;
+    seen.set(shown, times + 1);
+    if (times === 1 && errors.length < maxErrors) {
+      errors.push({ path: `${path}[${index}]`, type: "FieldValueDuplicate", message: `Duplicate value: ${shown}` });
+    }
+  }
+  return errors;
 }

@@ -12,12 +12,22 @@ import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../apim
 import { endsStep } from "../../apimachinery/step-budget.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { formatCheck } from "./formats.ts";
-import { canonicalText } from "./list-errors.ts";
 import { isInt64, numberErrors, numberFormat } from "./number-errors.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
-import { isUnchanged, memberStructure, storedElements } from "./unchanged.ts";
-import { newValueBudget, takeChecks, takePattern, type ValueBudget } from "./value-budget.ts";
-import { emptyResult, maxErrors, merge, pathOf, wholePath, type ValueResult, type Where } from "./value-result.ts";
+import { isUnchanged, memberSchema, storedElements } from "./correlation.ts";
+import {
+  newValueBudget,
+  takeChecks,
+  takePattern,
+  type ValueBudget,
+  emptyResult,
+  maxErrors,
+  merge,
+  pathOf,
+  wholePath,
+  type ValueResult,
+  type Where,
+} from "./value-result.ts";
 
 /**
  * What the schema finds wrong with a value, in the words of Kubernetes, at most 100 errors; in steps. With `stored`, what equals its
@@ -62,34 +72,31 @@ function* check(schema: StructuralSchema, value: unknown, visit: Visit): Steps<V
   const result = emptyResult();
   if (endsStep(budget.pace)) yield;
   if (!takeChecks(budget, 1, () => pathOf(where))) return result;
-  if (value === null || value === undefined) {
-    add(result, schema.nullable ? [] : typeErrors(schema, null, where));
-    if (result.errors.length === 0) result.passed += 1;
-    add(result, enumErrors(schema, null, where));
-    return result;
-  }
+  if (value === null || value === undefined) return nullResult(schema, where);
   checkType(schema, value, { where, result });
   if (hasJunctors(schema)) merge(result, yield* checkJunctors(schema, value, visit));
-  result.passed += 2;
-  if (typeof value === "string") checkText(schema, value, { where, result, budget });
-  if (typeof value === "number") {
-    add(result, numberErrors(schema, value, where));
-    result.passed += 2;
-  }
-  if (isJsonArray(value)) {
-    merge(result, yield* checkArray(schema, value, visit));
-    result.passed += 2;
-  }
+  merge(result, yield* checkContents(schema, value, visit));
   if (typeof value !== "object" || takeChecks(budget, schema.enum.length, () => pathOf(where))) {
     add(result, enumErrors(schema, value, where));
   }
-  result.passed += 1;
   if (isJsonObject(value)) {
     merge(result, yield* checkObject(schema, value, visit));
     result.passed += 1;
   }
-  result.passed += 1;
+  result.passed += 4;
   return result;
+}
+
+function nullResult(schema: StructuralSchema, where: Where): ValueResult {
+  const errors = schema.nullable ? [] : typeErrors(schema, null, where);
+  return { errors: [...errors, ...enumErrors(schema, null, where)], passed: errors.length === 0 ? 1 : 0 };
+}
+
+/** What is wrong inside of a text, a number or a list. */
+function* checkContents(schema: StructuralSchema, value: unknown, visit: Visit): Steps<ValueResult> {
+  if (typeof value === "string") return textResult(schema, value, visit);
+  if (typeof value === "number") return { errors: [...numberErrors(schema, value, visit.where)], passed: 2 };
+  return isJsonArray(value) ? yield* checkArray(schema, value, visit) : emptyResult();
 }
 
 interface Target {
@@ -120,19 +127,19 @@ function checkedTextFormat({ type, format, intOrString }: StructuralSchema): ((t
 
 /** Unlike Kubernetes this lets no list pass for a text that has a format. */
 function typeErrors(schema: StructuralSchema, value: unknown, where: Where): readonly FieldError[] {
-  const types: readonly string[] = schema.intOrString
-    ? ["integer", "string"]
-    : schema.type === undefined
-      ? []
-      : [schema.type];
+  const types = typesOf(schema);
   const actual = typeOf(value);
   if (types.includes(actual) || (actual === "integer" && types.includes("number"))) return [];
-  const format = hasFormat(schema) ? schema.format : undefined;
-  if (actual === "null") return types.length === 0 ? [] : [wrongType(where, types.join(","), actual)];
-  if (format !== undefined && typeof value !== "string" && !isJsonArray(value)) {
-    return [wrongType(where, format, actual === "integer" ? "int64" : actual === "number" ? "float64" : "")];
-  }
+  const isFormatted = !["null", "string", "array"].includes(actual) && hasFormat(schema);
+  if (isFormatted) return [wrongType(where, schema.format ?? "", goTypes[actual] ?? "")];
   return types.length === 0 ? [] : [wrongType(where, types.join(","), actual)];
+}
+
+const goTypes: Readonly<Partial<Record<string, string>>> = { integer: "int64", number: "float64" };
+
+function typesOf({ type, intOrString }: StructuralSchema): readonly string[] {
+  if (intOrString) return ["integer", "string"];
+  return type === undefined ? [] : [type];
 }
 
 function wrongType(where: Where, wanted: string, shown: string): FieldError {
@@ -158,28 +165,39 @@ function enumErrors(schema: StructuralSchema, value: unknown, where: Where): rea
   return [notSupported(pathOf(where), value, allowed)];
 }
 
-function checkText(
-  schema: StructuralSchema,
-  value: string,
-  { where, result, budget }: Target & Pick<Visit, "budget">,
-): void {
+function textResult(schema: StructuralSchema, value: string, { where, budget }: Visit): ValueResult {
   const { minLength, maxLength, pattern, format } = schema;
-  result.passed += 1;
-  if (minLength === undefined && maxLength === undefined && pattern === undefined && format === undefined) return;
+  const result: ValueResult = { errors: [], passed: 1 };
+  if (minLength === undefined && maxLength === undefined && pattern === undefined && format === undefined)
+    return result;
   const path = pathOf(where);
-  if (maxLength !== undefined && isLonger(value, maxLength)) add(result, [tooLong(path, maxLength)]);
-  else if (minLength !== undefined && !isLonger(value, minLength - 1)) {
-    add(result, [invalid(path, value, `${where.name} in body should be at least ${minLength} chars long`)]);
-  } else if (pattern !== undefined && takePattern(budget, pattern, { text: value, path }) && !pattern.matches(value)) {
-    add(result, [invalid(path, value, `${where.name} in body should match '${pattern.source}'`)]);
-  }
+  const error = textError(schema, value, { where, budget });
+  if (error !== undefined) result.errors.push(error);
   const isFormatted = checkedTextFormat(schema);
-  if (isFormatted === undefined) return;
+  if (isFormatted === undefined) return result;
   if (!isFormatted(value)) {
-    const why = `${where.name} in body must be of type ${schema.format ?? ""}: ${JSON.stringify(value)}`;
-    add(result, [typeInvalid(path, value, why)]);
+    const why = `${where.name} in body must be of type ${format ?? ""}: ${JSON.stringify(value)}`;
+    result.errors.push(typeInvalid(path, value, why));
   }
   result.passed += 1;
+  return result;
+}
+
+/** What is wrong with the length of a text, or with the text by the pattern of its schema. */
+function textError(
+  { minLength, maxLength, pattern }: StructuralSchema,
+  value: string,
+  { where, budget }: Pick<Visit, "where" | "budget">,
+): FieldError | undefined {
+  const path = pathOf(where);
+  if (maxLength !== undefined && isLonger(value, maxLength)) return tooLong(path, maxLength);
+  if (minLength !== undefined && !isLonger(value, minLength - 1)) {
+    return invalid(path, value, `${where.name} in body should be at least ${minLength} chars long`);
+  }
+  if (pattern === undefined || !takePattern(budget, pattern, { text: value, path }) || pattern.matches(value)) {
+    return undefined;
+  }
+  return invalid(path, value, `${where.name} in body should match '${pattern.source}'`);
 }
 
 /** Whether the text has more than `limit` code points. */
@@ -194,22 +212,7 @@ function isLonger(text: string, limit: number): boolean {
 function* checkArray(schema: StructuralSchema, value: readonly unknown[], visit: Visit): Steps<ValueResult> {
   const { minItems, maxItems, items } = schema;
   const { name } = visit.where;
-  const result = emptyResult();
-  if (items !== undefined) {
-    const storedElement = yield* storedElements(visit.structure, visit.stored, visit.budget.pace);
-    for (const [index, element] of value.entries()) {
-      if (result.errors.length >= maxErrors) break;
-      merge(
-        result,
-        yield* checkPlace(items, element, {
-          structure: visit.structure?.items,
-          stored: storedElement(element),
-          budget: visit.budget,
-          where: { ...visit.where, name: `${name}[${index}]` },
-        }),
-      );
-    }
-  }
+  const result = items === undefined ? emptyResult() : yield* checkItems(items, value, visit);
   const path = pathOf(visit.where);
   if (minItems !== undefined && value.length < minItems) {
     add(result, [invalid(path, value.length, `${name} in body should have at least ${minItems} items`)]);
@@ -217,6 +220,20 @@ function* checkArray(schema: StructuralSchema, value: readonly unknown[], visit:
   if (maxItems !== undefined && value.length > maxItems) add(result, [tooMany(path, value.length, maxItems)]);
   if (schema.uniqueItems && (yield* hasRepeats(value, visit.budget))) {
     add(result, [invalid(path, "", `${name} in body shouldn't contain duplicates`)]);
+  }
+  result.passed += 2;
+  return result;
+}
+
+function* checkItems(items: StructuralSchema, list: readonly unknown[], visit: Visit): Steps<ValueResult> {
+  const { where, budget } = visit;
+  const result = emptyResult();
+  const storedElement = yield* storedElements(visit.structure, visit.stored, budget.pace);
+  for (const [index, element] of list.entries()) {
+    if (result.errors.length >= maxErrors) break;
+    const place = { ...where, name: `${where.name}[${index}]` };
+    const below = { structure: visit.structure?.items, stored: storedElement(element), where: place, budget };
+    merge(result, yield* checkPlace(items, element, below));
   }
   return result;
 }
@@ -235,39 +252,51 @@ function* checkObject(schema: StructuralSchema, value: JsonObject, visit: Visit)
   const { minProperties, maxProperties, additionalProperties, properties } = schema;
   const { where } = visit;
   const result = emptyResult();
-  const keys = Object.keys(value);
-  if (minProperties !== undefined && keys.length < minProperties) {
+  const count = Object.keys(value).length;
+  if (minProperties !== undefined && count < minProperties) {
     const why = `${where.name} in body should have at least ${minProperties} properties`;
-    add(result, [invalid(pathOf(where), keys.length, why)]);
+    add(result, [invalid(pathOf(where), count, why)]);
   }
-  if (maxProperties !== undefined && keys.length > maxProperties) {
-    add(result, [tooMany(pathOf(where), keys.length, maxProperties)]);
+  if (maxProperties !== undefined && count > maxProperties) {
+    add(result, [tooMany(pathOf(where), count, maxProperties)]);
   }
   if (additionalProperties !== undefined && additionalProperties !== true) {
-    for (const key of keys) {
-      if (properties.has(key)) continue;
-      if (result.errors.length >= maxErrors) break;
-      if (additionalProperties === false) {
-        add(result, [invalid(pathOf(where), key, `${where.name}.${key} in body is a forbidden property`)]);
-      } else {
-        merge(result, yield* checkPlace(additionalProperties, value[key], member(visit, key, `${where.name}.${key}`)));
-      }
-    }
+    merge(result, yield* checkAdditional(schema, value, visit));
   }
   for (const [key, property] of properties) {
     if (!Object.hasOwn(value, key)) continue;
     const name = where.name === "" ? key : `${where.name}.${key}`;
     merge(result, yield* checkPlace(property, value[key], member(visit, key, name)));
   }
-  for (const key of schema.required) {
-    if (!Object.hasOwn(value, key)) add(result, [required(pathOf({ ...where, name: `${where.name}.${key}` }))]);
+  const missing = schema.required.filter((key) => !Object.hasOwn(value, key));
+  add(
+    result,
+    missing.map((key) => required(pathOf({ ...where, name: `${where.name}.${key}` }))),
+  );
+  return result;
+}
+
+/** What is wrong with the members that are none of the properties. */
+function* checkAdditional(
+  { additionalProperties, properties }: StructuralSchema,
+  value: JsonObject,
+  visit: Visit,
+): Steps<ValueResult> {
+  const result = emptyResult();
+  for (const key of Object.keys(value)) {
+    if (properties.has(key)) continue;
+    if (result.errors.length >= maxErrors) break;
+    const name = `${visit.where.name}.${key}`;
+    if (typeof additionalProperties === "object") {
+      merge(result, yield* checkPlace(additionalProperties, value[key], member(visit, key, name)));
+    } else add(result, [invalid(pathOf(visit.where), key, `${name} in body is a forbidden property`)]);
   }
   return result;
 }
 
 function member(visit: Visit, key: string, name: string): Visit {
   const { structure, stored, where, budget } = visit;
-  const below = memberStructure(structure, key);
+  const below = memberSchema(structure, key);
   // The version that the client wrote is not visible in what was stored.
   const isVersioned = where.name === "" && (key === "apiVersion" || key === "kind");
   return {
@@ -336,4 +365,13 @@ function* checkAllOf(schemas: readonly StructuralSchema[], value: unknown, visit
   if (valid === schemas.length) return result;
   add(result, [failed(visit, `must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`)]);
   return result;
+}
+
+/** A text that two JSON values share if and only if they are equal, whatever the order of their keys. */
+export function canonicalText(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  if (isJsonArray(value)) return `[${value.map(canonicalText).join(",")}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value) ?? "null";
+  const keys = Object.keys(value).sort();
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalText(value[key])}`).join(",")}}`;
 }

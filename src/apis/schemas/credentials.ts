@@ -1,10 +1,8 @@
 import type { ObjectSchema } from "../../apimachinery/schema.ts";
-import { kind } from "./kind.ts";
 import {
   about,
   atomic,
   bool,
-  described,
   int32,
   list,
   maxLength,
@@ -13,13 +11,13 @@ import {
   required,
   str,
   time,
+  accessPart,
+  accessKindSchema,
 } from "./shorthand.ts";
 
 // What was given out, and what of it was taken back.
 
-const prefix = "dev.pratique.access.v1alpha1";
-
-const revokedCertificate: ObjectSchema = described(`${prefix}.RevokedCertificate`, "A certificate by its number.", {
+const revokedCertificate = accessPart("RevokedCertificate", "A certificate by its number.", {
   serialNumber: about("Lower-case hexadecimal, two digits a byte, without leading zero bytes.", required(str(1))),
   issuer: about(
     "The SHA-256 of the DER of the issuer's name, in lower-case hexadecimal; default any issuer that is trusted.",
@@ -27,13 +25,13 @@ const revokedCertificate: ObjectSchema = described(`${prefix}.RevokedCertificate
   ),
 });
 
-const revokedSecret: ObjectSchema = described(`${prefix}.RevokedSecret`, "The Secret that a token stands on.", {
+const revokedSecret = accessPart("RevokedSecret", "The Secret that a token stands on.", {
   namespace: about("Its namespace.", required(str(1))),
   name: about("Its name.", required(str(2))),
 });
 
-const revocationSpec: ObjectSchema = described(
-  `${prefix}.CredentialRevocationSpec`,
+const revocationSpec = accessPart(
+  "CredentialRevocationSpec",
   "What is revoked, by one of the first six fields; that cannot change.",
   {
     user: about("Every credential of this user, now and later; the exact name.", maxLength(1024, str(1))),
@@ -47,18 +45,14 @@ const revocationSpec: ObjectSchema = described(
   },
 );
 
-const revocationStatus: ObjectSchema = described(
-  `${prefix}.CredentialRevocationStatus`,
-  "What the server says of a revocation.",
-  {
-    revokedBy: about("Who revoked, as authenticated.", str(1)),
-    enforced: about("The API itself refuses what is revoked.", bool(2)),
-  },
-);
+const revocationStatus = accessPart("CredentialRevocationStatus", "What the server says of a revocation.", {
+  revokedBy: about("Who revoked, as authenticated.", str(1)),
+  enforced: about("The API itself refuses what is revoked.", bool(2)),
+});
 
 /** `CredentialRevocation`. */
-export const credentialRevocationSchema: ObjectSchema = kind(
-  `${prefix}.CredentialRevocation`,
+export const credentialRevocationSchema: ObjectSchema = accessKindSchema(
+  "CredentialRevocation",
   "Credentials that count no longer, from the moment at which this is stored.",
   {
     spec: about("What is revoked.", required(object(2, revocationSpec))),
@@ -66,12 +60,12 @@ export const credentialRevocationSchema: ObjectSchema = kind(
   },
 );
 
-const credentialIdentity: ObjectSchema = described(`${prefix}.CredentialIdentity`, "Who holds a credential.", {
+const credentialIdentity = accessPart("CredentialIdentity", "Who holds a credential.", {
   username: about("The user that it makes its holder.", required(str(1))),
   purpose: about("Client, Serving or Access.", required(oneOf(["Client", "Serving", "Access"], str(2)))),
 });
 
-const credentialIssue: ObjectSchema = described(`${prefix}.CredentialIssue`, "One credential that was given out.", {
+const credentialIssue = accessPart("CredentialIssue", "One credential that was given out.", {
   credentialID: about("As user extra names it; absent for tokens, of which nothing is kept.", str(1)),
   serialNumber: about("Of a certificate, in lower-case hexadecimal.", str(2)),
   issuer: about("The SHA-256 of the DER of the issuer's name, in lower-case hexadecimal.", str(3)),
@@ -85,19 +79,17 @@ const credentialIssue: ObjectSchema = described(`${prefix}.CredentialIssue`, "On
   firstUsed: about("When the credential was first used, to within ten minutes.", time(11)),
 });
 
-const credentialRecovery: ObjectSchema = described(`${prefix}.CredentialRecovery`, "A machine that came back.", {
+const credentialRecovery = accessPart("CredentialRecovery", "A machine that came back.", {
   request: about("The request that was approved.", required(str(1))),
   time: about("When.", required(time(2))),
 });
 
-const issuedCredentialSpec: ObjectSchema = described(
-  `${prefix}.IssuedCredentialSpec`,
-  "Whose credentials these are; that cannot change.",
-  { identity: about("Who holds them.", required(object(1, credentialIdentity))) },
-);
+const issuedCredentialSpec = accessPart("IssuedCredentialSpec", "Whose credentials these are; that cannot change.", {
+  identity: about("Who holds them.", required(object(1, credentialIdentity))),
+});
 
-const issuedCredentialStatus: ObjectSchema = described(
-  `${prefix}.IssuedCredentialStatus`,
+const issuedCredentialStatus = accessPart(
+  "IssuedCredentialStatus",
   "What was given out, the newest last, and when its holder was last seen.",
   {
     issued: about("The last eight that were given out.", list(1, credentialIssue, atomic)),
@@ -113,8 +105,8 @@ const issuedCredentialStatus: ObjectSchema = described(
 );
 
 /** `IssuedCredential`. */
-export const issuedCredentialSchema: ObjectSchema = kind(
-  `${prefix}.IssuedCredential`,
+export const issuedCredentialSchema: ObjectSchema = accessKindSchema(
+  "IssuedCredential",
   "The credentials of one machine for one purpose, as they were given out. The server keeps it; nothing secret is in it.",
   {
     spec: about("Whose they are.", required(object(2, issuedCredentialSpec))),

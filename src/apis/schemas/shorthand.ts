@@ -1,5 +1,5 @@
 import type { ArraySchema, Field, ObjectSchema, Schema, StringSchema } from "../../apimachinery/schema.ts";
-import { published, publishedMeta, typeDescriptions, type TypeDescriptions } from "./published.ts";
+import { published, publishedMeta, typeDescriptions, type TypeDescriptions, standardMetadata } from "./published.ts";
 
 // Short names for the fields of protobuf-backed kinds, so that a message is a few lines. The first argument is always the field number.
 
@@ -23,11 +23,6 @@ export function int64(number: number): Field {
   return { number, schema: { type: "integer", format: "int64" } };
 }
 
-/** Base64 in JSON, bytes in protobuf. */
-export function bytes(number: number): Field {
-  return formatted(number, "byte");
-}
-
 /** A time in whole seconds, meta/v1 Time. */
 export function time(number: number): Field {
   return formatted(number, "date-time");
@@ -39,11 +34,10 @@ export function object(number: number, schema: ObjectSchema): Field {
 }
 
 /** An object that Kubernetes publishes, by its definition name; it is looked up when it is first looked into. */
-export function embedded(number: number, name: string, description: string, more: Pick<Field, "required"> = {}): Field {
+export function embedded(number: number, name: string, terms: Pick<Field, "description" | "required">): Field {
   return {
     number,
-    description,
-    ...more,
+    ...terms,
     get schema() {
       return published(name);
     },
@@ -75,11 +69,6 @@ export function strings(number: number, ...traits: readonly ListTrait[]): Field 
   return list(number, { type: "string" }, ...traits);
 }
 
-/** A list of 64-bit integers. */
-export function int64s(number: number, ...traits: readonly ListTrait[]): Field {
-  return list(number, { type: "integer", format: "int64" }, ...traits);
-}
-
 /** Server-side apply treats the list as a map by these keys. */
 export function byKey(...keys: readonly string[]): ListTrait {
   return { listType: "map", listMapKeys: keys };
@@ -88,19 +77,9 @@ export function byKey(...keys: readonly string[]): ListTrait {
 /** The list is replaced as a whole. */
 export const atomic: ListTrait = { listType: "atomic" };
 
-/** Texts to values of one schema. */
-export function mapOf(number: number, values: Schema): Field {
-  return { number, schema: { type: "map", values } };
-}
-
 /** Texts to texts. */
 export function stringMap(number: number): Field {
-  return mapOf(number, { type: "string" });
-}
-
-/** Absence differs from the zero value (a Go pointer). */
-export function pointer(field: Field): Field {
-  return { ...field, pointer: true };
+  return { number, schema: { type: "map", values: { type: "string" } } };
 }
 
 /** Must be present, and is written even when it is zero. */
@@ -137,16 +116,6 @@ export function about(description: string, field: Field): Field {
   return { ...field, description };
 }
 
-/** A named part of a kind. */
-export function message(name: string, properties: ObjectSchema["properties"]): ObjectSchema {
-  return { type: "object", name, properties };
-}
-
-/** A named part of a kind that `kubectl explain` has a sentence for. */
-export function described(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
-  return { type: "object", name, description, properties };
-}
-
 /** A message that says its `apiVersion` and `kind` in JSON; in protobuf the envelope does. */
 export function typed(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
   return { type: "object", name, description, properties: { ...typeMeta, ...properties } };
@@ -165,4 +134,35 @@ function typeField(key: keyof TypeDescriptions): Field {
 
 function formatted(number: number, format: NonNullable<StringSchema["format"]>): Field {
   return { number, schema: { type: "string", format } };
+}
+
+/** A top-level kind: `apiVersion`, `kind`, `metadata` (protobuf field 1) and its own properties. */
+export function kind(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
+  return typed(name, description, {
+    metadata: embedded(1, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", { description: standardMetadata }),
+    ...properties,
+  });
+}
+
+/** PartialObjectMetadata, which no OpenAPI document of Kubernetes has. Source: k8s.io/apimachinery meta/v1. */
+export const partialObjectMetadataSchema: ObjectSchema = kind(
+  "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata",
+  "An object reduced to its metadata.",
+  {},
+);
+
+const accessPrefix = "dev.pratique.access.v1alpha1";
+
+/** A named part of a kind about access, which `kubectl explain` has a sentence for. */
+export function accessPart(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
+  return { type: "object", name: `${accessPrefix}.${name}`, description, properties };
+}
+
+/** A kind about access. */
+export function accessKindSchema(
+  name: string,
+  description: string,
+  properties: ObjectSchema["properties"],
+): ObjectSchema {
+  return kind(`${accessPrefix}.${name}`, description, properties);
 }

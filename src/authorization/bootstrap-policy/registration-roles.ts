@@ -1,5 +1,10 @@
-import { addOnGroup, clusterGroup, registerGroup } from "../../apis/managed-cluster.ts";
-import { acceptedAgentRules, sharedAgentRoles } from "../../apis/agent-rules.ts";
+import {
+  addOnGroup,
+  clusterGroup,
+  registerGroup,
+  acceptedAgentRules,
+  sharedAgentRoles,
+} from "../../apis/managed-cluster.ts";
 import type { PolicyRule } from "../../apis/rbac.ts";
 import type { RbacObject } from "../rbac-types.ts";
 import {

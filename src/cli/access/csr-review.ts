@@ -6,7 +6,7 @@ import { bootstrapUserPrefix, mastersGroup, nodesGroup, nodeUserPrefix } from ".
 import { CsrError, parseCsr, type ParsedCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { signerChecks } from "../../pki/signers.ts";
-import { notApprovedCondition, returningCondition, waitingText } from "../../apis/csr-waiting.ts";
+import { notApprovedCondition, returningCondition, waitingText } from "../../apis/csr-conditions.ts";
 import { nameInUseOf, type NameMark } from "./name-marks.ts";
 
 /** What an approver needs to know of a request. Texts are as the requester chose them: escape them before they reach a terminal. */

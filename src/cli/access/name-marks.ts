@@ -6,7 +6,7 @@ import type { ApiObject } from "../../apimachinery/object.ts";
 import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
 import { CsrError, parseCsr } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
-import { nameInUseCondition } from "../../apis/csr-waiting.ts";
+import { nameInUseCondition } from "../../apis/csr-conditions.ts";
 import { readKey, stateOf, type AccessRequest } from "../../apis/access-request.ts";
 
 /** Why the name that a request asks for needs a second look. */

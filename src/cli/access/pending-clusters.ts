@@ -4,7 +4,7 @@ import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.t
 import { humanDuration } from "../../apimachinery/duration.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { clusterCondition, isAccepted, requesterAnnotation, type ManagedCluster } from "../../apis/managed-cluster.ts";
-import { waitingText } from "../../apis/csr-waiting.ts";
+import { waitingText } from "../../apis/csr-conditions.ts";
 import {
   clusterNameMarks,
   clusterWarnings,

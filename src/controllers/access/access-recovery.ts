@@ -1,7 +1,7 @@
 import { findCondition, isConditionTrue } from "../../apimachinery/conditions.ts";
 import type { AccessProfile } from "../../apis/access-profile.ts";
 import type { AccessEvidence, AccessRequest } from "../../apis/access-request.ts";
-import type { RecoveryTerms } from "../../apis/recovery-terms.ts";
+import type { RecoveryTerms } from "../../apis/recovery-policy.ts";
 import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 
 /** On a request that was approved because its machine had been let in before. */

@@ -1,13 +1,14 @@
 import {
   type CsrControllerOptions,
-  readRequest,
-  isUndecided,
-  csrView,
-  withConditions,
   type CsrView,
+  csrView,
+  isUndecided,
+  readRequest,
+  withConditions,
 } from "./csr-view.ts";
-import { isConditionTrue, findCondition, setCondition } from "../../apimachinery/conditions.ts";
+import { findCondition, isConditionTrue, setCondition } from "../../apimachinery/conditions.ts";
 import {
+  type Abstention,
   approveRequest,
   clonedRequester,
   lookAgainMs,
@@ -15,28 +16,27 @@ import {
   notAllowed,
   revokedRequester,
   revokedUser,
-  type Abstention,
 } from "./manual-approval.ts";
 import type { Backoff } from "../../client/backoff.ts";
 import type { Client } from "../../client/client.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { nodeReturningAs } from "../../apimachinery/expired-credential.ts";
-import { nodeUserPrefix, type UserInfo } from "../../apimachinery/user.ts";
+import { type UserInfo, nodeUserPrefix } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
 import { signerChecks } from "../../pki/signers.ts";
 import { isRefusal } from "../../client/api-errors.ts";
-import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
-import { accessReviewOf, isAllowed, nodeNameProblem, recognisersOf, type Recogniser } from "./csr-approving-policy.ts";
+import { type Controller, type Outcome, done, referenceTo } from "../controller.ts";
+import { type Recogniser, accessReviewOf, isAllowed, nodeNameProblem, recognisersOf } from "./csr-approving-policy.ts";
 import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
 import {
-  isUserRevoked,
-  wantedNodeName,
   type NodeNameClaims,
   type NodeNameHolder,
   type WantedNodeName,
+  isUserRevoked,
+  wantedNodeName,
 } from "./node-name-claims.ts";
-import { nameInUseCondition } from "../../apis/csr-waiting.ts";
+import { nameInUseCondition } from "../../apis/csr-conditions.ts";
 
 const serviceAccount = "certificate-controller";
 

@@ -4,10 +4,10 @@ import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
 import { decodePem } from "../../pki/pem.ts";
 import { parseCertificate } from "../../pki/parse-certificate.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
-import { done, type Controller, type Outcome } from "../controller.ts";
+import { type Controller, type Outcome, done } from "../controller.ts";
 import { csrView } from "./csr-view.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import { waitingConditions } from "../../apis/csr-waiting.ts";
+import { waitingConditions } from "../../apis/csr-conditions.ts";
 
 const serviceAccount = "certificate-controller";
 

@@ -20,7 +20,7 @@ import { keyFingerprint } from "../../pki/keys.ts";
 import { isClientKubelet } from "../../pki/signers.ts";
 import { sourceAddressOf } from "../../apis/certificate-signing-request.ts";
 import type { IssuedCredential, CredentialIssue } from "../../apis/issued-credential.ts";
-import { returningCondition } from "../../apis/csr-waiting.ts";
+import { returningCondition } from "../../apis/csr-conditions.ts";
 import { recoveryPolicies, type RecoveryPolicy } from "../../apis/recovery-policy.ts";
 import { clonedAnnotation, credentialRevocations } from "../../apis/credential-revocation.ts";
 import { beginCloneLock, cloneRevocationName, type FoundClone } from "../credentials/clone-lock.ts";

@@ -1,22 +1,22 @@
 import {
   type CsrControllerOptions,
+  type CsrView,
   csrView,
   hasCondition,
   withCertificate,
   withCondition,
   withConditions,
-  type CsrView,
 } from "./csr-view.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition, ObjectKey } from "../../apimachinery/object.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 import type { CsrContents } from "../../pki/csr.ts";
-import { signerChecks, type CsrFacts } from "../../pki/signers.ts";
-import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
+import { type CsrFacts, signerChecks } from "../../pki/signers.ts";
+import { type Controller, type Outcome, done, referenceTo } from "../controller.ts";
 import { isUserRevoked } from "./node-name-claims.ts";
 import { certificateSigningRequests } from "../kinds.ts";
-import { signingDelayedCondition } from "../../apis/csr-waiting.ts";
+import { signingDelayedCondition } from "../../apis/csr-conditions.ts";
 import { userRevokedReason } from "./manual-approval.ts";
 
 const serviceAccount = "certificate-controller";

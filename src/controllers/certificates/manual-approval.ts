@@ -1,9 +1,9 @@
-import { done, type Outcome, referenceTo, type Report } from "../controller.ts";
+import { type Outcome, type Report, done, referenceTo } from "../controller.ts";
 import type { Client } from "../../client/client.ts";
-import { rfc3339, type Clock } from "../../apimachinery/clock.ts";
+import { type Clock, rfc3339 } from "../../apimachinery/clock.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
-import { notApprovedCondition } from "../../apis/csr-waiting.ts";
+import { notApprovedCondition } from "../../apis/csr-conditions.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { csrView, withConditions } from "./csr-view.ts";
 

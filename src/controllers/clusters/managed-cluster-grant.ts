@@ -2,9 +2,10 @@ import type { ResourceRef } from "../../client/client.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
-import { acceptedAgentRules, deniedAgentRules, sharedAgentRoles } from "../../apis/agent-rules.ts";
-import { rbacGroup, type Subject } from "../../apis/rbac.ts";
 import {
+  acceptedAgentRules,
+  deniedAgentRules,
+  sharedAgentRoles,
   agentGroups,
   clusterLeaseName,
   clusterNameLabel,
@@ -12,6 +13,7 @@ import {
   leaseMs,
   type ManagedCluster,
 } from "../../apis/managed-cluster.ts";
+import { rbacGroup, type Subject } from "../../apis/rbac.ts";
 import { clusterRoleBindings, clusterRoles, leases, roleBindings } from "../kinds.ts";
 
 /** One object that the hub keeps for a cluster. */

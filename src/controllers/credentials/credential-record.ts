@@ -19,7 +19,7 @@ import {
   type CredentialIssue,
   type IssuedCredential,
 } from "../../apis/issued-credential.ts";
-import { maxRecoveries } from "../../apis/recovery-terms.ts";
+import { maxRecoveries } from "../../apis/schemas/access.ts";
 import { csrView } from "../certificates/csr-view.ts";
 
 /** One credential, and whose it is. */

@@ -1,7 +1,7 @@
 import { isInNetworks } from "../../policy/kubernetes/cidr.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
-import { recoveryDefaults, type RecoveryTerms } from "../../apis/recovery-terms.ts";
+import { type RecoveryTerms, recoveryDefaults } from "../../apis/recovery-policy.ts";
 
 /** What is known of a machine that comes back; times in milliseconds since the epoch. */
 export interface ReturnFacts {

@@ -1,19 +1,20 @@
 import type { ControllerOptions } from "../shared-informers.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
-import type { ObjectKey, Condition } from "../../apimachinery/object.ts";
+import type { Condition, ObjectKey } from "../../apimachinery/object.ts";
 import {
-  completeNames,
+  type Approval,
   type CrdNames,
   type CrdStatus,
   type CustomResourceDefinition,
+  approvalOf,
+  completeNames,
 } from "../../apis/custom/crd-object.ts";
 import type { Resource } from "../../apis/resource.ts";
-import { done, type Controller, type Outcome, referenceTo } from "../controller.ts";
+import { type Controller, type Outcome, done, referenceTo } from "../controller.ts";
 import { apiserverAccount, customResourceDefinitions } from "../kinds.ts";
 import { setCondition } from "../../apimachinery/conditions.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
 import { changedConditions } from "../object-status.ts";
-import { approvalOf, type Approval } from "../../apis/custom/crd-approval.ts";
 
 export interface CrdNamingOptions extends ControllerOptions {
   /** The kinds whose names no definition can have. */

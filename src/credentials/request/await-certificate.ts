@@ -4,7 +4,7 @@ import { ConnectionError } from "../../client/client.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import type { Condition } from "../../apimachinery/object.ts";
 import { StatusError } from "../../apimachinery/status.ts";
-import { waitingText } from "../../apis/csr-waiting.ts";
+import { waitingText } from "../../apis/csr-conditions.ts";
 import { inWords } from "../../host/clock-skew.ts";
 import { connectionFailure, type CallTarget } from "./connection-failure.ts";
 import { JoinError, plainText, stopIfAborted } from "../join-error.ts";

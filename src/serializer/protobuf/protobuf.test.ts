@@ -5,30 +5,26 @@ import { describe, expect, it } from "vitest";
 import type { ObjectSchema } from "../../apimachinery/schema.ts";
 import { ProtobufError } from "./protobuf-error.ts";
 import {
+  type SchemaLookup,
   decodeProtobuf,
-  encodeProtobuf,
   encodeListItems,
-  measureListItems,
+  encodeProtobuf,
   encodeProtobufList,
   encodeWatchFrame,
-  type SchemaLookup,
+  measureListItems,
   protobufKinds,
 } from "./protobuf.ts";
-import { partialObjectMetadataSchema } from "../../apis/schemas/partial-object-metadata.ts";
-import { published, publishedMeta } from "../../apis/schemas/published.ts";
 import {
-  bytes,
   int32,
   int64,
-  int64s,
   list,
-  message,
   object,
-  pointer,
+  partialObjectMetadataSchema,
   str,
   stringMap,
 } from "../../apis/schemas/shorthand.ts";
 import { builtinResources } from "../../apis/builtin.ts";
+import { published, publishedMeta } from "../../apis/schemas/published.ts";
 
 type Json = Record<string, unknown>;
 
@@ -107,15 +103,19 @@ function enveloped(raw: Uint8Array, kind = "Test"): Uint8Array {
   return Buffer.concat([Buffer.from("k8s\0", "latin1"), unknown]);
 }
 
-const inner: ObjectSchema = message("Inner", { a: str(1), n: int32(2) });
-const test: ObjectSchema = message("Test", {
+function named(name: string, properties: ObjectSchema["properties"]): ObjectSchema {
+  return { type: "object", name, properties };
+}
+
+const inner: ObjectSchema = named("Inner", { a: str(1), n: int32(2) });
+const test: ObjectSchema = named("Test", {
   text: str(1),
   big: int64(2),
-  many: int64s(3),
-  inner: pointer(object(4, inner)),
+  many: list(3, { type: "integer", format: "int64" }),
+  inner: { ...object(4, inner), pointer: true },
   map: stringMap(5),
   inners: list(6, inner),
-  raw: bytes(7),
+  raw: { number: 7, schema: { type: "string", format: "byte" } },
 });
 
 function decodeTest(raw: Uint8Array): Json {

@@ -11,10 +11,10 @@ import {
   readNested,
   readText,
 } from "./protobuf-scalars.ts";
-import { publishedMeta, published } from "../../apis/schemas/published.ts";
+import { published, publishedMeta } from "../../apis/schemas/published.ts";
 import { apiVersionOf } from "../../apimachinery/object.ts";
 import type { Resource } from "../../apis/resource.ts";
-import { partialObjectMetadataSchema } from "../../apis/schemas/partial-object-metadata.ts";
+import { partialObjectMetadataSchema } from "../../apis/schemas/shorthand.ts";
 
 /** The media type of this encoding. */
 const protobufMediaType = "application/vnd.kubernetes.protobuf";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ruleFieldPath } from "./rule-field-path.ts";
+import { ruleFieldPath } from "./compile-rules.ts";
 import { readStructural } from "./structural-schema.ts";
 
 const text = { type: "string" };

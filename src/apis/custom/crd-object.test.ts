@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ApiObject } from "../../apimachinery/object.ts";
-import { approvalErrors, approvalOf } from "./crd-approval.ts";
+import { approvalErrors, approvalOf } from "./crd-object.ts";
 
 const crd = (group: string, annotation?: string): ApiObject => ({
   apiVersion: "apiextensions.k8s.io/v1",

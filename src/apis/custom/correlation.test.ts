@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { correlate, correlatedElement, correlatedField, storedElements } from "./rule-correlation.ts";
+import { finish } from "../../apimachinery/steps.ts";
+import { correlate, correlatedElement, correlatedField, storedElements } from "./correlation.ts";
 import { readStructural } from "./structural-schema.ts";
 
 const text = { type: "string" };
@@ -21,7 +22,7 @@ describe("elements of lists", () => {
   ];
 
   test("are found by all of their keys", () => {
-    const find = storedElements(list, stored);
+    const find = finish(storedElements(list, stored, { places: 0 }));
     expect(find({ id: "a", port: 1 })).toEqual(stored[0]);
     expect(find({ id: "a", port: 2, value: "changed" })).toEqual(stored[2]);
     expect(find({ id: "a", port: "1" })).toBeUndefined();
@@ -32,8 +33,8 @@ describe("elements of lists", () => {
 
   test("of lists without keys are not found", () => {
     const set = readStructural({ type: "array", items: text, "x-kubernetes-list-type": "set" });
-    expect(storedElements(set, ["a"])("a")).toBeUndefined();
-    expect(storedElements(list, "no list")({ id: "a", port: 1 })).toBeUndefined();
+    expect(finish(storedElements(set, ["a"], { places: 0 }))("a")).toBeUndefined();
+    expect(finish(storedElements(list, "no list", { places: 0 }))({ id: "a", port: 1 })).toBeUndefined();
   });
 
   test("know whether they have changed", () => {

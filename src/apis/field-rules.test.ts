@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-
 import { required } from "../apimachinery/field-error.ts";
 import { certificateSigningRequests } from "./certificate-signing-request.ts";
-import { collectErrors } from "./collect-errors.ts";
+import { collectErrors } from "./field-rules.ts";
 import { validateObjectMeta } from "./object-validation.ts";
 import { pods } from "./pod.ts";
 

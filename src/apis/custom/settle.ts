@@ -1,8 +1,9 @@
 import { DecodeError } from "../../apimachinery/decode-error.ts";
 import { decodeObject } from "../../apimachinery/decode.ts";
 import { jsonEqual } from "../../apimachinery/equal.ts";
-import { isJsonArray, isJsonObject, type JsonObject } from "../../apimachinery/json-value.ts";
+import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../apimachinery/json-value.ts";
 import { publishedMeta } from "../schemas/published.ts";
+import { memberSchema } from "./correlation.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /** An object of known fields only, and the sorted paths of what was left out, at most 100. */
@@ -32,7 +33,7 @@ export function pruned(schema: StructuralSchema, object: JsonObject, options: Pr
   return { object: result, unknown: state.unknown.sort() };
 }
 
-const maximumUnknown = 100;
+const maxUnknown = 100;
 
 interface State {
   readonly path: string[];
@@ -55,17 +56,10 @@ function pruneArray(state: State, schema: Against, value: readonly unknown[]): r
   const keeps = schema?.preserveUnknownFields === true;
   const items = schema?.items;
   if (keeps && items === undefined) return value;
-  let result: unknown[] | undefined;
-  for (const [index, element] of value.entries()) {
+  return changedElements(value, (element, index) => {
     const step = `[${index}]`;
-    const next = within(state, [step, step], () =>
-      keeps ? keepValue(state, items, element) : pruneValue(state, items, element),
-    );
-    if (next === element) continue;
-    result ??= [...value];
-    result[index] = next;
-  }
-  return result ?? value;
+    return within(state, [step, step], () => (keeps ? keepValue : pruneValue)(state, items, element));
+  });
 }
 
 /** Items of a list that keeps unknown fields keep theirs too, whatever their own schema says. */
@@ -75,17 +69,7 @@ function keepValue(state: State, schema: Against, value: unknown): unknown {
 }
 
 function pruneObject(state: State, schema: Against, value: JsonObject): JsonObject {
-  let result: Map<string, unknown> | undefined;
-  for (const key of Object.keys(value)) {
-    const member = value[key];
-    const next = prunedMember(state, schema, { key, member });
-    if (next === member) continue;
-    result ??= new Map(Object.entries(value));
-    if (next === undefined) result.delete(key);
-    else result.set(key, next);
-  }
-  // fromEntries defines properties, so that a key __proto__ is one of its own.
-  return result === undefined ? value : Object.fromEntries(result);
+  return changedMembers(value, (key, member) => prunedMember(state, schema, { key, member }));
 }
 
 /** What stays of one field; undefined when nothing does. */
@@ -95,21 +79,25 @@ function prunedMember(
   { key, member }: { readonly key: string; readonly member: unknown },
 ): unknown {
   const isRoot = state.path.length === 0;
-  const isResource = schema?.embeddedResource === true || (isRoot && state.isResourceRoot);
-  if (isResource && isMetaField(key)) {
-    return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
-  }
-  const property = schema?.properties.get(key);
-  const known = property ?? schema?.additionalProperties;
-  if (known === undefined) {
-    if (schema?.preserveUnknownFields === true) return member;
-    reportUnknown(state, key);
-    return undefined;
-  }
-  // Values of `additionalProperties: true` may be of any type, but as objects they have no known fields.
-  const against = typeof known === "object" ? known : undefined;
+  const isResource = isRoot && state.isResourceRoot ? true : schema?.embeddedResource === true;
+  if (isResource && isMetaField(key)) return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
+  const isProperty = schema?.properties.has(key) === true;
+  if (!isProperty && schema?.additionalProperties === undefined) return unknownMember(state, schema, { key, member });
   const step = stepTo(state, key);
-  return within(state, [step, property === undefined ? `[${key}]` : step], () => pruneValue(state, against, member));
+  // Values of `additionalProperties: true` may be of any type, but as objects they have no known fields.
+  const against = memberSchema(schema, key);
+  return within(state, [step, isProperty ? step : `[${key}]`], () => pruneValue(state, against, member));
+}
+
+/** A schema need not name the fields that every object has. */
+function unknownMember(
+  state: State,
+  schema: Against,
+  { key, member }: { readonly key: string; readonly member: unknown },
+): unknown {
+  if (schema?.preserveUnknownFields === true) return member;
+  if (state.path.length > 0 || !isMetaField(key)) report(state, state.path.join("") + stepTo(state, key));
+  return undefined;
 }
 
 /** Malformed metadata is left for validation to refuse; null is none, as in Go. */
@@ -126,7 +114,8 @@ function prunedMetadata(state: State, value: unknown): unknown {
   }
 }
 
-function isMetaField(key: string): boolean {
+/** Whether a field of a resource is none of its own. */
+export function isMetaField(key: string): boolean {
   return key === "apiVersion" || key === "kind" || key === "metadata";
 }
 
@@ -143,12 +132,67 @@ function within<T>(state: State, [step, fieldStep]: readonly [string, string], v
   return result;
 }
 
-/** A schema need not name the fields that every object has. */
-function reportUnknown(state: State, key: string): void {
-  if (state.path.length > 0 || !isMetaField(key)) report(state, state.path.join("") + stepTo(state, key));
+function report(state: State, path: string): void {
+  if (state.unknown.length >= maxUnknown) return;
+  state.unknown.push(path.length > 1024 ? `${path.slice(0, 1024)}…` : path);
 }
 
-function report(state: State, path: string): void {
-  if (state.unknown.length >= maximumUnknown) return;
-  state.unknown.push(path.length > 1024 ? `${path.slice(0, 1024)}…` : path);
+/**
+ * The object with the defaults of the schema where a property is missing. A null that the schema does not allow gives way to the
+ * default, or goes when there is none; nulls in lists stay, for validation to refuse. What has not changed is shared with
+ * `object`, and defaults are shared with the schema; neither is ever changed.
+ * Source: apiextensions-apiserver pkg/apiserver/schema/defaulting.
+ */
+export function withDefaults(schema: StructuralSchema, object: JsonObject): JsonObject {
+  const known = changedMembers(object, (key, member) => defaultedMember(memberSchema(schema, key), member));
+  let result: Map<string, unknown> | undefined;
+  for (const [key, property] of schema.properties) {
+    if (property.default === undefined || ownValue(known, key) !== undefined) continue;
+    result ??= new Map(Object.entries(known));
+    result.set(key, defaultedValue(property, property.default));
+  }
+  return result === undefined ? known : Object.fromEntries(result);
+}
+
+function defaultedMember(schema: StructuralSchema | undefined, member: unknown): unknown {
+  return defaultedValue(schema, member === null && schema?.nullable === false ? schema.default : member);
+}
+
+function defaultedValue(schema: StructuralSchema | undefined, value: unknown): unknown {
+  if (schema === undefined) return value;
+  if (isJsonObject(value)) return withDefaults(schema, value);
+  const { items } = schema;
+  if (!isJsonArray(value) || items === undefined) return value;
+  return changedElements(value, (element) =>
+    defaultedValue(items, element === null && !items.nullable ? (items.default ?? null) : element),
+  );
+}
+
+/** The object with what `change` makes of each member, undefined being nothing; itself where nothing changes. */
+function changedMembers(object: JsonObject, change: (key: string, member: unknown) => unknown): JsonObject {
+  let result: Map<string, unknown> | undefined;
+  for (const key of Object.keys(object)) {
+    const next = change(key, object[key]);
+    if (next === object[key]) continue;
+    result ??= new Map(Object.entries(object));
+    if (next === undefined) result.delete(key);
+    else result.set(key, next);
+  }
+  // fromEntries defines properties, so that a key __proto__ is one of its own.
+  return result === undefined ? object : Object.fromEntries(result);
+}
+
+/** The list with what `change` makes of each element; itself where nothing changes. */
+function changedElements(
+  list: readonly unknown[],
+  change: (element: unknown, index: number) => unknown,
+): readonly unknown[] {
+  let result: unknown[] | undefined;
+  for (const [index, element] of list.entries()) {
+    const next = change(element, index);
+    if (next === element) continue;
+    result ??= [...list];
+    result[index] = next;
+  }
+  return result ?? list;
 }
