@@ -1,6 +1,6 @@
 import type { CelExpression } from "./ast.ts";
 import { freshType, issue, show, undeclared, type Checker } from "./checker.ts";
-import type { CelOverload } from "./environment.ts";
+import type { CelFunction } from "./environment.ts";
 import { dynType, innerTypes, type CelType } from "./types.ts";
 import { newTypeBindings, sameType, substitute, unify } from "./unify.ts";
 
@@ -18,7 +18,7 @@ export function applied(checker: Checker, node: CelExpression, application: Appl
   const overloads = checker.scope.overloads(name, member);
   const declared = overloads ?? checker.scope.overloads(name, !member);
   if (declared === undefined) return undeclared(checker, node, name);
-  const matching: CelOverload[] = [];
+  const matching: CelFunction[] = [];
   let result: CelType | undefined;
   for (const overload of overloads ?? []) {
     const candidate = apply(checker, overload, types);
@@ -37,7 +37,7 @@ export function applied(checker: Checker, node: CelExpression, application: Appl
 }
 
 /** The result of an overload for arguments of these types; undefined when it does not fit. */
-function apply(checker: Checker, overload: CelOverload, types: readonly CelType[]): CelType | undefined {
+function apply(checker: Checker, overload: CelFunction, types: readonly CelType[]): CelType | undefined {
   if (overload.args.length !== types.length) return undefined;
   const renamed = newTypeBindings();
   const rename = (type: CelType): CelType => {

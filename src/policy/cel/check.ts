@@ -17,7 +17,7 @@ import {
   type Locals,
 } from "./checker.ts";
 import type { CelParsed } from "./parser.ts";
-import type { Scope } from "./scope.ts";
+import type { Scope } from "./environment.ts";
 import {
   boolType,
   bytesType,

@@ -1,7 +1,7 @@
 import type { CelExpression } from "./ast.ts";
 import type { CelIssue } from "./cel-error.ts";
-import type { CelOverload } from "./environment.ts";
-import type { Scope } from "./scope.ts";
+import type { CelFunction } from "./environment.ts";
+import type { Scope } from "./environment.ts";
 import { dynType, formatType, mapInnerTypes, typeParameter, type CelType } from "./types.ts";
 import { substitute, unify, type TypeBindings } from "./unify.ts";
 
@@ -15,7 +15,7 @@ export type CelReference =
 export interface CelResolvedCall {
   readonly name: string;
   readonly args: readonly CelExpression[];
-  readonly overloads: readonly CelOverload[];
+  readonly overloads: readonly CelFunction[];
 }
 
 /** One check under way: what is known of each node by its id, and what is wrong. */

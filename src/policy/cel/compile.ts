@@ -3,7 +3,7 @@ import type { CelEnvironment } from "./environment.ts";
 import { CelLimitError, maxRoom, type Frame } from "./frame.ts";
 import { parseCel } from "./parser.ts";
 import { newPatterns } from "./patterns.ts";
-import { newScope } from "./scope.ts";
+import { newScope } from "./environment.ts";
 import { standardLibrary } from "./standard-library.ts";
 import { compileSteps } from "./steps.ts";
 import type { CelType } from "./types.ts";

@@ -5,6 +5,7 @@ import {
   fromJson,
   kindOf,
   type CelDouble,
+  type CelDuration,
   type CelMap,
   type CelOpaque,
   type CelOptional,
@@ -21,7 +22,7 @@ export function celEquals(one: unknown, other: unknown, meter: CelMeter): boolea
   const comparison = compareNumbers(fromJson(one), fromJson(other));
   if (comparison !== undefined) return comparison === 0;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
-  if (one instanceof Uint8Array) return other instanceof Uint8Array && compareBytes(one, other) === 0;
+  if (one instanceof Uint8Array) return other instanceof Uint8Array && Buffer.compare(one, other) === 0;
   occupy(meter, 1);
   if (isJsonArray(one)) {
     if (!isJsonArray(other) || one.length !== other.length) return false;
@@ -142,7 +143,26 @@ function order(left: number | bigint, right: number | bigint): number {
   return left < right ? -1 : left > right ? 1 : left <= right ? 0 : Number.NaN;
 }
 
-/** Orders octets as unsigned numbers, shorter ones first. */
-export function compareBytes(one: Uint8Array, other: Uint8Array): number {
-  return Buffer.compare(one, other);
+/**
+ * The order of two values: below, at or above zero; NaN beside a value that is not a number; undefined for values of which there is no
+ * order.
+ */
+export function compareValues(one: CelValue, other: CelValue): number | undefined {
+  if (typeof one === "string" && typeof other === "string") return compareTexts(one, other);
+  if (typeof one === "boolean" && typeof other === "boolean") return Number(one) - Number(other);
+  if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other);
+  const kind = kindOf(one);
+  if ((kind !== "duration" && kind !== "timestamp") || kind !== kindOf(other)) return compareNumbers(one, other);
+  const [left, right] = [(one as CelDuration).nanos, (other as CelDuration).nanos];
+  return left < right ? -1 : Number(left > right);
+}
+
+/** Orders text by code points; UTF-16 units would put astral characters below the private ones. */
+function compareTexts(one: string, other: string): number {
+  const length = Math.min(one.length, other.length);
+  let at = 0;
+  while (at < length && one.charCodeAt(at) === other.charCodeAt(at)) at++;
+  if (at === length) return one.length - other.length;
+  const rank = (unit: number): number => (unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit);
+  return rank(one.charCodeAt(at)) - rank(other.charCodeAt(at));
 }

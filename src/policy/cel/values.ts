@@ -152,6 +152,16 @@ export function celInt(value: bigint): CelInt {
   return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
 }
 
+/** An integer of 64 bits with a sign, or a failure for one beyond them. */
+export function boundedInt(value: bigint): CelInt | CelFailure {
+  return value < minInt64 || value > maxInt64 ? celFailure("integer overflow") : celInt(value);
+}
+
+/** An integer of 64 bits without a sign, or a failure for one beyond them. */
+export function boundedUint(value: bigint): CelUint | CelFailure {
+  return value < 0n || value > maxUint64 ? celFailure("unsigned integer overflow") : celUint(value);
+}
+
 /** A raw member of JSON as a value: integral numbers are integers, others floating point. Values of CEL come back as they are. */
 export function fromJson(raw: unknown): CelValue {
   if (typeof raw !== "number" || Number.isSafeInteger(raw)) return raw === undefined ? null : (raw as CelValue);

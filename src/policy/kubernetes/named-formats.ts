@@ -1,3 +1,6 @@
+import { celFunction, type CelFunction } from "../cel/environment.ts";
+import { searchCost } from "../cel/sizes.ts";
+import { celOptional, type CelOpaque } from "../cel/values.ts";
 import {
   dnsLabelProblems,
   dnsSubdomainProblems,
@@ -5,6 +8,7 @@ import {
   qualifiedNameProblems,
 } from "../../apimachinery/names.ts";
 import { parseGoUrl } from "./go-url.ts";
+import { libraryType } from "./library-type.ts";
 
 /** A named form of text; `regexSize` is what Kubernetes charges for it, in characters of a regular expression. */
 export interface NamedFormat {
@@ -33,6 +37,27 @@ export const namedFormats: ReadonlyMap<string, NamedFormat> = new Map<string, Na
   ["date", { name: "date", regexSize: 72, problems: matching(isDate, "invalid date") }],
   ["datetime", { name: "datetime", regexSize: 72, problems: matching(isDateTime, "invalid datetime") }],
 ]);
+
+const format = libraryType<NamedFormat>("kubernetes.NamedFormat", (one, other) => one.name === other.name);
+
+/** Named formats: `format.dns1123Label().validate(self)` is absent, or says what is wrong. Source: apiserver cel/library format. */
+export const formatFunctions: readonly CelFunction[] = [
+  celFunction("format.named(string): optional(kubernetes.NamedFormat)", (name: string) => {
+    const found = namedFormats.get(name);
+    return celOptional(found === undefined ? undefined : format.wrap(found));
+  }),
+  celFunction(
+    "<kubernetes.NamedFormat>.validate(string): optional(list(string))",
+    (one: CelOpaque, text: string) => {
+      const problems = format.unwrap(one).problems(text);
+      return celOptional(problems.length === 0 ? undefined : problems);
+    },
+    (one: CelOpaque, text: string) => searchCost(text.length, format.unwrap(one).regexSize),
+  ),
+  ...Array.from(namedFormats, ([name, one]) =>
+    celFunction(`format.${name}(): kubernetes.NamedFormat`, () => format.wrap(one)),
+  ),
+];
 
 function matching(holds: (text: string) => boolean, problem: string): (text: string) => readonly string[] {
   return (text) => (holds(text) ? [] : [problem]);
