@@ -1,10 +1,8 @@
-import { durationOf } from "./duration.ts";
+import { durationOf, timestampOf } from "./time.ts";
 import { celFunction, type CelFunction } from "./environment.ts";
-import { celEquals, compareValues } from "./equality.ts";
+import { celEquals, compareValues, identityOf, joinIdentified } from "./equality.ts";
 import { occupy, type CelMeter } from "./frame.ts";
-import { identityOf, joinIdentified } from "./list-identity.ts";
 import { passCost } from "./sizes.ts";
-import { timestampOf } from "./timestamp.ts";
 import {
   boundedInt,
   boundedUint,

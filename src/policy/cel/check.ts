@@ -1,10 +1,12 @@
 import type { CelExpression, CelNode } from "./ast.ts";
 import { celError } from "./cel-error.ts";
-import { applied } from "./check-call.ts";
-import { mapEntry, predicate, ranged } from "./check-comprehension.ts";
-import { fieldType, message } from "./check-message.ts";
-import { dottedName, identifier, qualified } from "./check-names.ts";
 import {
+  applied,
+  fieldType,
+  message,
+  dottedName,
+  identifier,
+  qualified,
   fits,
   freshType,
   issue,
@@ -16,8 +18,8 @@ import {
   type Checker,
   type Locals,
 } from "./checker.ts";
-import type { CelParsed } from "./parser.ts";
 import type { Scope } from "./environment.ts";
+import type { CelParsed } from "./parser.ts";
 import {
   boolType,
   bytesType,
@@ -240,4 +242,43 @@ function optionalMap(checker: Checker, node: CelNode<"optionalMap">, locals: Loc
     node,
     `found no matching overload for '_?_:_' applied to '(bool, ${show(checker, body)}, optional_type(dyn))'`,
   );
+}
+
+/** The types of a range's two parts: index and element, or key and value. */
+function ranged(checker: Checker, node: CelNode<"comprehension">, range: CelType): readonly [CelType, CelType] {
+  const type = substitute(checker.known, range);
+  switch (type.kind) {
+    case "list":
+      return [intType, type.element];
+    case "map":
+      return [type.key, type.value];
+    case "dyn":
+    case "parameter":
+      return [dynType, dynType];
+    default: {
+      const shown = show(checker, type);
+      const message = `expression of type '${shown}' cannot be range of a comprehension (must be list, map, or dynamic)`;
+      issue(checker, node.range, message);
+      return [dynType, dynType];
+    }
+  }
+}
+
+/** The map that `transformMapEntry` makes of what its transform gives. */
+function mapEntry(checker: Checker, node: CelExpression, type: CelType): CelType {
+  if (type.kind === "map" || type.kind === "dyn") return type;
+  const applied = `(map(dyn, dyn), ${show(checker, type)})`;
+  return issue(checker, node, `found no matching overload for 'cel.@mapInsert' applied to '${applied}'`);
+}
+
+/** How cel-go words a predicate that is not boolean: the macro's expansion shows through. */
+function predicate(checker: Checker, node: CelNode<"comprehension">, type: CelType): void {
+  if (fits(checker, type, boolType)) return;
+  const shown = show(checker, type);
+  const applied = (name: string, types: string): CelType =>
+    issue(checker, node, `found no matching overload for '${name}' applied to '(${types})'`);
+  if (node.macro === "all") applied("_&&_", `bool, ${shown}`);
+  else if (node.macro === "exists") applied("_||_", `bool, ${shown}`);
+  else if (node.macro === "exists_one") applied("_?_:_", `${shown}, int, int`);
+  else applied("_?_:_", `${shown}, list(dyn), list(dyn)`);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { compileCel, type CelOutcome } from "./compile.ts";
 import { celFunction, type CelFunction } from "./environment.ts";
-import { celToJson } from "./to-json.ts";
+import { celToJson } from "./convert.ts";
 import {
   bytesType,
   doubleType,

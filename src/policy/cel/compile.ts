@@ -1,9 +1,7 @@
 import { checkCel, type CelChecked } from "./check.ts";
-import type { CelEnvironment } from "./environment.ts";
-import { CelLimitError, maxRoom, type Frame } from "./frame.ts";
+import { newScope, type CelEnvironment } from "./environment.ts";
+import { CelLimitError, maxRoom, newPatterns, type Frame } from "./frame.ts";
 import { parseCel } from "./parser.ts";
-import { newPatterns } from "./patterns.ts";
-import { newScope } from "./environment.ts";
 import { standardLibrary } from "./standard-library.ts";
 import { compileSteps } from "./steps.ts";
 import type { CelType } from "./types.ts";

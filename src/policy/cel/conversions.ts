@@ -1,10 +1,9 @@
-import { formatDuration, parseDuration } from "./duration.ts";
+import { formatDuration, parseDuration, formatTimestamp, parseTimestamp, splitSeconds, timestampOf } from "./time.ts";
 import { celFunction, type CelFunction } from "./environment.ts";
-import { formatDouble, parseDouble } from "./format-double.ts";
+import { formatDouble, parseDouble } from "./format.ts";
 import { passCost } from "./sizes.ts";
-import { formatTimestamp, parseTimestamp, splitSeconds, timestampOf } from "./timestamp.ts";
-import { typeNameOf } from "./type-name.ts";
 import {
+  typeNameOf,
   boundedInt,
   boundedUint,
   celDouble,

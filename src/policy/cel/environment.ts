@@ -9,9 +9,10 @@ import {
   parseTypes,
   timestampType,
   typeType,
+  opaqueType,
   type CelType,
 } from "./types.ts";
-import type { CelFailure, CelValue } from "./values.ts";
+import { celOpaque, type CelFailure, type CelValue, type CelOpaque } from "./values.ts";
 
 /**
  * One signature of a function of the language. `args` starts with the receiver when it is a `member`, called as `receiver.name(...)`.
@@ -95,4 +96,23 @@ function libraryTypeNamed(functions: readonly CelFunction[], name: string): CelT
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** A type of values that only this library looks into. */
+export interface LibraryType<T> {
+  readonly type: CelType;
+  /** A value of the type. */
+  readonly wrap: (value: T) => CelOpaque;
+  /** What a value of the type holds; the checker has made sure of the type. */
+  readonly unwrap: (value: CelOpaque) => T;
+}
+
+/** The type `name`, whose values are equal when `equal` says so. */
+export function libraryType<T>(name: string, equal: (one: T, other: T) => boolean): LibraryType<T> {
+  const unwrap = (value: CelOpaque): T => value.value as T;
+  return {
+    type: opaqueType(name),
+    wrap: (value) => celOpaque(name, value, (other) => equal(value, unwrap(other))),
+    unwrap,
+  };
 }

@@ -1,5 +1,6 @@
+import type { CelLiteral } from "./ast.ts";
 import { celError } from "./cel-error.ts";
-import { unescapeBytes, unescapeText } from "./unescape.ts";
+import { celDouble, celInt, celUint, maxInt64, minInt64, maxUint64 } from "./values.ts";
 
 /** A word of an expression. `name` is an identifier in backticks, which may only name a field. */
 export interface CelToken {
@@ -13,7 +14,7 @@ export interface CelToken {
 }
 
 /** How long an expression may be, in UTF-16 units. */
-export const maxSourceLength = 100_000;
+const maxSourceLength = 100_000;
 
 const space = /(?:[ \t\r\n\f]+|\/\/[^\n]*)+/y;
 const word = /[_a-zA-Z][_a-zA-Z0-9]*/y;
@@ -139,4 +140,130 @@ function closingQuote(source: string, start: number, form: { readonly quote: str
 /** What ANTLR says of what is no word. */
 function unrecognized(source: string, offset: number, text: string): Error {
   return celError("syntax", source, [{ offset, message: `Syntax error: token recognition error at: '${text}'` }]);
+}
+
+const simple: ReadonlyMap<string, number> = new Map([
+  ["a", 7],
+  ["b", 8],
+  ["f", 12],
+  ["n", 10],
+  ["r", 13],
+  ["t", 9],
+  ["v", 11],
+  ["\\", 92],
+  ["?", 63],
+  ['"', 34],
+  ["'", 39],
+  ["`", 96],
+]);
+
+const escapePattern =
+  /\\(?:([abfnrtv\\?"'`])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))/y;
+
+/** One escape: the number it stands for, whether it names an octet or a code point, and where the text goes on. */
+interface Escape {
+  readonly code: number;
+  readonly unicode: boolean;
+  readonly end: number;
+}
+
+function escapeAt(written: string, offset: number): Escape | undefined {
+  escapePattern.lastIndex = offset;
+  const found = escapePattern.exec(written);
+  if (found === null) return undefined;
+  const end = offset + found[0].length;
+  const [, letter, hexadecimal, short, long, octal] = found;
+  if (letter !== undefined) return { code: simple.get(letter) ?? 0, unicode: false, end };
+  if (octal !== undefined) return { code: Number.parseInt(octal, 8), unicode: false, end };
+  if (hexadecimal !== undefined) return { code: Number.parseInt(hexadecimal, 16), unicode: false, end };
+  const code = Number.parseInt(short ?? long ?? "", 16);
+  const valid = code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+  return valid ? { code, unicode: true, end } : undefined;
+}
+
+/** Where a literal has an escape that is none. */
+interface BadEscape {
+  readonly problemAt: number;
+}
+
+/** The text that a string literal without its quotes stands for. */
+function unescapeText(written: string): string | BadEscape {
+  if (!written.includes("\\")) return written;
+  let text = "";
+  let offset = 0;
+  for (;;) {
+    const next = written.indexOf("\\", offset);
+    if (next === -1) return text + written.slice(offset);
+    const escape = escapeAt(written, next);
+    if (escape === undefined) return { problemAt: next };
+    text += written.slice(offset, next) + String.fromCodePoint(escape.code);
+    offset = escape.end;
+  }
+}
+
+/** The octets that a bytes literal without its quotes stands for. */
+function unescapeBytes(written: string): Uint8Array | BadEscape {
+  const encoder = new TextEncoder();
+  if (!written.includes("\\")) return encoder.encode(written);
+  const octets: number[] = [];
+  let offset = 0;
+  for (;;) {
+    const next = written.indexOf("\\", offset);
+    for (const octet of encoder.encode(written.slice(offset, next === -1 ? undefined : next))) octets.push(octet);
+    if (next === -1) return Uint8Array.from(octets);
+    const escape = escapeAt(written, next);
+    if (escape === undefined || escape.unicode) return { problemAt: next };
+    octets.push(escape.code);
+    offset = escape.end;
+  }
+}
+
+/** A literal and how many words it takes, or why it is none. */
+type LiteralResult = { readonly value: CelLiteral; readonly length: number } | { readonly problem: string };
+
+const constants: ReadonlyMap<string, CelLiteral> = new Map<string, CelLiteral>([
+  ["true", true],
+  ["false", false],
+  ["null", null],
+]);
+
+/** The literal that starts at a word, its sign included; undefined when none does. */
+export function literalOf(tokens: readonly CelToken[], at: number): LiteralResult | undefined {
+  const first = tokens[at];
+  const second = tokens[at + 1];
+  if (first?.kind === "sign" && first.text === "-" && second !== undefined) return numberOf(second, { negative: true });
+  return first === undefined ? undefined : (numberOf(first, { negative: false }) ?? wordOf(first));
+}
+
+function numberOf(token: CelToken, { negative }: { readonly negative: boolean }): LiteralResult | undefined {
+  const length = negative ? 2 : 1;
+  if (token.kind === "int") {
+    const value = BigInt(token.text) * (negative ? -1n : 1n);
+    if (value < minInt64 || value > maxInt64) return { problem: "invalid int literal" };
+    return { value: celInt(value), length };
+  }
+  if (token.kind !== "double") return undefined;
+  const value = Number(token.text);
+  return Number.isFinite(value)
+    ? { value: celDouble(negative ? -value : value), length }
+    : { problem: "invalid double literal" };
+}
+
+function wordOf(token: CelToken): LiteralResult | undefined {
+  switch (token.kind) {
+    case "uint": {
+      const value = BigInt(token.text);
+      return value > maxUint64 ? { problem: "invalid uint literal" } : { value: celUint(value), length: 1 };
+    }
+    case "string":
+      return { value: token.text, length: 1 };
+    case "bytes":
+      return { value: token.bytes ?? new Uint8Array(), length: 1 };
+    case "identifier": {
+      const value = constants.get(token.text);
+      return value === undefined ? undefined : { value, length: 1 };
+    }
+    default:
+      return undefined;
+  }
 }

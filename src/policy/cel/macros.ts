@@ -1,5 +1,4 @@
-import type { CelExpression, CelMacro } from "./ast.ts";
-import type { Nodes } from "./nodes.ts";
+import type { CelExpression, CelMacro, Nodes } from "./ast.ts";
 
 interface Call {
   readonly name: string;

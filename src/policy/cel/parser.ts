@@ -1,9 +1,15 @@
-import type { CelElement, CelEntry, CelExpression, CelFieldValue } from "./ast.ts";
+import {
+  newNodes,
+  type CelElement,
+  type CelEntry,
+  type CelExpression,
+  type CelFieldValue,
+  type NewNode,
+  type Nodes,
+} from "./ast.ts";
 import { celError } from "./cel-error.ts";
-import { tokenize, type CelToken } from "./lexer.ts";
-import { literalOf } from "./literal.ts";
+import { tokenize, literalOf, type CelToken } from "./lexer.ts";
 import { expandMacro } from "./macros.ts";
-import { newNodes, type NewNode, type Nodes } from "./nodes.ts";
 
 /** How deep an expression may nest. */
 const maxDepth = 250;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { compileCel } from "./compile.ts";
 import { standardLibrary } from "./standard-library.ts";
-import { celToJson } from "./to-json.ts";
+import { celToJson } from "./convert.ts";
 
 function result(source: string): unknown {
   const outcome = compileCel(source, { variables: {}, functions: [] }).evaluate({}, { budget: 100_000 });

@@ -6,7 +6,7 @@ import type { CelMeter } from "./frame.ts";
 import { mathFunctions } from "./math-functions.ts";
 import { optionalFunctions } from "./optional-functions.ts";
 import { textFunctions } from "./text-functions.ts";
-import { timeFunctions } from "./time-functions.ts";
+import { timeFunctions } from "./time.ts";
 import type { CelValue } from "./values.ts";
 
 /** These operators are compiled by themselves; the table serves the checker alone. */

@@ -6,17 +6,19 @@ import { converterFor, type Converter } from "./convert.ts";
 import { binaryCall, dispatch } from "./dispatch.ts";
 import type { CelEnvironment } from "./environment.ts";
 import { charge, failStep, type Step } from "./frame.ts";
-import { listStep, mapStep, messageStep } from "./literals.ts";
 import {
+  listStep,
+  mapStep,
+  messageStep,
   andStep,
   conditionalStep,
   equalityStep,
   inStep,
   integerOperators,
-  type IntegerOperator,
   integerStep,
   notStep,
   orStep,
+  type IntegerOperator,
 } from "./operators.ts";
 import { fallbackStep, hasStep, indexStep, optionalIndexStep, selectStep, type Selection } from "./selection.ts";
 import { dynType, type CelType } from "./types.ts";

@@ -1,4 +1,4 @@
-import type { ListIdentity } from "./list-identity.ts";
+import type { ListIdentity } from "./equality.ts";
 
 /** A named field of a declared object: its type, and the JSON key it stands under when that differs from the name (escaped names). */
 export interface CelField {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../apimachinery/json-value.ts";
+import { isJsonArray, type JsonObject } from "../../apimachinery/json-value.ts";
 
 /**
  * The key under which a value that JSON cannot express says what it is. A symbol, so that no object that came from JSON can pose
@@ -167,4 +167,31 @@ export function fromJson(raw: unknown): CelValue {
   if (typeof raw !== "number" || Number.isSafeInteger(raw)) return raw === undefined ? null : (raw as CelValue);
   if (Number.isInteger(raw) && Math.abs(raw) < 2 ** 63) return celInt(BigInt(raw));
   return celDouble(raw);
+}
+
+/** The name of a value's type, as `type` and messages show it. */
+export function typeNameOf(value: CelValue): string {
+  if (value === null) return "null_type";
+  if (typeof value === "boolean") return "bool";
+  if (typeof value === "string") return "string";
+  if (typeof value !== "object") return "int";
+  if (value instanceof Uint8Array) return "bytes";
+  if (isJsonArray(value)) return "list";
+  const kind = kindOf(value);
+  switch (kind) {
+    case undefined:
+      return "map";
+    case "timestamp":
+      return "google.protobuf.Timestamp";
+    case "duration":
+      return "google.protobuf.Duration";
+    case "optional":
+      return "optional_type";
+    case "map":
+      return (value as CelMap).message ?? kind;
+    case "opaque":
+      return (value as CelOpaque).name;
+    default:
+      return kind;
+  }
 }

@@ -1,7 +1,6 @@
-import { celFunction, type CelFunction } from "../cel/environment.ts";
+import { celFunction, libraryType, type CelFunction, type LibraryType } from "../cel/environment.ts";
 import { formatType, type CelType } from "../cel/types.ts";
 import { celFailure, type CelFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
-import { libraryType, type LibraryType } from "./library-type.ts";
 
 /** What is asked of the authorizers: a verb on a resource, or on a path. */
 export interface AuthorizationQuestion {

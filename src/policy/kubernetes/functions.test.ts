@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CelError } from "../cel/cel-error.ts";
 import { compileCel } from "../cel/compile.ts";
-import { celToJson } from "../cel/to-json.ts";
+import { celToJson } from "../cel/convert.ts";
 import { kubernetesFunctions } from "./compile-kubernetes-cel.ts";
 
 function evaluated(source: string): unknown {

@@ -1,8 +1,7 @@
-import { celFunction, type CelFunction } from "../cel/environment.ts";
+import { celFunction, libraryType, type CelFunction } from "../cel/environment.ts";
 import { passCost } from "../cel/sizes.ts";
 import { celFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
 import { parseAddress } from "./ip-address.ts";
-import { libraryType } from "./library-type.ts";
 
 /** The parts of an absolute URI or an absolute path, as Go's net/url sees them. */
 export interface GoUrl {

@@ -1,4 +1,4 @@
-import { celFunction, type CelFunction } from "../cel/environment.ts";
+import { celFunction, libraryType, type CelFunction } from "../cel/environment.ts";
 import { searchCost } from "../cel/sizes.ts";
 import { celOptional, type CelOpaque } from "../cel/values.ts";
 import {
@@ -8,7 +8,6 @@ import {
   qualifiedNameProblems,
 } from "../../apimachinery/names.ts";
 import { parseGoUrl } from "./go-url.ts";
-import { libraryType } from "./library-type.ts";
 
 /** A named form of text; `regexSize` is what Kubernetes charges for it, in characters of a regular expression. */
 export interface NamedFormat {

@@ -1,4 +1,4 @@
-import { celFunction, type CelFunction } from "../cel/environment.ts";
+import { celFunction, libraryType, type CelFunction } from "../cel/environment.ts";
 import { passCost } from "../cel/sizes.ts";
 import { celFailure, isCelFailure, type CelFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
 import { cidrContainsCidr, cidrContainsIp, formatCidr, maskedCidr, parseCidr, type Cidr } from "./cidr.ts";
@@ -12,7 +12,6 @@ import {
   parseIp,
   type IpAddress,
 } from "./ip-address.ts";
-import { libraryType } from "./library-type.ts";
 
 const ip = libraryType<IpAddress>("net.IP", (one, other) => one.family === other.family && one.value === other.value);
 const cidr = libraryType<Cidr>("net.CIDR", (one, other) => formatCidr(one) === formatCidr(other));

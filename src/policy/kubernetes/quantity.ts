@@ -1,4 +1,4 @@
-import { celFunction, type CelFunction } from "../cel/environment.ts";
+import { celFunction, libraryType, type CelFunction } from "../cel/environment.ts";
 import { passCost } from "../cel/sizes.ts";
 import {
   celDouble,
@@ -11,7 +11,6 @@ import {
   type CelOpaque,
   type CelValue,
 } from "../cel/values.ts";
-import { libraryType } from "./library-type.ts";
 
 /**
  * An exact amount: `value * 10^scale`. `small` says that Kubernetes holds it in 64 bits: only such a one can be read as an integer,

@@ -1,7 +1,6 @@
-import { celFunction, type CelFunction } from "../cel/environment.ts";
+import { celFunction, libraryType, type CelFunction } from "../cel/environment.ts";
 import { passCost } from "../cel/sizes.ts";
 import { boundedInt, celFailure, type CelFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
-import { libraryType } from "./library-type.ts";
 
 /** A version by semver.org 2.0; build metadata is checked when it is read and then plays no part. */
 export interface Semver {

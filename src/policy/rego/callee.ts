@@ -1,10 +1,8 @@
 import type { RegoVersion } from "./ast.ts";
-import type { Builtin } from "./builtin.ts";
+import { operandProblem, type Builtin } from "./builtin.ts";
 import { builtinNamed, deprecatedBuiltins } from "./builtins.ts";
-import type { Branching, Group } from "./documents.ts";
-import type { Callee, State } from "./frame.ts";
+import type { Branching, Group, Callee, State } from "./documents.ts";
 import { charge } from "./limits.ts";
-import { operandProblem } from "./operands.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { sizeOf, type RegoValue } from "./values.ts";
 

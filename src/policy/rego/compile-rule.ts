@@ -1,14 +1,13 @@
 import type { Module, Rule, Term } from "./ast.ts";
 import { boundVars, type Bound } from "./bound.ts";
 import { calleesOf } from "./callee.ts";
-import type { Branching } from "./documents.ts";
+import type { Branching, Match } from "./documents.ts";
 import type { CompiledBranch, CompiledRule } from "./group.ts";
 import { goalsOf, simple, type Goal } from "./goals.ts";
 import { declare, newScope, refuseUnused, resolveBody, resolveTerm, type Names, type Scope } from "./resolve.ts";
 import { compileBody, type Context } from "./run-goals.ts";
 import { varsOf } from "./safety.ts";
 import { termMatch, termValue, type Unit } from "./terms.ts";
-import type { Match } from "./frame.ts";
 
 /** A rule of a module, as part of a group whose name is the first parts of its head. */
 export interface RuleSource {

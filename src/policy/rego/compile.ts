@@ -1,7 +1,6 @@
 import type { Import, Module, Rule, Term } from "./ast.ts";
 import { compileRule, type CompiledSource, type RuleSource } from "./compile-rule.ts";
-import { dataCursor, enter, valueAt, type Branching, type Cursor, type Group } from "./documents.ts";
-import type { State } from "./frame.ts";
+import { dataCursor, enter, valueAt, type Branching, type Cursor, type Group, type State } from "./documents.ts";
 import { ruleGroup, type GroupKind, type GroupRules } from "./group.ts";
 import { fromJson } from "./json.ts";
 import { newMeter, type RegoLimits } from "./limits.ts";

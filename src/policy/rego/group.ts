@@ -1,5 +1,4 @@
-import type { Group } from "./documents.ts";
-import type { Det, Frame, Match, Run, State } from "./frame.ts";
+import type { Group, Det, Frame, Match, Run, State } from "./documents.ts";
 import { charge, chargeKey } from "./limits.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { built } from "./terms.ts";

@@ -1,6 +1,5 @@
-import { numberOf } from "./numbers.ts";
+import { numberOf, type RegoNumber } from "./values.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
-import type { RegoNumber } from "./values.ts";
 
 /** A word of a module. */
 export interface RegoToken {

@@ -1,7 +1,15 @@
 import type { Term } from "./ast.ts";
 import type { CalleeOf } from "./callee.ts";
-import { enter, entriesOf, entriesOfValue, valueAt, type Cursor } from "./documents.ts";
-import type { Frame, Match, Run } from "./frame.ts";
+import {
+  enter,
+  entriesOf,
+  entriesOfValue,
+  valueAt,
+  type Cursor,
+  type Frame,
+  type Match,
+  type Run,
+} from "./documents.ts";
 import type { CallGoal, ClosureGoal, EveryGoal, Goal } from "./goals.ts";
 import { charge, chargeKey } from "./limits.ts";
 import { RegoError } from "./rego-error.ts";

@@ -1,7 +1,6 @@
 import { failed, type CallPlace } from "./builtin.ts";
 import { occupy } from "./limits.ts";
-import { isInteger } from "./numbers.ts";
-import { sizeOf, sortedEntries, sortedMembers, type RegoNumber, type RegoValue } from "./values.ts";
+import { isInteger, sizeOf, sortedEntries, sortedMembers, type RegoNumber, type RegoValue } from "./values.ts";
 
 const verb = /%([-+# 0]*)(\d{0,4})(?:\.(\d{0,3}))?([a-zA-Z%])/g;
 const maxWidth = 1000;

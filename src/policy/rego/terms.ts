@@ -1,6 +1,14 @@
 import type { RefTerm, Term } from "./ast.ts";
-import { dataCursor, enter, valueAt, type Branching, type Cursor } from "./documents.ts";
-import type { Det, Frame, Match } from "./frame.ts";
+import {
+  dataCursor,
+  enter,
+  valueAt,
+  type Branching,
+  type Cursor,
+  type Det,
+  type Frame,
+  type Match,
+} from "./documents.ts";
 import { isDocument } from "./goals.ts";
 import { charge, occupy } from "./limits.ts";
 import { within, type Bound } from "./bound.ts";

@@ -1,10 +1,9 @@
 import { builtin, failed, mistyped, type Builtin, type CallPlace } from "./builtin.ts";
 import { pairsOf } from "./collection-builtins.ts";
 import { charge, occupy } from "./limits.ts";
-import { isInteger, toBigInt } from "./numbers.ts";
-import { RegoError } from "./rego-error.ts";
-import { regoText, sprintf } from "./sprintf.ts";
 import {
+  isInteger,
+  toBigInt,
   arrayOf,
   sizeOf,
   sortedMembers,
@@ -14,6 +13,8 @@ import {
   type RegoSet,
   type RegoValue,
 } from "./values.ts";
+import { RegoError } from "./rego-error.ts";
+import { regoText, sprintf } from "./sprintf.ts";
 
 function textsOf(list: RegoArray | RegoSet | string, name: string, place: CallPlace): readonly string[] {
   if (typeof list === "string") return [list];

@@ -1,7 +1,6 @@
 import { builtin, failed, mistyped, type Builtin, type CallPlace } from "./builtin.ts";
 import { charge } from "./limits.ts";
-import { normalNumber, toBigInt, isInteger } from "./numbers.ts";
-import { arrayOf, type RegoNumber, type RegoValue } from "./values.ts";
+import { normalNumber, toBigInt, isInteger, arrayOf, type RegoNumber, type RegoValue } from "./values.ts";
 
 const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:[.,](\d{1,9})\d*)?([Zz]|[+-]\d{2}:\d{2})$/;
 const [minInt64, maxInt64] = [-(2n ** 63n), 2n ** 63n - 1n];

@@ -1,7 +1,6 @@
 import type { Term, With } from "./ast.ts";
 import type { CalleeOf } from "./callee.ts";
-import type { Branching, Overlay } from "./documents.ts";
-import type { Det, Frame, Mock, State } from "./frame.ts";
+import type { Branching, Overlay, Det, Frame, Mock, State } from "./documents.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { termValue, type Unit } from "./terms.ts";
 import { keyOf, objectOf, type RegoEntry, type RegoValue } from "./values.ts";
