@@ -157,7 +157,7 @@ export function compareValues(one: CelValue, other: CelValue): number | undefine
 }
 
 /** Orders text by code points; UTF-16 units would put astral characters below the private ones. */
-function compareTexts(one: string, other: string): number {
+export function compareTexts(one: string, other: string): number {
   const length = Math.min(one.length, other.length);
   let at = 0;
   while (at < length && one.charCodeAt(at) === other.charCodeAt(at)) at++;

@@ -1,6 +1,14 @@
 import type { State } from "./documents.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
-import { typeOf, type RegoValue, type RegoArray, type RegoNumber, type RegoObject, type RegoSet } from "./values.ts";
+import {
+  typeOf,
+  isInteger,
+  type RegoValue,
+  type RegoArray,
+  type RegoNumber,
+  type RegoObject,
+  type RegoSet,
+} from "./values.ts";
 
 /** Where a built-in function was called. */
 export interface CallPlace {
@@ -67,4 +75,10 @@ export function operandProblem(value: RegoValue, operand: Operand | undefined): 
   const allowed = operand.split("|");
   if (allowed.includes(type)) return undefined;
   return `must be ${allowed.length === 1 ? operand : `one of {${allowed.join(", ")}}`} but got ${type}`;
+}
+
+/** The operand at a place, counted from 1, as an integer. @throws RegoError `eval_type_error` for one that is none */
+export function integerOperand(value: RegoNumber, operand: number, place: CallPlace): bigint {
+  if (isInteger(value)) return BigInt(value);
+  throw mistyped(`operand ${operand} must be integer number but got floating-point number`, place);
 }

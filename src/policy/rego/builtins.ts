@@ -1,9 +1,9 @@
-import { collectionBuiltins, typeBuiltins } from "./collection-builtins.ts";
-import { bitBuiltins, numberBuiltins } from "./number-builtins.ts";
 import type { Builtin } from "./builtin.ts";
+import { collectionBuiltins, typeBuiltins } from "./collection-builtins.ts";
 import { encodingBuiltins, netBuiltins, semverBuiltins } from "./format-builtins.ts";
-import { graphBuiltins, objectBuiltins } from "./object-builtins.ts";
 import { pathBuiltins } from "./json-paths.ts";
+import { bitBuiltins, numberBuiltins } from "./number-builtins.ts";
+import { graphBuiltins, objectBuiltins } from "./object-builtins.ts";
 import { patternBuiltins } from "./pattern-builtins.ts";
 import { textBuiltins } from "./text-builtins.ts";
 import { timeBuiltins } from "./time-builtins.ts";

@@ -8,7 +8,7 @@ import {
   objectOf,
   sortedEntries,
   sortedMembers,
-  type RegoObject,
+  isKind,
   type RegoEntry,
   type RegoValue,
 } from "./values.ts";
@@ -67,7 +67,7 @@ function place(
     const value = rules.group.evaluate(state);
     return value === undefined ? base : value;
   }
-  if (rules === undefined && overlay === undefined && !isObject(base)) return base;
+  if (rules === undefined && overlay === undefined && !isKind(base, "object")) return base;
   return { kind: "place", rules, base, overlay };
 }
 
@@ -81,14 +81,10 @@ export function enter(cursor: Cursor, key: RegoValue, state: State): Cursor | un
   return place(cursor.rules?.children.get(key), base, cursor.overlay?.children.get(key), state);
 }
 
-function isObject(value: RegoValue | undefined): value is RegoObject {
-  return typeof value === "object" && value !== null && value.kind === "object";
-}
-
 /** Documents are found by a number as by its text. */
 function baseMember(base: RegoValue, key: RegoValue): RegoValue | undefined {
   const found = memberOf(base, key);
-  return found === undefined && typeof key === "number" && isObject(base) ? memberOf(base, String(key)) : found;
+  return found === undefined && typeof key === "number" && isKind(base, "object") ? memberOf(base, String(key)) : found;
 }
 
 /** The value under a key of a value. */
@@ -152,7 +148,7 @@ function withBase({ base, overlay, rules }: Place, key: RegoValue, value: RegoVa
 }
 
 function merged(first: RegoValue, second: RegoValue): RegoValue {
-  if (!isObject(first) || !isObject(second)) return first;
+  if (!isKind(first, "object") || !isKind(second, "object")) return first;
   const entries = new Map(second.entries);
   for (const [key, [name, value]] of first.entries) {
     const other = second.entries.get(key)?.[1];

@@ -1,10 +1,12 @@
+import { maxInt64 } from "../cel/values.ts";
 import { cidrContainsCidr, cidrContainsIp, parseCidr, type Cidr } from "../kubernetes/cidr.ts";
 import { parseIp, type IpAddress } from "../kubernetes/ip-address.ts";
+import { compareSemvers, parseSemver, type Semver } from "../kubernetes/semver.ts";
 import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
 import { entriesOfValue } from "./documents.ts";
 import { readJson, toEscapedJsonText } from "./json.ts";
 import { occupy, charge } from "./limits.ts";
-import { sizeOf, arrayOf, setOf, type RegoValue } from "./values.ts";
+import { sizeOf, arrayOf, setOf, isKind, type RegoValue } from "./values.ts";
 
 function parsed(text: string, place: CallPlace): RegoValue {
   occupy(place.state.meter, text.length);
@@ -115,8 +117,7 @@ interface Named {
 function namedIn(value: RegoValue, operand: number, place: CallPlace): readonly Named[] {
   if (typeof value === "string") return [{ text: value, name: value }];
   return [...entriesOfValue(value)].map(([name, member]) => {
-    const isArray = typeof member === "object" && member !== null && member.kind === "array";
-    const text = isArray ? member.items[0] : member;
+    const text = isKind(member, "array") ? member.items[0] : member;
     if (typeof text !== "string") throw failed(`operand ${operand}: element must be string or non-empty array`, place);
     return { text, name };
   });
@@ -146,48 +147,15 @@ export const netBuiltins: readonly Builtin[] = [
   builtin("net.cidr_is_valid", ["any"], ([text]) => typeof text === "string" && !("problem" in parseCidr(text))),
 ];
 
-interface Version {
-  readonly numbers: readonly bigint[];
-  readonly before: readonly string[];
+/** Reads a version as SemVer 2.0.0 has it, of numbers of 64 bits, with or without `v`; undefined for what is none. */
+function versionOf(text: string): Semver | undefined {
+  const parsed = text.length > 256 ? undefined : parseSemver(text.replace(/^v/, ""));
+  if (parsed === undefined || "problem" in parsed) return undefined;
+  const { major, minor, patch } = parsed.version;
+  return [major, minor, patch].every((number) => number <= maxInt64) ? parsed.version : undefined;
 }
 
-const shape =
-  /^v?(0|[1-9]\d{0,18})\.(0|[1-9]\d{0,18})\.(0|[1-9]\d{0,18})(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$/;
-const digits = /^\d+$/;
-const maxInt64 = 2n ** 63n - 1n;
-
-/** Reads a version as SemVer 2.0.0 has it, with or without `v`; undefined for what is none. */
-function versionOf(text: string): Version | undefined {
-  const match = text.length > 256 ? null : shape.exec(text);
-  if (match === null) return undefined;
-  const numbers = match.slice(1, 4).map(BigInt);
-  const before = match[4]?.split(".") ?? [];
-  const isWrong = numbers.some((number) => number > maxInt64) || before.some((part) => /^0\d+$/.test(part));
-  return isWrong ? undefined : { numbers, before };
-}
-
-function compareParts(a: string, b: string): number {
-  const [isNumber, isOther] = [digits.test(a), digits.test(b)];
-  if (isNumber !== isOther) return isNumber ? -1 : 1;
-  if (isNumber) return Number(BigInt(a) > BigInt(b)) - Number(BigInt(a) < BigInt(b));
-  return Number(a > b) - Number(a < b);
-}
-
-function compare(a: Version, b: Version): number {
-  for (const [at, number] of a.numbers.entries()) {
-    const other = b.numbers[at] ?? 0n;
-    if (number !== other) return number > other ? 1 : -1;
-  }
-  if (a.before.length === 0 || b.before.length === 0) return Math.sign(b.before.length - a.before.length);
-  for (const [at, part] of a.before.entries()) {
-    const other = b.before[at];
-    const order = other === undefined ? 1 : compareParts(part, other);
-    if (order !== 0) return order;
-  }
-  return a.before.length < b.before.length ? -1 : 0;
-}
-
-function required(text: string, operand: number, place: CallPlace): Version {
+function required(text: string, operand: number, place: CallPlace): Semver {
   const version = versionOf(text);
   if (version === undefined)
     throw failed(`operand ${operand}: string "${text.slice(0, 64)}" is not a valid SemVer`, place);
@@ -197,7 +165,7 @@ function required(text: string, operand: number, place: CallPlace): Version {
 /** Versions. */
 export const semverBuiltins: readonly Builtin[] = [
   builtin("semver.compare", ["string", "string"], ([a, b], place) =>
-    compare(required(a, 1, place), required(b, 2, place)),
+    compareSemvers(required(a, 1, place), required(b, 2, place)),
   ),
   builtin("semver.is_valid", ["any"], ([text]) => typeof text === "string" && versionOf(text) !== undefined),
 ];

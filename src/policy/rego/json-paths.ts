@@ -6,8 +6,9 @@ import {
   keyOf,
   objectOf,
   setOf,
-  sortedMembers,
   typeOf,
+  isKind,
+  itemsOf,
   type MapKey,
   type RegoArray,
   type RegoEntry,
@@ -21,7 +22,7 @@ type GrowingTree = Map<MapKey, GrowingTree | undefined>;
 
 /** A path of keys, given as `a/b` or as an array. */
 export function stepsOf(path: RegoValue, name: string, place: CallPlace): readonly RegoValue[] {
-  if (typeof path === "object" && path !== null && path.kind === "array") return path.items;
+  if (isKind(path, "array")) return path.items;
   if (path === "") return [];
   if (typeof path === "string") {
     const steps = path.replace(/^\/+/, "").split("/");
@@ -33,7 +34,7 @@ export function stepsOf(path: RegoValue, name: string, place: CallPlace): readon
 
 function treeOf(paths: RegoArray | RegoSet, name: string, place: CallPlace): PathTree {
   const root: GrowingTree = new Map();
-  for (const path of paths.kind === "array" ? paths.items : sortedMembers(paths)) {
+  for (const path of itemsOf(paths)) {
     const steps = stepsOf(path, name, place);
     charge(place.state.meter, 1 + steps.length);
     grow(root, steps.map(keyOf));
@@ -79,23 +80,19 @@ function mapped(value: RegoValue, visit: Visit): RegoValue {
   }
 }
 
-function filtered(value: RegoValue, tree: PathTree, place: CallPlace): RegoValue {
-  charge(place.state.meter, 1 + tree.size);
+/** The value with what is at the paths alone, or without it. */
+function selected(
+  value: RegoValue,
+  tree: PathTree,
+  how: { readonly keeps: boolean; readonly place: CallPlace },
+): RegoValue {
+  const { meter } = how.place.state;
+  charge(meter, 1 + tree.size);
   return mapped(value, (member, key) => {
-    charge(place.state.meter, 1);
+    charge(meter, 1);
     const below = tree.get(key);
-    if (below !== undefined) return filtered(member, below, place);
-    return tree.has(key) ? member : undefined;
-  });
-}
-
-function removed(value: RegoValue, tree: PathTree, place: CallPlace): RegoValue {
-  charge(place.state.meter, 1 + tree.size);
-  return mapped(value, (member, key) => {
-    charge(place.state.meter, 1);
-    const below = tree.get(key);
-    if (below !== undefined) return removed(member, below, place);
-    return tree.has(key) ? undefined : member;
+    if (below !== undefined) return selected(member, below, how);
+    return tree.has(key) === how.keeps ? member : undefined;
   });
 }
 
@@ -170,7 +167,7 @@ function valueAtSteps(value: RegoValue, steps: readonly RegoValue[], place: Call
 }
 
 function patched(source: RegoValue, patch: RegoValue, place: CallPlace): RegoValue {
-  if (typeof patch !== "object" || patch === null || patch.kind !== "object")
+  if (!isKind(patch, "object"))
     throw failed(
       "json.patch: must be an array of JSON-Patch objects, but at least one element is not an object",
       place,
@@ -208,10 +205,10 @@ function patched(source: RegoValue, patch: RegoValue, place: CallPlace): RegoVal
 /** What works on paths in documents. */
 export const pathBuiltins: readonly Builtin[] = [
   builtin("json.filter", ["object", "set|array"], ([object, paths], place) =>
-    filtered(object, treeOf(paths, "json.filter", place), place),
+    selected(object, treeOf(paths, "json.filter", place), { keeps: true, place }),
   ),
   builtin("json.remove", ["object", "set|array"], ([object, paths], place) =>
-    removed(object, treeOf(paths, "json.remove", place), place),
+    selected(object, treeOf(paths, "json.remove", place), { keeps: false, place }),
   ),
   builtin("json.patch", ["any", "array"], ([source, patches], place) => {
     let result = source;

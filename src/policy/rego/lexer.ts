@@ -1,5 +1,5 @@
-import { numberOf, type RegoNumber } from "./values.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
+import { numberOf, type RegoNumber } from "./values.ts";
 
 /** A word of a module. */
 export interface RegoToken {

@@ -9,20 +9,15 @@ import {
   sizeOf,
   typeOf,
   arrayOf,
-  sortedMembers,
+  isKind,
+  keepEntries,
+  itemsOf,
   type RegoArray,
   type RegoObject,
   type RegoSet,
   type RegoValue,
   type MapKey,
 } from "./values.ts";
-
-function isKind<K extends "array" | "object" | "set">(
-  value: RegoValue | undefined,
-  kind: K,
-): value is Extract<RegoValue, { readonly kind: K }> {
-  return typeof value === "object" && value !== null && value.kind === kind;
-}
 
 function keysOf(keys: RegoArray | RegoObject | RegoSet): ReadonlySet<unknown> {
   if (keys.kind === "array") return new Set(keys.items.map(keyOf));
@@ -46,21 +41,15 @@ function found([object, key, fallback]: readonly [RegoObject, RegoValue, RegoVal
 
 function isSubset(whole: RegoValue, part: RegoValue, place: CallPlace): boolean {
   charge(place.state.meter, 1);
-  if (isKind(whole, "object") && isKind(part, "object")) {
+  if (isKind(whole, "object") && isKind(part, "object"))
     return [...part.entries.values()].every(([key, value]) => {
       const other = entryOf(whole, key);
-      return (
-        other !== undefined &&
-        (isKind(value, "object") || isKind(value, "array") || isKind(value, "set")
-          ? isSubset(other, value, place)
-          : keyOf(other) === keyOf(value))
-      );
+      if (other === undefined) return false;
+      const isComposite = typeof value === "object" && value !== null;
+      return isComposite ? isSubset(other, value, place) : keyOf(other) === keyOf(value);
     });
-  }
-  if (isKind(whole, "set") && isKind(part, "set"))
-    return [...part.members.keys()].every((key) => whole.members.has(key));
-  if (isKind(whole, "array") && isKind(part, "set")) {
-    const keys = new Set(whole.items.map(keyOf));
+  if (isKind(part, "set") && (isKind(whole, "set") || isKind(whole, "array"))) {
+    const keys = keysOf(whole);
     return [...part.members.keys()].every((key) => keys.has(key));
   }
   if (isKind(whole, "array") && isKind(part, "array")) {
@@ -91,18 +80,17 @@ export const objectBuiltins: readonly Builtin[] = [
   }),
   builtin("object.remove", ["object", "object|set|array"], ([object, keys]) => {
     const gone = keysOf(keys);
-    return objectOf([...object.entries].filter(([key]) => !gone.has(key)).map(([, entry]) => entry));
+    return keepEntries(object, (key) => !gone.has(key));
   }),
   builtin("object.filter", ["object", "object|set|array"], ([object, keys]) => {
     const kept = keysOf(keys);
-    return objectOf([...object.entries].filter(([key]) => kept.has(key)).map(([, entry]) => entry));
+    return keepEntries(object, (key) => kept.has(key));
   }),
   builtin("object.subset", ["any", "any"], ([whole, part], place) => isSubset(whole, part, place)),
 ];
 
 function verticesOf(value: RegoValue): readonly RegoValue[] {
-  if (typeof value !== "object" || value === null || value.kind === "object") return [];
-  return value.kind === "array" ? value.items : sortedMembers(value);
+  return isKind(value, "array") || isKind(value, "set") ? itemsOf(value) : [];
 }
 
 /** Every vertex of the graph that can be come to. */

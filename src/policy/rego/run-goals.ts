@@ -1,4 +1,5 @@
 import type { Term } from "./ast.ts";
+import { inEither, within, type Bound } from "./bound.ts";
 import type { CalleeOf } from "./callee.ts";
 import {
   enter,
@@ -13,7 +14,6 @@ import {
 import type { CallGoal, ClosureGoal, EveryGoal, Goal } from "./goals.ts";
 import { charge, chargeKey } from "./limits.ts";
 import { RegoError } from "./rego-error.ts";
-import { inEither, within, type Bound } from "./bound.ts";
 import { isBound, order, unsafeVars, varsOf } from "./safety.ts";
 import { built, headCursor, termMatch, termUnify, termValue, type Unit } from "./terms.ts";
 import { arrayOf, isEqual, keyOf, objectOf, setOf, type MapKey, type RegoEntry, type RegoValue } from "./values.ts";

@@ -3,7 +3,7 @@ import type { CalleeOf } from "./callee.ts";
 import type { Branching, Overlay, Det, Frame, Mock, State } from "./documents.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { termValue, type Unit } from "./terms.ts";
-import { keyOf, objectOf, type RegoEntry, type RegoValue } from "./values.ts";
+import { keyOf, objectOf, isKind, type RegoEntry, type RegoValue } from "./values.ts";
 
 type Replace = (state: State, value: RegoValue) => State;
 
@@ -87,8 +87,7 @@ function mocked(state: State, name: string, mock: Mock): State {
 function withMember(target: RegoValue | undefined, path: readonly RegoValue[], value: RegoValue): RegoValue {
   const [first, ...rest] = path;
   if (first === undefined) return value;
-  const isObject = typeof target === "object" && target !== null && target.kind === "object";
-  const entries = new Map(isObject ? target.entries : []);
+  const entries = new Map(isKind(target, "object") ? target.entries : []);
   const inner = entries.get(keyOf(first))?.[1];
   const entry: RegoEntry = [first, withMember(inner, rest, value)];
   entries.set(keyOf(first), entry);
