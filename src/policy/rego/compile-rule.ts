@@ -53,7 +53,7 @@ export function compileRule(source: RuleSource, names: Omit<Names, "fresh">, rul
     terms: [],
   };
   const head = newScope();
-  const patterns = (rule.args ?? []).map((arg) => declare(arg, "arg", head, compiler.names));
+  const patterns = (rule.args ?? []).map((arg) => declare(arg, "arg", { scope: head, names: compiler.names }));
   let bound = boundVars();
   const args = patterns.map((pattern): Match => {
     const match = termMatch(pattern, unit, bound);
@@ -85,8 +85,9 @@ interface BranchSource {
 
 function compileBranch({ source, branch, scope, bound }: BranchSource, compiler: RuleCompiler): CompiledBranch {
   const { names, unit, context } = compiler;
-  const goals: Goal[] = [...goalsOf(resolveBody(branch.body, scope, names), names.fresh)];
-  const head = (term: Term): Term => simple(resolveTerm(term, scope, names), goals, names.fresh);
+  const where = { scope, names };
+  const goals: Goal[] = [...goalsOf(resolveBody(branch.body, where), names.fresh)];
+  const head = (term: Term): Term => simple(resolveTerm(term, where), { goals, fresh: names.fresh });
   const value = head(branch.value);
   const keys = source.keys.map(head);
   const member = source.rule.member === undefined ? undefined : head(source.rule.member);

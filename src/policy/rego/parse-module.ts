@@ -1,4 +1,13 @@
-import type { Import, Module, RegoVersion, Rule, Term, Branch, Literal } from "./ast.ts";
+import {
+  innerTerms,
+  type Import,
+  type Module,
+  type RegoVersion,
+  type Rule,
+  type Term,
+  type Branch,
+  type Literal,
+} from "./ast.ts";
 import { parseBody, parseLiteral, attempt } from "./parse-body.ts";
 import { parseStep, parseTerm, parseList, templateFunction } from "./parse-term.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
@@ -156,20 +165,10 @@ function refuseDefault(reader: TokenReader, value: Term, args: readonly Term[] |
 }
 
 function notConstant(term: Term): Term | undefined {
-  switch (term.kind) {
-    case "scalar":
-    case "comprehension":
-      return undefined;
-    case "array":
-    case "set":
-      return term.items.map(notConstant).find((found) => found !== undefined);
-    case "object":
-      return term.pairs.flatMap((pair) => pair.map(notConstant)).find((found) => found !== undefined);
-    case "var":
-    case "ref":
-    case "call":
-      return term;
-  }
+  if (["var", "ref", "call"].includes(term.kind)) return term;
+  return innerTerms(term)
+    .map(notConstant)
+    .find((found) => found !== undefined);
 }
 
 interface Arguments {

@@ -1,34 +1,13 @@
-import type { Term } from "./ast.ts";
+import { innerTerms, isDocument, type Term } from "./ast.ts";
 import { within, type Bound } from "./bound.ts";
-import { isDocument, type Goal } from "./goals.ts";
+import { bodyTermsOf, termsOf, type Goal } from "./goals.ts";
 import type { RegoPlace } from "./rego-error.ts";
 import { keyOf } from "./values.ts";
 
 /** Variables of a term. */
 export function varsOf(term: Term, into: Set<string> = new Set()): Set<string> {
-  switch (term.kind) {
-    case "var":
-      if (!isDocument(term.name)) into.add(term.name);
-      break;
-    case "ref":
-      varsOf(term.head, into);
-      for (const part of term.path) varsOf(part, into);
-      break;
-    case "array":
-    case "set":
-      for (const item of term.items) varsOf(item, into);
-      break;
-    case "object":
-      for (const [key, value] of term.pairs) {
-        varsOf(key, into);
-        varsOf(value, into);
-      }
-      break;
-    case "scalar":
-    case "call":
-    case "comprehension":
-      break;
-  }
+  if (term.kind !== "var") for (const inner of innerTerms(term)) varsOf(inner, into);
+  else if (!isDocument(term.name)) into.add(term.name);
   return into;
 }
 
@@ -210,39 +189,11 @@ function visibleVars(goal: Goal, into: Set<string>): void {
     for (const inner of goal.body) visibleVars(inner, into);
 }
 
-function termsOf(goal: Goal): readonly Term[] {
-  const given = (term: Term | undefined): readonly Term[] => (term === undefined ? [] : [term]);
-  switch (goal.kind) {
-    case "unify":
-      return [goal.left, goal.right];
-    case "truth":
-      return [goal.term];
-    case "scan":
-      return [goal.ref, goal.out];
-    case "call":
-      return [...goal.args, ...given(goal.out)];
-    case "closure":
-      return [goal.out];
-    case "someIn":
-      return [...given(goal.key), goal.value, goal.domain];
-    case "every":
-      return [goal.domain];
-    case "not":
-      return [];
-    case "with":
-      return goal.replaced.map(({ value }) => value);
-  }
-}
-
 /** All variables of goals, those of closures too. */
 function allVars(goals: readonly Goal[], into: Set<string>): Set<string> {
   for (const goal of goals) {
-    for (const term of termsOf(goal)) varsOf(term, into);
+    for (const term of [...termsOf(goal), ...bodyTermsOf(goal)]) varsOf(term, into);
     if ("body" in goal) allVars(goal.body, into);
-    if (goal.kind === "closure") {
-      varsOf(goal.item, into);
-      if (goal.key !== undefined) varsOf(goal.key, into);
-    }
   }
   return into;
 }

@@ -1,4 +1,4 @@
-import type { RefTerm, Term } from "./ast.ts";
+import { isDocument, type RefTerm, type Term } from "./ast.ts";
 import { within, type Bound } from "./bound.ts";
 import {
   dataCursor,
@@ -10,7 +10,6 @@ import {
   type Frame,
   type Match,
 } from "./documents.ts";
-import { isDocument } from "./goals.ts";
 import { charge, occupy } from "./limits.ts";
 import { isBound, partsOf, unified, varsOf } from "./safety.ts";
 import { arrayOf, isEqual, objectOf, setOf, sizeOf, isKind, type RegoEntry, type RegoValue } from "./values.ts";
