@@ -1,5 +1,5 @@
 import { dynType, stringType, type CelType } from "../cel/types.ts";
-import { computedSize, declaredSize, insideOf, product, sized, widest, type Estimate } from "./estimate.ts";
+import { declaredSize, insideOf, product, sized, widest, type Estimate } from "./estimate.ts";
 
 /** A call to be charged: its arguments, the receiver first, and the type of its result as the checker found it, without sizes. */
 export interface CostedCall {
@@ -199,9 +199,4 @@ function selector(call: CostedCall): CallEstimate {
 
 function contentOf(type: CelType): CelType {
   return type.kind === "optional" ? type.of : dynType;
-}
-
-/** The size of a result: as the call says, or as its type does. */
-export function resultSize(estimate: CallEstimate, type: CelType): number {
-  return estimate.size ?? computedSize(type);
 }

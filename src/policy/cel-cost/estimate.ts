@@ -1,4 +1,4 @@
-import { dynType, type CelType } from "../cel/types.ts";
+import { dynType, formatType, type CelType } from "../cel/types.ts";
 
 /** What is known beforehand of a part of an expression, at worst: what it costs, how much its value holds, and of which type it is. */
 export interface Estimate {
@@ -14,25 +14,17 @@ export const requestSize: number = 3 * 1024 * 1024 - 2;
 
 /** How much a value of a declared type holds at worst. Kubernetes counts scalars as nothing, and times by their text. */
 export function declaredSize(type: CelType): number {
-  switch (type.kind) {
-    case "string":
-    case "bytes":
-    case "list":
-    case "map":
-      return type.maxSize ?? Infinity;
-    case "dyn":
-      return requestSize;
-    case "timestamp":
-    case "duration":
-      return 32;
-    case "optional":
-      return declaredSize(type.of);
-    case "parameter":
-      return Infinity;
-    default:
-      return 0;
-  }
+  if (isSized(type)) return type.maxSize ?? Infinity;
+  if (type.kind === "optional") return declaredSize(type.of);
+  return scalarSizes.get(type.kind) ?? 0;
 }
+
+const scalarSizes: ReadonlyMap<CelType["kind"], number> = new Map([
+  ["dyn", requestSize],
+  ["timestamp", 32],
+  ["duration", 32],
+  ["parameter", Infinity],
+]);
 
 /** How much a value of a type holds at worst that an expression made itself. */
 export function computedSize(type: CelType): number {
@@ -41,15 +33,11 @@ export function computedSize(type: CelType): number {
 
 /** The type, bounded by `size` where values of it have one. */
 export function sized(type: CelType, size: number): CelType {
-  switch (type.kind) {
-    case "string":
-    case "bytes":
-    case "list":
-    case "map":
-      return { ...type, maxSize: size };
-    default:
-      return type;
-  }
+  return isSized(type) ? { ...type, maxSize: size } : type;
+}
+
+function isSized(type: CelType): type is Extract<CelType, { readonly maxSize?: number }> {
+  return ["string", "bytes", "list", "map"].includes(type.kind);
 }
 
 /** The type without what is known of sizes. Declared objects keep theirs, since only a declaration makes them. */
@@ -72,20 +60,14 @@ export function unsized(type: CelType): CelType {
 /** A type that bounds whatever either bounds. Types that differ otherwise are bounded by nothing. */
 export function widest(one: CelType, other: CelType): CelType {
   if (one === other) return one;
-  if ((one.kind === "string" && other.kind === "string") || (one.kind === "bytes" && other.kind === "bytes")) {
-    return sized(one, Math.max(declaredSize(one), declaredSize(other)));
-  }
-  if (one.kind === "list" && other.kind === "list") {
-    const element = widest(one.element, other.element);
-    return { kind: "list", element, maxSize: Math.max(declaredSize(one), declaredSize(other)) };
-  }
-  if (one.kind === "map" && other.kind === "map") {
-    const maxSize = Math.max(declaredSize(one), declaredSize(other));
+  const maxSize = Math.max(declaredSize(one), declaredSize(other));
+  if (one.kind === "list" && other.kind === "list")
+    return { kind: "list", element: widest(one.element, other.element), maxSize };
+  if (one.kind === "map" && other.kind === "map")
     return { kind: "map", key: widest(one.key, other.key), value: widest(one.value, other.value), maxSize };
-  }
   if (one.kind === "optional" && other.kind === "optional") return { kind: "optional", of: widest(one.of, other.of) };
-  if (one.kind === "object" && other.kind === "object") return one.name === other.name ? one : dynType;
-  return one.kind === other.kind ? one : dynType;
+  const isSame = one.kind === other.kind && (one.kind !== "object" || formatType(one) === formatType(other));
+  return isSame ? sized(one, maxSize) : dynType;
 }
 
 /** What lies inside a list or the values of a map; anything where that is not known. */

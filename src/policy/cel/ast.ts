@@ -116,28 +116,22 @@ export function newNodes(source: string): Nodes {
   };
 }
 
+const childrenOf: { readonly [K in CelExpression["kind"]]: (node: CelNode<K>) => readonly CelExpression[] } = {
+  literal: () => [],
+  identifier: () => [],
+  select: ({ operand }) => [operand],
+  has: ({ operand }) => [operand],
+  call: ({ target, args }) => (target === undefined ? args : [target, ...args]),
+  list: ({ elements }) => elements.map(({ value }) => value),
+  map: ({ entries }) => entries.flatMap(({ key, value }) => [key, value]),
+  message: ({ fields }) => fields.map(({ value }) => value),
+  comprehension: ({ range, condition, transform }) =>
+    [range, condition, transform].filter((child) => child !== undefined),
+  bind: ({ value, body }) => [value, body],
+  optionalMap: ({ operand, body }) => [operand, body],
+};
+
 /** The nodes right under a node, in the order of the source. */
 export function children(node: CelExpression): readonly CelExpression[] {
-  switch (node.kind) {
-    case "literal":
-    case "identifier":
-      return [];
-    case "select":
-    case "has":
-      return [node.operand];
-    case "call":
-      return node.target === undefined ? node.args : [node.target, ...node.args];
-    case "list":
-      return node.elements.map((element) => element.value);
-    case "map":
-      return node.entries.flatMap((entry) => [entry.key, entry.value]);
-    case "message":
-      return node.fields.map((field) => field.value);
-    case "comprehension":
-      return [node.range, node.condition, node.transform].filter((child) => child !== undefined);
-    case "bind":
-      return [node.value, node.body];
-    case "optionalMap":
-      return [node.operand, node.body];
-  }
+  return childrenOf[node.kind](node as never);
 }

@@ -114,7 +114,7 @@ export function qualified(checker: Checker, node: CelNode<"select">, locals: Loc
 }
 
 /** A function by its name, with the arguments' types; of a member the receiver comes first. */
-interface Application {
+export interface Application {
   readonly name: string;
   readonly args: readonly CelExpression[];
   readonly member: boolean;

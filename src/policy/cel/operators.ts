@@ -8,17 +8,8 @@ import { celKind, kindOf, type CelOptional, type CelValue } from "./values.ts";
 /** How many characters of text are looked at for one unit of cost. */
 const textFactor = 0.1;
 
-/** `a && b`: false as soon as one side is false, whatever becomes of the other. */
-export function andStep(first: Step, second: Step): Step {
-  return junction(first, second, false);
-}
-
-/** `a || b`: true as soon as one side is true, whatever becomes of the other. */
-export function orStep(first: Step, second: Step): Step {
-  return junction(first, second, true);
-}
-
-function junction(first: Step, second: Step, decisive: boolean): Step {
+/** `a && b`, or with `decisive` true `a || b`: the decisive value as soon as one side has it, whatever becomes of the other. */
+export function junctionStep(first: Step, second: Step, decisive: boolean): Step {
   return (frame) => {
     charge(frame, 1);
     const left = first(frame);
