@@ -179,13 +179,16 @@ function grouped(path: readonly string[], source: RuleSource, before: GroupSourc
   const { rule, keys } = source;
   const arity = rule.args?.length;
   const kind =
-    arity !== undefined ? "function" : keys.length > 0 ? "object" : rule.member !== undefined ? "set" : "complete";
+    arity !== undefined || (keys.length === 0 && rule.member === undefined)
+      ? "complete"
+      : keys.length > 0
+        ? "object"
+        : "set";
   refuseDocument(rule);
-  if (before === undefined) return { path, kind: kind === "function" ? "complete" : kind, arity, sources: [source] };
+  if (before === undefined) return { path, kind, arity, sources: [source] };
   const name = `data.${path.join(".")}`;
-  const known = before.arity !== undefined ? "function" : before.kind;
   const isFallback = rule.isDefault || before.sources.every((each) => each.rule.isDefault);
-  const isMixed = known !== kind && !(isFallback && [known, kind].includes("object"));
+  const isMixed = before.kind !== kind && !(isFallback && [before.kind, kind].includes("object"));
   if (isMixed || before.arity !== arity)
     throw new RegoError("rego_type_error", `conflicting rules ${name} found`, rule.at);
   if (rule.isDefault && before.sources.some((each) => each.rule.isDefault))

@@ -48,27 +48,22 @@ export type Cursor = RegoValue | Place;
 
 /** The document `data`. */
 export function dataCursor(rules: Branching, state: State): Cursor {
-  return place(rules, state.data, state.overlay, state) ?? null;
+  return settled({ kind: "place", rules, base: state.data, overlay: state.overlay }, state) ?? null;
 }
 
 function isPlace(cursor: Cursor): cursor is Place {
   return typeof cursor === "object" && cursor !== null && cursor.kind === "place";
 }
 
-function place(
-  rules: Branching | undefined,
-  base: RegoValue | undefined,
-  overlay: Overlay | undefined,
-  state: State,
-): Cursor | undefined {
-  if (overlay?.value !== undefined) return overlay.value;
-  if (overlay === undefined && rules?.group !== undefined) {
-    if (rules.group.arity !== undefined) return undefined;
-    const value = rules.group.evaluate(state);
-    return value === undefined ? base : value;
-  }
-  if (rules === undefined && overlay === undefined && !isKind(base, "object")) return base;
-  return { kind: "place", rules, base, overlay };
+/** The value of a place that has one for itself, else the place. */
+function settled(place: Place, state: State): Cursor | undefined {
+  const { rules, base, overlay } = place;
+  if (overlay !== undefined) return overlay.value === undefined ? place : overlay.value;
+  if (rules === undefined) return isKind(base, "object") ? place : base;
+  if (rules.group === undefined) return place;
+  if (rules.group.arity !== undefined) return undefined;
+  const value = rules.group.evaluate(state);
+  return value === undefined ? base : value;
 }
 
 /** The place or value under a key; undefined where there is none. */
@@ -78,7 +73,9 @@ export function enter(cursor: Cursor, key: RegoValue, state: State): Cursor | un
   if (!isPlace(cursor)) return memberOf(cursor, key);
   const base = cursor.base === undefined ? undefined : baseMember(cursor.base, key);
   if (typeof key !== "string") return base;
-  return place(cursor.rules?.children.get(key), base, cursor.overlay?.children.get(key), state);
+  const rules = cursor.rules?.children.get(key);
+  const overlay = cursor.overlay?.children.get(key);
+  return settled({ kind: "place", rules, base, overlay }, state);
 }
 
 /** Documents are found by a number as by its text. */
@@ -102,18 +99,12 @@ export function memberOf(value: RegoValue, key: RegoValue): RegoValue | undefine
 
 /** What can be entered, in order. */
 export function* entriesOf(cursor: Cursor, state: State): Generator<readonly [RegoValue, Cursor]> {
-  if (!isPlace(cursor)) {
-    yield* entriesOfValue(cursor);
-    return;
-  }
-  if (cursor.rules === undefined && cursor.overlay === undefined && cursor.base !== undefined) {
-    yield* entriesOfValue(cursor.base);
-    return;
-  }
-  const keys = new Set<string>([...(cursor.rules?.children.keys() ?? []), ...(cursor.overlay?.children.keys() ?? [])]);
-  const base = cursor.base === undefined ? [] : [...entriesOfValue(cursor.base)].map(([key]) => key);
-  const all: RegoValue[] = [...keys, ...base.filter((key) => typeof key !== "string" || !keys.has(key))];
-  for (const key of all.sort(compareValues)) {
+  if (!isPlace(cursor)) return yield* entriesOfValue(cursor);
+  const { rules, overlay, base = null } = cursor;
+  if (rules === undefined && overlay === undefined) return yield* entriesOfValue(base);
+  const keys = new Set<RegoValue>([...(rules?.children.keys() ?? []), ...(overlay?.children.keys() ?? [])]);
+  for (const [key] of entriesOfValue(base)) keys.add(key);
+  for (const key of [...keys].sort(compareValues)) {
     const inner = enter(cursor, key, state);
     if (inner !== undefined) yield [key, inner];
   }

@@ -17,24 +17,30 @@ function patternOf(source: string, place: CallPlace): RE2JS {
   if (known !== undefined) return known;
   if (source.length > maxPatternCharacters)
     throw failed(`error parsing regexp: longer than ${maxPatternCharacters} characters`, place);
-  charge(meter, source.length * (dear.test(source) ? 400 : 20));
+  charge(meter, compileCost(source));
+  const pattern = compiled(source);
+  if (pattern instanceof RE2JSException) throw failed(pattern.message, place);
+  occupy(meter, pattern.programSize());
+  if (patterns.size < remembered) patterns.set(source, pattern);
+  return pattern;
+}
+
+function compileCost(source: string): number {
+  return source.length * (dear.test(source) ? 400 : 20);
+}
+
+/** The pattern, or what is wrong with it. */
+function compiled(source: string): RE2JS | RE2JSException {
   try {
-    const pattern = RE2JS.compile(source);
-    occupy(meter, pattern.programSize());
-    if (patterns.size < remembered) patterns.set(source, pattern);
-    return pattern;
+    return RE2JS.compile(source);
   } catch (error) {
-    if (error instanceof RE2JSException) throw failed(error.message, place);
+    if (error instanceof RE2JSException) return error;
     throw error;
   }
 }
 
 /** The first search of a text, and what is paid after each: the next ones may read to its end, too. */
-function searches(
-  source: string,
-  text: string,
-  place: CallPlace,
-): { readonly next: () => boolean; readonly matcher: Matcher } {
+function searches(source: string, text: string, place: CallPlace): { readonly next: () => boolean; readonly matcher: Matcher } {
   const pattern = searching(source, text, place);
   const counted = countedText(text);
   const matcher = pattern.matcher(counted.input);
@@ -60,14 +66,8 @@ function searching(source: string, text: string, place: CallPlace): RE2JS {
 
 function isPattern(source: RegoValue, place: CallPlace): boolean {
   if (typeof source !== "string" || source.length > maxPatternCharacters) return false;
-  charge(place.state.meter, source.length * (dear.test(source) ? 400 : 20));
-  try {
-    RE2JS.compile(source);
-    return true;
-  } catch (error) {
-    if (error instanceof RE2JSException) return false;
-    throw error;
-  }
+  charge(place.state.meter, compileCost(source));
+  return compiled(source) instanceof RE2JS;
 }
 
 function matches([source, text]: readonly [string, string], place: CallPlace): boolean {
@@ -140,7 +140,8 @@ function expanded(template: string, group: (at: number) => string): string {
 function globbed([pattern, delimiters, text]: readonly [string, RegoArray | null, string], place: CallPlace): boolean {
   const given = delimiters === null ? [] : delimiters.items.map(String);
   charge(place.state.meter, (pattern.length * (text.length + 1)) >> 2);
-  return globMatches(pattern, delimiters !== null && given.length === 0 ? ["."] : given, text, place);
+  const isDelimiter = new Set(delimiters !== null && given.length === 0 ? ["."] : given);
+  return globMatches(pattern, text, { isDelimiter, place });
 }
 
 /** Regular expressions of RE2, and globs. */
@@ -167,14 +168,10 @@ type Part =
   | { readonly kind: "alternatives"; readonly of: readonly (readonly Part[])[] };
 
 /** Whether a text as a whole fits a glob of gobwas/glob, which OPA uses. */
-function globMatches(pattern: string, delimiters: readonly string[], text: string, place: CallPlace): boolean {
-  const points = Array.from(pattern);
-  const reader = { points, at: 0, depth: 0, place };
-  const parts = readParts(reader, "");
-  const isDelimiter = new Set(delimiters);
+function globMatches(pattern: string, text: string, { isDelimiter, place }: Omit<Text, "letters">): boolean {
+  const parts = readParts({ points: Array.from(pattern), at: 0, depth: 0, place }, "");
   const letters = Array.from(text);
-  const ends = matchParts(parts, new Set([0]), { letters, isDelimiter, place });
-  return ends.has(letters.length);
+  return matchParts(parts, new Set([0]), { letters, isDelimiter, place }).has(letters.length);
 }
 
 interface Reader {
@@ -265,33 +262,31 @@ function matchParts(parts: readonly Part[], starts: ReadonlySet<number>, text: T
 }
 
 function matchPart(part: Part, starts: ReadonlySet<number>, text: Text): ReadonlySet<number> {
-  const { letters, isDelimiter } = text;
   if (part.kind === "alternatives") return new Set(part.of.flatMap((each) => [...matchParts(each, starts, text)]));
-  if (part.kind === "many" || part.kind === "all") {
-    const ends = new Set<number>();
-    for (const start of starts) {
-      for (let at = start; !ends.has(at); at++) {
-        ends.add(at);
-        const letter = letters[at];
-        if (letter === undefined || (part.kind === "many" && isDelimiter.has(letter))) break;
-      }
-    }
-    charge(text.place.state.meter, ends.size);
-    return ends;
-  }
   const ends = new Set<number>();
   for (const start of starts) {
-    const letter = letters[start];
-    if (letter !== undefined && fits(part, letter, isDelimiter)) ends.add(start + 1);
+    if (part.kind === "many" || part.kind === "all") addEnds(ends, start, part.kind === "many" ? text : { letters: text.letters });
+    else if (fits(part, text.letters[start], text.isDelimiter)) ends.add(start + 1);
   }
+  if (part.kind === "many" || part.kind === "all") charge(text.place.state.meter, ends.size);
   return ends;
+}
+
+/** Every place up to the next delimiter, or to the end. */
+function addEnds(ends: Set<number>, start: number, { letters, isDelimiter }: Partial<Text> & Pick<Text, "letters">): void {
+  for (let at = start; !ends.has(at); at++) {
+    ends.add(at);
+    const letter = letters[at];
+    if (letter === undefined || isDelimiter?.has(letter) === true) return;
+  }
 }
 
 function fits(
   part: Exclude<Part, { readonly kind: "alternatives" | "many" | "all" }>,
-  letter: string,
+  letter: string | undefined,
   isDelimiter: ReadonlySet<string>,
 ): boolean {
+  if (letter === undefined) return false;
   if (part.kind === "text") return part.text === letter;
   if (part.kind === "class")
     return part.ranges.some(([low, high]) => low <= letter && letter <= high) !== part.isNegated;
