@@ -13,15 +13,26 @@ export interface CelToken {
   readonly end: number;
 }
 
+/** Words that CEL keeps for itself. Source: CEL language definition, syntax. */
+export const reservedWords: ReadonlySet<string> = new Set(
+  "as break const continue else false for function if import in let loop package namespace null return true var void while".split(
+    " ",
+  ),
+);
+
 /** How long an expression may be, in UTF-16 units. */
 const maxSourceLength = 100_000;
 
 const space = /(?:[ \t\r\n\f]+|\/\/[^\n]*)+/y;
 const word = /[_a-zA-Z][_a-zA-Z0-9]*/y;
-const quotedName = /`([a-zA-Z0-9_.\-/ ]+)`/y;
-const float = /(?:[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)/y;
-const integer = /(?:0x[0-9a-fA-F]+|[0-9]+)([uU]?)/y;
-const sign = /==|!=|<=|>=|&&|\|\||[<>!+\-*/%?:.,()[\]{}]/y;
+/** Words that do not begin with a letter or a quote, in the order in which they are tried; the text of some is only a part. */
+const forms: readonly (readonly [CelToken["kind"], RegExp])[] = [
+  ["double", /[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?/y],
+  ["uint", /(0x[0-9a-fA-F]+|[0-9]+)[uU]/y],
+  ["int", /0x[0-9a-fA-F]+|[0-9]+/y],
+  ["name", /`([a-zA-Z0-9_.\-/ ]+)`/y],
+  ["sign", /==|!=|<=|>=|&&|\|\||[<>!+\-*/%?:.,()[\]{}]/y],
+];
 const stringStart = /([rR]?[bB]?|[bB][rR])("""|'''|"|')/y;
 
 /**
@@ -58,9 +69,11 @@ function nextToken(source: string, offset: number): CelToken {
   const unit = source.charCodeAt(offset);
   if (isWordStart(unit)) return stringToken(source, offset) ?? wordToken(source, offset);
   if (unit === doubleQuote || unit === singleQuote) return stringToken(source, offset) ?? unknown(source, offset);
-  return (
-    numberToken(source, offset) ?? nameToken(source, offset) ?? signToken(source, offset) ?? unknown(source, offset)
-  );
+  for (const [kind, form] of forms) {
+    const found = match(form, source, offset);
+    if (found !== null) return { kind, text: found[1] ?? found[0], offset, end: offset + found[0].length };
+  }
+  return unknown(source, offset);
 }
 
 const doubleQuote = 34;
@@ -77,26 +90,6 @@ function unknown(source: string, offset: number): never {
 function wordToken(source: string, offset: number): CelToken {
   const text = match(word, source, offset)?.[0] ?? "";
   return { kind: "identifier", text, offset, end: offset + text.length };
-}
-
-function numberToken(source: string, offset: number): CelToken | undefined {
-  const text = match(float, source, offset)?.[0];
-  if (text !== undefined) return { kind: "double", text, offset, end: offset + text.length };
-  const whole = match(integer, source, offset);
-  if (whole === null) return undefined;
-  const end = offset + whole[0].length;
-  if (whole[1] === "") return { kind: "int", text: whole[0], offset, end };
-  return { kind: "uint", text: whole[0].slice(0, -1), offset, end };
-}
-
-function nameToken(source: string, offset: number): CelToken | undefined {
-  const found = match(quotedName, source, offset);
-  return found === null ? undefined : { kind: "name", text: found[1] ?? "", offset, end: offset + found[0].length };
-}
-
-function signToken(source: string, offset: number): CelToken | undefined {
-  const text = match(sign, source, offset)?.[0];
-  return text === undefined ? undefined : { kind: "sign", text, offset, end: offset + text.length };
 }
 
 function stringToken(source: string, offset: number): CelToken | undefined {
@@ -186,36 +179,35 @@ interface BadEscape {
   readonly problemAt: number;
 }
 
-/** The text that a string literal without its quotes stands for. */
-function unescapeText(written: string): string | BadEscape {
-  if (!written.includes("\\")) return written;
-  let text = "";
+/** The texts and escapes of a literal without its quotes, in order; in octets, code points beyond one octet are no escapes. */
+function piecesOf(written: string, inOctets: boolean): readonly (string | Escape)[] | BadEscape {
+  const pieces: (string | Escape)[] = [];
   let offset = 0;
   for (;;) {
     const next = written.indexOf("\\", offset);
-    if (next === -1) return text + written.slice(offset);
+    if (next === -1) return [...pieces, written.slice(offset)];
     const escape = escapeAt(written, next);
-    if (escape === undefined) return { problemAt: next };
-    text += written.slice(offset, next) + String.fromCodePoint(escape.code);
+    if (escape === undefined || (inOctets && escape.unicode)) return { problemAt: next };
+    pieces.push(written.slice(offset, next), escape);
     offset = escape.end;
   }
 }
 
-/** The octets that a bytes literal without its quotes stands for. */
+/** The text that a string literal stands for. */
+function unescapeText(written: string): string | BadEscape {
+  const pieces = piecesOf(written, false);
+  if ("problemAt" in pieces) return pieces;
+  return pieces.map((piece) => (typeof piece === "string" ? piece : String.fromCodePoint(piece.code))).join("");
+}
+
+/** The octets that a bytes literal stands for. */
 function unescapeBytes(written: string): Uint8Array | BadEscape {
+  const pieces = piecesOf(written, true);
+  if ("problemAt" in pieces) return pieces;
   const encoder = new TextEncoder();
-  if (!written.includes("\\")) return encoder.encode(written);
-  const octets: number[] = [];
-  let offset = 0;
-  for (;;) {
-    const next = written.indexOf("\\", offset);
-    for (const octet of encoder.encode(written.slice(offset, next === -1 ? undefined : next))) octets.push(octet);
-    if (next === -1) return Uint8Array.from(octets);
-    const escape = escapeAt(written, next);
-    if (escape === undefined || escape.unicode) return { problemAt: next };
-    octets.push(escape.code);
-    offset = escape.end;
-  }
+  return Uint8Array.from(
+    pieces.flatMap((piece) => (typeof piece === "string" ? Array.from(encoder.encode(piece)) : [piece.code])),
+  );
 }
 
 /** A literal and how many words it takes, or why it is none. */

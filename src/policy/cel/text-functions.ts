@@ -108,7 +108,8 @@ function trim(text: string): string {
   return text.slice(start, end);
 }
 
-const quoted: ReadonlyMap<string, string> = new Map([
+/** Characters that Go escapes by a letter in text between quotes. */
+export const goEscapes: ReadonlyMap<string, string> = new Map([
   ["\u0007", "\\a"],
   ["\b", "\\b"],
   ["\f", "\\f"],
@@ -122,7 +123,7 @@ const quoted: ReadonlyMap<string, string> = new Map([
 
 function quote(text: string, meter: CelMeter): string {
   occupy(meter, 2 * text.length);
-  return `"${Array.from(text, (character) => quoted.get(character) ?? character).join("")}"`;
+  return `"${Array.from(text, (character) => goEscapes.get(character) ?? character).join("")}"`;
 }
 
 const base64Form = /^[A-Za-z0-9+/]*={0,2}$/;

@@ -169,6 +169,13 @@ export function fromJson(raw: unknown): CelValue {
   return celDouble(raw);
 }
 
+/** The kinds of special values whose types are not named like them. */
+const typeNames: Readonly<Record<string, string>> = {
+  timestamp: "google.protobuf.Timestamp",
+  duration: "google.protobuf.Duration",
+  optional: "optional_type",
+};
+
 /** The name of a value's type, as `type` and messages show it. */
 export function typeNameOf(value: CelValue): string {
   if (value === null) return "null_type";
@@ -177,21 +184,7 @@ export function typeNameOf(value: CelValue): string {
   if (typeof value !== "object") return "int";
   if (value instanceof Uint8Array) return "bytes";
   if (isJsonArray(value)) return "list";
-  const kind = kindOf(value);
-  switch (kind) {
-    case undefined:
-      return "map";
-    case "timestamp":
-      return "google.protobuf.Timestamp";
-    case "duration":
-      return "google.protobuf.Duration";
-    case "optional":
-      return "optional_type";
-    case "map":
-      return (value as CelMap).message ?? kind;
-    case "opaque":
-      return (value as CelOpaque).name;
-    default:
-      return kind;
-  }
+  const kind = kindOf(value) ?? "map";
+  if (kind === "opaque") return (value as CelOpaque).name;
+  return (kind === "map" ? (value as Partial<CelMap>).message : typeNames[kind]) ?? kind;
 }

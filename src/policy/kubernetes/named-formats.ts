@@ -93,14 +93,10 @@ function isBase64(text: string): boolean {
 function isDate(text: string): boolean {
   const match = /^([0-9]{4})-([0-9]{2})-([0-9]{2})$/.exec(text);
   if (match === null) return false;
-  const [year, month, day] = match.slice(1).map(Number);
-  const lengths = [31, leap(year ?? 0) ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-  const days = lengths[(month ?? 0) - 1];
-  return days !== undefined && day !== undefined && day >= 1 && day <= days;
-}
-
-function leap(year: number): boolean {
-  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  const [year = 0, month = 0, day = 0] = match.slice(1).map(Number);
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
 function isDateTime(text: string): boolean {

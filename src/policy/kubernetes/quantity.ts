@@ -42,22 +42,10 @@ interface Suffix {
 }
 
 const suffixes: ReadonlyMap<string, Suffix> = new Map<string, Suffix>([
-  ["", { base: 10, exponent: 0 }],
-  ["n", { base: 10, exponent: -9 }],
-  ["u", { base: 10, exponent: -6 }],
-  ["m", { base: 10, exponent: -3 }],
-  ["k", { base: 10, exponent: 3 }],
-  ["M", { base: 10, exponent: 6 }],
-  ["G", { base: 10, exponent: 9 }],
-  ["T", { base: 10, exponent: 12 }],
-  ["P", { base: 10, exponent: 15 }],
-  ["E", { base: 10, exponent: 18 }],
-  ["Ki", { base: 2, exponent: 10 }],
-  ["Mi", { base: 2, exponent: 20 }],
-  ["Gi", { base: 2, exponent: 30 }],
-  ["Ti", { base: 2, exponent: 40 }],
-  ["Pi", { base: 2, exponent: 50 }],
-  ["Ei", { base: 2, exponent: 60 }],
+  ...["n", "u", "m", "", "k", "M", "G", "T", "P", "E"].map(
+    (suffix, at) => [suffix, { base: 10, exponent: 3 * at - 9 }] as const,
+  ),
+  ...["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map((suffix, at) => [suffix, { base: 2, exponent: 10 * at + 10 }] as const),
 ]);
 
 interface Parts {

@@ -126,9 +126,11 @@ function setValue(_path: string, { rules }: GroupRules, call: Call): RegoValue {
   return setOf(members);
 }
 
-const values: Readonly<
-  Record<GroupKind, (path: string, rules: GroupRules, call: Call) => RegoValue | undefined>
-> = { complete: completeValue, object: objectValue, set: setValue };
+const values: Readonly<Record<GroupKind, (path: string, rules: GroupRules, call: Call) => RegoValue | undefined>> = {
+  complete: completeValue,
+  object: objectValue,
+  set: setValue,
+};
 
 /** An object that rules make together, member by member. */
 interface Growing {

@@ -40,7 +40,11 @@ function compiled(source: string): RE2JS | RE2JSException {
 }
 
 /** The first search of a text, and what is paid after each: the next ones may read to its end, too. */
-function searches(source: string, text: string, place: CallPlace): { readonly next: () => boolean; readonly matcher: Matcher } {
+function searches(
+  source: string,
+  text: string,
+  place: CallPlace,
+): { readonly next: () => boolean; readonly matcher: Matcher } {
   const pattern = searching(source, text, place);
   const counted = countedText(text);
   const matcher = pattern.matcher(counted.input);
@@ -265,7 +269,8 @@ function matchPart(part: Part, starts: ReadonlySet<number>, text: Text): Readonl
   if (part.kind === "alternatives") return new Set(part.of.flatMap((each) => [...matchParts(each, starts, text)]));
   const ends = new Set<number>();
   for (const start of starts) {
-    if (part.kind === "many" || part.kind === "all") addEnds(ends, start, part.kind === "many" ? text : { letters: text.letters });
+    if (part.kind === "many" || part.kind === "all")
+      addEnds(ends, start, part.kind === "many" ? text : { letters: text.letters });
     else if (fits(part, text.letters[start], text.isDelimiter)) ends.add(start + 1);
   }
   if (part.kind === "many" || part.kind === "all") charge(text.place.state.meter, ends.size);
@@ -273,7 +278,11 @@ function matchPart(part: Part, starts: ReadonlySet<number>, text: Text): Readonl
 }
 
 /** Every place up to the next delimiter, or to the end. */
-function addEnds(ends: Set<number>, start: number, { letters, isDelimiter }: Partial<Text> & Pick<Text, "letters">): void {
+function addEnds(
+  ends: Set<number>,
+  start: number,
+  { letters, isDelimiter }: Partial<Text> & Pick<Text, "letters">,
+): void {
   for (let at = start; !ends.has(at); at++) {
     ends.add(at);
     const letter = letters[at];
