@@ -1,8 +1,17 @@
 import type { CelExpression, CelMacro, CelNode } from "../cel/ast.ts";
 import type { CelChecked } from "../cel/check.ts";
 import { dynType, intType, type CelType } from "../cel/types.ts";
-import { callEstimate } from "./call-costs.ts";
-import { computedSize, declaredSize, insideOf, product, sized, unsized, widest, type Estimate } from "./estimate.ts";
+import {
+  callEstimate,
+  computedSize,
+  declaredSize,
+  insideOf,
+  product,
+  sized,
+  unsized,
+  widest,
+  type Estimate,
+} from "./call-costs.ts";
 
 /** What expressions refer to, innermost first: the variables that macros made. */
 interface Locals {

@@ -20,17 +20,22 @@ export function celEquals(one: unknown, other: unknown, meter: CelMeter): boolea
   if (typeof one === "string" || typeof one === "boolean" || one === null) return false;
   const comparison = compareNumbers(fromJson(one), fromJson(other));
   if (comparison !== undefined) return comparison === 0;
-  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
+  return isObject(one) && isObject(other) && equalComposites(one, other, meter);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function equalComposites(one: object, other: object, meter: CelMeter): boolean {
   if (one instanceof Uint8Array) return other instanceof Uint8Array && Buffer.compare(one, other) === 0;
   occupy(meter, 1);
-  if (isJsonArray(one)) {
-    if (!isJsonArray(other) || one.length !== other.length) return false;
-    occupy(meter, one.length);
-    if (identityOf(one) !== undefined)
-      return equalAsIdentified(one, other, (left, right) => celEquals(left, right, meter));
-    return one.every((element, at) => celEquals(element, other[at], meter));
-  }
-  return equalObjects(one, other, meter);
+  if (!isJsonArray(one)) return equalObjects(one, other, meter);
+  if (!isJsonArray(other) || one.length !== other.length) return false;
+  occupy(meter, one.length);
+  if (identityOf(one) !== undefined)
+    return equalAsIdentified(one, other, (left, right) => celEquals(left, right, meter));
+  return one.every((element, at) => celEquals(element, other[at], meter));
 }
 
 function equalObjects(one: object, other: object, meter: CelMeter): boolean {

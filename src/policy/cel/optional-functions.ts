@@ -14,24 +14,17 @@ import {
   type CelValue,
 } from "./values.ts";
 
+const scalarZeros: ReadonlySet<unknown> = new Set([null, false, 0, ""]);
+
 /** Whether a value is what its type has by default: zero, empty, false or null. */
 function isZero(given: CelValue): boolean {
-  if (given === null || given === false || given === 0 || given === "") return true;
-  if (typeof given !== "object") return false;
+  if (typeof given !== "object" || given === null) return scalarZeros.has(given);
   if (isJsonArray(given) || given instanceof Uint8Array) return given.length === 0;
   if (isMap(given)) return mapSize(given) === 0;
-  switch (kindOf(given)) {
-    case "double":
-      return (given as CelDouble).value === 0;
-    case "uint":
-      return (given as CelUint).value === 0n;
-    case "duration":
-      return (given as CelDuration).nanos === 0n;
-    case "optional":
-      return (given as CelOptional).value === undefined;
-    default:
-      return false;
-  }
+  const kind = kindOf(given);
+  if (kind === "duration") return (given as CelDuration).nanos === 0n;
+  if (kind === "optional") return (given as CelOptional).value === undefined;
+  return (kind === "double" || kind === "uint") && Number((given as CelDouble | CelUint).value) === 0;
 }
 
 function present(list: readonly unknown[]): CelValue | CelFailure {

@@ -161,38 +161,22 @@ export function timestampOf(nanos: bigint): CelTimestamp | CelFailure {
 export function parseTimestamp(text: string): CelTimestamp | CelFailure {
   const found = text.length > 64 ? null : form.exec(text);
   if (found === null) return celFailure(`invalid timestamp: cannot parse ${JSON.stringify(text.slice(0, 64))}`);
-  const [year, month, day, hour, minute, second] = found.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const milliseconds = utcMilliseconds({ year, month, day, hour, minute, second });
-  const offset = (found[8] === "-" ? -1 : 1) * (Number(found[9] ?? 0) * 60 + Number(found[10] ?? 0));
-  const offsetValid = Number(found[9] ?? 0) < 24 && Number(found[10] ?? 0) < 60;
-  if (milliseconds === undefined || !offsetValid)
+  const milliseconds = utcMilliseconds(found.slice(1, 7).map(Number));
+  const [, sign, hours = "0", minutes = "0"] = found.slice(7);
+  if (milliseconds === undefined || Number(hours) > 23 || Number(minutes) > 59)
     return celFailure(`invalid timestamp: ${JSON.stringify(text)} is out of range`);
+  const offset = (sign === "-" ? -60_000 : 60_000) * (Number(hours) * 60 + Number(minutes));
   const fraction = BigInt((found[7] ?? "").padEnd(9, "0"));
-  return timestampOf((BigInt(milliseconds) - BigInt(offset * 60_000)) * 1_000_000n + fraction);
+  return timestampOf(BigInt(milliseconds - offset) * 1_000_000n + fraction);
 }
 
-interface Civil {
-  readonly year: number;
-  readonly month: number;
-  readonly day: number;
-  readonly hour: number;
-  readonly minute: number;
-  readonly second: number;
-}
-
-function utcMilliseconds(civil: Civil): number | undefined {
+function utcMilliseconds([year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0]: readonly number[]):
+  | number
+  | undefined {
   const date = new Date(0);
-  date.setUTCFullYear(civil.year, civil.month - 1, civil.day);
-  const valid = date.getUTCMonth() === civil.month - 1 && date.getUTCDate() === civil.day;
-  if (!valid || civil.hour > 23 || civil.minute > 59 || civil.second > 59) return undefined;
-  return date.setUTCHours(civil.hour, civil.minute, civil.second);
+  date.setUTCFullYear(year, month - 1, day);
+  const isDay = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+  return isDay && hour <= 23 && minute <= 59 && second <= 59 ? date.setUTCHours(hour, minute, second) : undefined;
 }
 
 /** The RFC 3339 text of a point in time, in UTC, with as many digits of the fraction as it needs. */

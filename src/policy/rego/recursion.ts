@@ -1,4 +1,5 @@
 import { innerTerms, type Term } from "./ast.ts";
+import { groupAt } from "./callee.ts";
 import type { CompiledSource } from "./compile-rule.ts";
 import type { Branching, Group } from "./documents.ts";
 import { bodyTermsOf, termsOf, type Goal } from "./goals.ts";
@@ -60,9 +61,8 @@ function goalNeeds(goal: Goal, rules: Branching, into: Set<Group>): void {
 }
 
 function callNeeds(name: readonly string[], rules: Branching, into: Set<Group>): void {
-  let at: Branching | undefined = rules;
-  for (const part of name.slice(1)) at = at?.children.get(part);
-  if (name[0] === "data" && at?.group !== undefined) into.add(at.group);
+  const group = groupAt(rules, name);
+  if (group !== undefined) into.add(group);
 }
 
 /** A call among terms is the name of a function that `with` puts in the place of another. */

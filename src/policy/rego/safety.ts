@@ -198,37 +198,32 @@ function allVars(goals: readonly Goal[], into: Set<string>): Set<string> {
   return into;
 }
 
+type GoalOf<K extends Goal["kind"]> = Extract<Goal, { readonly kind: K }>;
+type After<K extends Goal["kind"]> = (goal: GoalOf<K>, bound: Bound, around: Bound) => Gained | undefined;
+
+const after: { readonly [K in Goal["kind"]]: After<K> } = {
+  unify: ({ left, right }, bound) => unified(left, right, bound),
+  truth: ({ term }, bound) => gainedIf(isBound(term, bound)),
+  scan: afterScan,
+  call: afterCall,
+  someIn: afterSomeIn,
+  closure: (goal, bound, around) => gainedIf(isPattern(goal.out, bound) && closureRuns(goal, bound, around), goal.out),
+  every: (goal, bound, around) => gainedIf(isBound(goal.domain, bound) && closureRuns(goal, bound, around)),
+  not: (goal, bound, around) => {
+    const isReady = goal.isExplicit || namedVars(goal.body).every((name) => bound.has(name));
+    return gainedIf(isReady && closureRuns(goal, bound, around));
+  },
+  with: afterWith,
+};
+
 /** What is bound by a goal; undefined when it lacks some of what it needs. */
 function boundAfter(goal: Goal, bound: Bound, around: Bound): Gained | undefined {
-  switch (goal.kind) {
-    case "unify":
-      return unified(goal.left, goal.right, bound);
-    case "truth":
-      return gainedIf(isBound(goal.term, bound));
-    case "scan":
-      return afterScan(goal, bound);
-    case "call":
-      return afterCall(goal, bound);
-    case "someIn":
-      return afterSomeIn(goal, bound);
-    case "closure":
-      return gainedIf(isPattern(goal.out, bound) && closureRuns(goal, bound, around), goal.out);
-    case "every":
-      return gainedIf(isBound(goal.domain, bound) && closureRuns(goal, bound, around));
-    case "not": {
-      const isReady = goal.isExplicit || namedVars(goal.body).every((name) => bound.has(name));
-      return gainedIf(isReady && closureRuns(goal, bound, around));
-    }
-    case "with":
-      return afterWith(goal, bound, around);
-  }
+  return after[goal.kind](goal as never, bound, around);
 }
 
 function gainedIf(condition: boolean, ...terms: readonly (Term | undefined)[]): Gained | undefined {
   return condition ? varsOfAll(terms) : undefined;
 }
-
-type GoalOf<K extends Goal["kind"]> = Extract<Goal, { readonly kind: K }>;
 
 function afterCall(goal: GoalOf<"call">, bound: Bound): Gained | undefined {
   if (!goal.args.every((arg) => isBound(arg, bound))) return afterOutput(goal, bound);
@@ -250,7 +245,7 @@ function afterWith(goal: GoalOf<"with">, bound: Bound, around: Bound): Gained | 
   return stuck.length === 0 ? gained : undefined;
 }
 
-function afterScan({ ref, out }: Extract<Goal, { readonly kind: "scan" }>, bound: Bound): Gained | undefined {
+function afterScan({ ref, out }: GoalOf<"scan">, bound: Bound): Gained | undefined {
   if (!isBound(ref.head, bound)) return undefined;
   let known = within(bound);
   for (const part of ref.path) {
@@ -261,7 +256,7 @@ function afterScan({ ref, out }: Extract<Goal, { readonly kind: "scan" }>, bound
 }
 
 /** A call may name its output as a last argument. */
-function afterOutput({ args, out }: Extract<Goal, { readonly kind: "call" }>, bound: Bound): Gained | undefined {
+function afterOutput({ args, out }: GoalOf<"call">, bound: Bound): Gained | undefined {
   const last = args.at(-1);
   if (out !== undefined || last === undefined || !isPattern(last, bound)) return undefined;
   return gainedIf(
@@ -277,21 +272,17 @@ function namedVars(goals: readonly Goal[]): readonly string[] {
   return [...names].filter((name) => !name.startsWith("%"));
 }
 
-function closureRuns(
-  goal: Extract<Goal, { readonly kind: "closure" | "every" | "not" }>,
-  bound: Bound,
-  around: Bound,
-): boolean {
-  const inside = goal.kind === "every" ? within(bound).and(varsOfAll([goal.key, goal.value])) : bound;
+function closureRuns(goal: GoalOf<"closure" | "every" | "not">, bound: Bound, around: Bound): boolean {
+  const inside = goal.kind === "every" ? within(bound).and(varsOfAll(bodyTermsOf(goal))) : bound;
   if (goal.kind === "closure" && goal.isTemplate && !namedVars(goal.body).every((name) => bound.has(name)))
     return false;
   if (goal.kind !== "not" || goal.isExplicit) {
     for (const name of allVars([goal], new Set()))
       if (around.has(name) && !inside.has(name) && !isOut(goal, name)) return false;
   }
-  const { stuck, bound: after } = order(goal.body, inside, around);
+  const { stuck, bound: known } = order(goal.body, inside, around);
   if (stuck.length > 0) return false;
-  return goal.kind !== "closure" || [goal.item, goal.key].every((term) => term === undefined || isBound(term, after));
+  return goal.kind !== "closure" || bodyTermsOf(goal).every((term) => isBound(term, known));
 }
 
 function isOut(goal: Goal, name: string): boolean {
