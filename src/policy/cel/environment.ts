@@ -29,9 +29,18 @@ export interface CelFunction {
   readonly cost: ((...args: never[]) => number) | undefined;
 }
 
-/** What expressions may refer to. The standard functions are always there; those given are added. */
+/** Functions ready to be looked up. */
+export interface FunctionTable {
+  /** All overloads of each name; those of members under the name behind a dot. */
+  readonly byName: ReadonlyMap<string, readonly CelFunction[]>;
+  /** The types of libraries that the functions take or give. */
+  readonly types: ReadonlyMap<string, CelType>;
+}
+
+/** What expressions may refer to. The functions given are added to those of the library, by default the standard ones. */
 export interface CelEnvironment {
   readonly variables: Readonly<Record<string, CelType>>;
+  readonly library?: FunctionTable;
   readonly functions: readonly CelFunction[];
   /** The type of objects that an expression may make by `name{…}`; undefined for a name that is none. None without this function. */
   readonly messageType?: (name: string) => CelType | undefined;
@@ -71,31 +80,36 @@ const typeNames: ReadonlyMap<string, CelType> = new Map([
   ["google.protobuf.Duration", durationType],
 ]);
 
-/** The scope of an environment, above functions that are always there. */
-export function newScope(environment: CelEnvironment, standard: ReadonlyMap<string, readonly CelFunction[]>): Scope {
-  const { variables, functions, messageType } = environment;
+/** The functions by their names; of one name in the order given. */
+export function functionTable(functions: readonly CelFunction[]): FunctionTable {
+  const byName = new Map<string, CelFunction[]>();
+  const types = new Map<string, CelType>();
+  for (const each of functions) {
+    const key = each.member ? `.${each.name}` : each.name;
+    const known = byName.get(key);
+    if (known === undefined) byName.set(key, [each]);
+    else known.push(each);
+    for (const type of [each.result, ...each.args]) if (type.kind === "opaque") types.set(type.name, type);
+  }
+  return { byName, types };
+}
+
+/** The scope of an environment with a library. */
+export function newScope({ variables, functions, messageType }: CelEnvironment, library: FunctionTable): Scope {
+  const added = functionTable(functions);
   return {
     variable: (name) => (Object.hasOwn(variables, name) ? variables[name] : undefined),
     type: (name) => {
-      const type = typeNames.get(name) ?? libraryTypeNamed(functions, name) ?? messageType?.(name);
+      const type = typeNames.get(name) ?? library.types.get(name) ?? added.types.get(name) ?? messageType?.(name);
       return type === undefined ? undefined : typeType(type);
     },
     message: (name) => messageType?.(name),
     overloads: (name, member) => {
-      const known = standard.get(member ? `.${name}` : name);
-      const added = functions.filter((row) => row.name === name && row.member === member);
-      return added.length === 0 ? known : [...(known ?? []), ...added];
+      const key = member ? `.${name}` : name;
+      const [known, more] = [library.byName.get(key), added.byName.get(key)];
+      return known === undefined || more === undefined ? (known ?? more) : [...known, ...more];
     },
   };
-}
-
-/** The type of a library that its functions take or give, by its name. */
-function libraryTypeNamed(functions: readonly CelFunction[], name: string): CelType | undefined {
-  for (const { args, result } of functions) {
-    const found = [result, ...args].find((type) => type.kind === "opaque" && type.name === name);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }
 
 /** A type of values that only this library looks into. */

@@ -27,11 +27,11 @@ const space = /(?:[ \t\r\n\f]+|\/\/[^\n]*)+/y;
 const word = /[_a-zA-Z][_a-zA-Z0-9]*/y;
 /** Words that do not begin with a letter or a quote, in the order in which they are tried; the text of some is only a part. */
 const forms: readonly (readonly [CelToken["kind"], RegExp])[] = [
+  ["sign", /==|!=|<=|>=|&&|\|\||[<>!+\-*/%?:,()[\]{}]|\.(?![0-9])/y],
   ["double", /[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?/y],
   ["uint", /(0x[0-9a-fA-F]+|[0-9]+)[uU]/y],
   ["int", /0x[0-9a-fA-F]+|[0-9]+/y],
   ["name", /`([a-zA-Z0-9_.\-/ ]+)`/y],
-  ["sign", /==|!=|<=|>=|&&|\|\||[<>!+\-*/%?:.,()[\]{}]/y],
 ];
 const stringStart = /([rR]?[bB]?|[bB][rR])("""|'''|"|')/y;
 
@@ -195,6 +195,7 @@ function piecesOf(written: string, inOctets: boolean): readonly (string | Escape
 
 /** The text that a string literal stands for. */
 function unescapeText(written: string): string | BadEscape {
+  if (!written.includes("\\")) return written;
   const pieces = piecesOf(written, false);
   if ("problemAt" in pieces) return pieces;
   return pieces.map((piece) => (typeof piece === "string" ? piece : String.fromCodePoint(piece.code))).join("");

@@ -119,15 +119,16 @@ function expression(parser: Parser): CelExpression {
 /** Chains of `&&` and `||` become balanced trees, so that long ones do not nest deeply. */
 function logical(parser: Parser, sign: "||" | "&&"): CelExpression {
   const operand = (): CelExpression => (sign === "||" ? logical(parser, "&&") : binary(parser, 0));
-  const terms = [operand()];
+  const first = operand();
+  const terms = [first];
   const signs: CelToken[] = [];
   for (let token = accept(parser, sign); token !== undefined; token = accept(parser, sign)) {
     signs.push(token);
     terms.push(operand());
   }
+  if (signs.length === 0) return first;
   const tree = (from: number, to: number): CelExpression => {
-    const [only] = terms.slice(from, from + 1);
-    if (to - from === 1 && only !== undefined) return only;
+    if (to - from === 1) return terms[from] ?? first;
     const middle = from + ((to - from) >> 1);
     const args = [tree(from, middle), tree(middle, to)];
     return call(parser, signs[middle - 1] ?? peek(parser), { name: `_${sign}_`, args });

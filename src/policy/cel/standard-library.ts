@@ -51,8 +51,8 @@ const setFunctions: readonly CelFunction[] = [
   setFunction("intersects", 1, (one, other, meter) => one.some((each) => contains(other, [each], meter))),
 ];
 
-/** The functions that every expression may call by name, members by their name behind a dot. */
-const table: ReadonlyMap<string, readonly CelFunction[]> = tableOf([
+/** The functions that every expression may call. */
+export const standardFunctions: readonly CelFunction[] = [
   ...operators,
   celFunction("dyn(A): dyn", (value: CelValue) => value),
   ...arithmetic,
@@ -62,18 +62,4 @@ const table: ReadonlyMap<string, readonly CelFunction[]> = tableOf([
   ...mathFunctions,
   ...setFunctions,
   ...optionalFunctions,
-]);
-
-function tableOf(functions: readonly CelFunction[]): ReadonlyMap<string, readonly CelFunction[]> {
-  const found = new Map<string, CelFunction[]>();
-  for (const each of functions) {
-    const key = each.member ? `.${each.name}` : each.name;
-    found.set(key, [...(found.get(key) ?? []), each]);
-  }
-  return found;
-}
-
-/** The functions that every expression may call. */
-export function standardLibrary(): ReadonlyMap<string, readonly CelFunction[]> {
-  return table;
-}
+];

@@ -1,6 +1,7 @@
 import { celError } from "../cel/cel-error.ts";
 import { compileCel, type CelProgram } from "../cel/compile.ts";
-import type { CelEnvironment, CelFunction } from "../cel/environment.ts";
+import { functionTable, type CelEnvironment, type CelFunction } from "../cel/environment.ts";
+import { standardFunctions } from "../cel/standard-library.ts";
 import type { CelType } from "../cel/types.ts";
 import { urlFunctions } from "./go-url.ts";
 import { listExtensions, listFunctions } from "./list-functions.ts";
@@ -23,6 +24,8 @@ export const kubernetesFunctions: readonly CelFunction[] = [
   ...urlFunctions,
 ];
 
+const library = functionTable([...standardFunctions, ...kubernetesFunctions]);
+
 /**
  * Reads and checks an expression as Kubernetes does: with its functions, with the functions and types that only some places have,
  * and with its literals checked.
@@ -33,7 +36,7 @@ export function compileKubernetesCel(
   variables: Readonly<Record<string, CelType>>,
   { functions = [], ...more }: Partial<Pick<CelEnvironment, "functions" | "messageType">> = {},
 ): CelProgram {
-  const program = compileCel(source, { variables, functions: [...kubernetesFunctions, ...functions], ...more });
+  const program = compileCel(source, { variables, library, functions, ...more });
   const issues = literalIssues(program.ast);
   if (issues.length > 0) throw celError("type", source, issues);
   return program;
