@@ -137,10 +137,10 @@ function list(walk: Walk, node: CelNode<"list">): Estimate {
   const elements = node.elements.map(({ value }) => estimate(walk, value));
   const cost = elements.reduce((sum, element) => sum + element.cost, listCost);
   const size = elements.length;
-  return { cost, size, type: { kind: "list", element: widestOf(elements), maxSize: size } };
+  return { cost, size, type: { kind: "list", element: commonType(elements), maxSize: size } };
 }
 
-function widestOf([first, ...rest]: readonly Estimate[]): CelType {
+function commonType([first, ...rest]: readonly Estimate[]): CelType {
   return rest.reduce((sofar, { type }) => widest(sofar, type), first?.type ?? dynType);
 }
 
@@ -149,7 +149,7 @@ function map(walk: Walk, node: CelNode<"map">): Estimate {
   const values = node.entries.map(({ value }) => estimate(walk, value));
   const cost = [...keys, ...values].reduce((sum, part) => sum + part.cost, mapCost);
   const size = keys.length;
-  return { cost, size, type: { kind: "map", key: widestOf(keys), value: widestOf(values), maxSize: size } };
+  return { cost, size, type: { kind: "map", key: commonType(keys), value: commonType(values), maxSize: size } };
 }
 
 /**
