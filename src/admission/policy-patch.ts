@@ -16,7 +16,7 @@ import { mergeObjects } from "../apimachinery/managed-fields/merge-objects.ts";
 import { fieldElement, elementText } from "../apimachinery/managed-fields/path-element.ts";
 import { namedField, shapeOf } from "../apimachinery/managed-fields/shape.ts";
 import type { Schema } from "../apimachinery/schema.ts";
-import { celToJson } from "../policy/cel/to-json.ts";
+import { celToJson } from "../policy/cel/convert.ts";
 
 /** An object of a kind, as a policy sees it. */
 export interface Patched {

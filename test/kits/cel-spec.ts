@@ -1,6 +1,5 @@
 import { isCelMap, isMap, mapKey } from "../../src/policy/cel/equality.ts";
-import { parseDuration } from "../../src/policy/cel/duration.ts";
-import { parseTimestamp } from "../../src/policy/cel/timestamp.ts";
+import { parseDuration, parseTimestamp } from "../../src/policy/cel/time.ts";
 import { formatType, type CelType } from "../../src/policy/cel/types.ts";
 import {
   celDouble,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../apimachinery/json-value.ts";
 import { estimateCost } from "../../policy/cel-cost/estimate-cost.ts";
 import { compileCel } from "../../policy/cel/compile.ts";
-import { kubernetesFunctions } from "../../policy/kubernetes/functions.ts";
+import { kubernetesFunctions } from "../../policy/kubernetes/compile-kubernetes-cel.ts";
 import { ruleType } from "./rule-type.ts";
 import { readStructural } from "./structural-schema.ts";
 

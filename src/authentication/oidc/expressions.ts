@@ -1,6 +1,6 @@
 import { CelError } from "../../policy/cel/cel-error.ts";
 import { boolType, dynType, listType, mapType, objectType, stringType, type CelType } from "../../policy/cel/types.ts";
-import { celToJson } from "../../policy/cel/to-json.ts";
+import { celToJson } from "../../policy/cel/convert.ts";
 import { compileKubernetesCel } from "../../policy/kubernetes/compile-kubernetes-cel.ts";
 
 /** What an expression is for: which variable it sees, and of which types its result may be. */

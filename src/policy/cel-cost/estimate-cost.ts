@@ -1,8 +1,17 @@
-import type { CelExpression, CelLiteral, CelNode } from "../cel/ast.ts";
+import type { CelExpression, CelMacro, CelNode } from "../cel/ast.ts";
 import type { CelChecked } from "../cel/check.ts";
 import { dynType, intType, type CelType } from "../cel/types.ts";
-import { callEstimate, resultSize } from "./call-costs.ts";
-import { computedSize, declaredSize, insideOf, product, sized, unsized, widest, type Estimate } from "./estimate.ts";
+import {
+  callEstimate,
+  computedSize,
+  declaredSize,
+  insideOf,
+  product,
+  sized,
+  unsized,
+  widest,
+  type Estimate,
+} from "./call-costs.ts";
 
 /** What expressions refer to, innermost first: the variables that macros made. */
 interface Locals {
@@ -28,34 +37,26 @@ export function estimateCost(checked: CelChecked): number {
   return estimate({ checked, locals: undefined }, checked.root).cost;
 }
 
+const estimates: { readonly [K in CelExpression["kind"]]: (walk: Walk, node: CelNode<K>) => Estimate } = {
+  literal,
+  identifier,
+  select,
+  has: (walk, node) => computed(estimate(walk, node.operand).cost, walk.checked.typeOf(node)),
+  call,
+  list,
+  map,
+  message: (walk, node) => computed(sumOf(walk, node.fields, messageCost), walk.checked.typeOf(node)),
+  comprehension,
+  bind: (walk, node) => {
+    const value = estimate(walk, node.value);
+    const body = estimate(within(walk, node.variable, value), node.body);
+    return { ...body, cost: listCost + value.cost + body.cost };
+  },
+  optionalMap,
+};
+
 function estimate(walk: Walk, node: CelExpression): Estimate {
-  switch (node.kind) {
-    case "literal":
-      return literal(walk, node.value, node);
-    case "identifier":
-      return identifier(walk, node);
-    case "select":
-      return select(walk, node);
-    case "has":
-      return computed(estimate(walk, node.operand).cost, walk.checked.typeOf(node));
-    case "call":
-      return call(walk, node);
-    case "list":
-      return list(walk, node);
-    case "map":
-      return map(walk, node);
-    case "message":
-      return computed(sumOf(walk, node.fields, messageCost), walk.checked.typeOf(node));
-    case "comprehension":
-      return comprehension(walk, node);
-    case "bind": {
-      const value = estimate(walk, node.value);
-      const body = estimate(within(walk, node.variable, value), node.body);
-      return { ...body, cost: listCost + value.cost + body.cost };
-    }
-    case "optionalMap":
-      return optionalMap(walk, node);
-  }
+  return estimates[node.kind](walk, node as never);
 }
 
 function computed(cost: number, type: CelType): Estimate {
@@ -72,8 +73,9 @@ function within(walk: Walk, name: string, known: Estimate): Walk {
   return { ...walk, locals: { name, estimate: { ...known, cost: 1 }, outer: walk.locals } };
 }
 
-function literal({ checked }: Walk, value: CelLiteral, node: CelExpression): Estimate {
-  const size = typeof value === "string" ? value.length : value instanceof Uint8Array ? value.length : 1;
+function literal({ checked }: Walk, node: CelNode<"literal">): Estimate {
+  const { value } = node;
+  const size = typeof value === "string" || value instanceof Uint8Array ? value.length : 1;
   return { cost: 0, size, type: sized(checked.typeOf(node), size) };
 }
 
@@ -105,28 +107,26 @@ function fieldOf(type: CelType, name: string): CelType {
 
 function call(walk: Walk, node: CelNode<"call">): Estimate {
   const { checked } = walk;
-  const resolved = checked.callOf(node);
-  const args = (resolved?.args ?? node.args).map((argument) => estimate(walk, argument));
+  const { name, args: given } = checked.callOf(node) ?? node;
+  const args = given.map((argument) => estimate(walk, argument));
   const spent = args.reduce((sum, { cost }) => sum + cost, 0);
-  const name = resolved?.name ?? node.name;
+  const [one, two, three] = args;
   if (name === "_&&_" || name === "_||_") return computed(spent, checked.typeOf(node));
-  if (name === "_?_:_") return conditional(args);
-  const numbers = (resolved?.args ?? node.args).map((argument) =>
+  if (name === "_?_:_" && one && two && three) return conditional(one, two, three);
+  const numbers = given.map((argument) =>
     argument.kind === "literal" && typeof argument.value === "number" ? argument.value : undefined,
   );
   const result = unsized(checked.typeOf(node));
   const found = callEstimate(name, { args, result, numbers });
   const type = found.type ?? result;
   // What was taken out of a declared value is as large as declared.
-  const size = found.size ?? (found.type === undefined ? resultSize(found, type) : declaredSize(type));
+  const size = found.size ?? (found.type === undefined ? computedSize(type) : declaredSize(type));
   return { cost: spent + found.cost, size, type: sized(type, size) };
 }
 
-function conditional([condition, one, other]: readonly Estimate[]): Estimate {
-  const branches = Math.max(one?.cost ?? 0, other?.cost ?? 0);
-  const size = Math.max(one?.size ?? 0, other?.size ?? 0);
-  const type = widest(one?.type ?? dynType, other?.type ?? dynType);
-  return { cost: (condition?.cost ?? 0) + branches, size, type };
+function conditional(condition: Estimate, one: Estimate, other: Estimate): Estimate {
+  const size = Math.max(one.size, other.size);
+  return { cost: condition.cost + Math.max(one.cost, other.cost), size, type: widest(one.type, other.type) };
 }
 
 function sumOf(walk: Walk, parts: readonly { readonly value: CelExpression }[], base: number): number {
@@ -136,22 +136,20 @@ function sumOf(walk: Walk, parts: readonly { readonly value: CelExpression }[], 
 function list(walk: Walk, node: CelNode<"list">): Estimate {
   const elements = node.elements.map(({ value }) => estimate(walk, value));
   const cost = elements.reduce((sum, element) => sum + element.cost, listCost);
-  const element = elements.map(({ type }) => type).reduce<CelType | undefined>(joined, undefined);
   const size = elements.length;
-  return { cost, size, type: { kind: "list", element: element ?? dynType, maxSize: size } };
+  return { cost, size, type: { kind: "list", element: commonType(elements), maxSize: size } };
 }
 
-function joined(sofar: CelType | undefined, type: CelType): CelType {
-  return sofar === undefined ? type : widest(sofar, type);
+function commonType([first, ...rest]: readonly Estimate[]): CelType {
+  return rest.reduce((sofar, { type }) => widest(sofar, type), first?.type ?? dynType);
 }
 
 function map(walk: Walk, node: CelNode<"map">): Estimate {
   const keys = node.entries.map(({ key }) => estimate(walk, key));
   const values = node.entries.map(({ value }) => estimate(walk, value));
   const cost = [...keys, ...values].reduce((sum, part) => sum + part.cost, mapCost);
-  const key = keys.map(({ type }) => type).reduce<CelType | undefined>(joined, undefined) ?? dynType;
-  const value = values.map(({ type }) => type).reduce<CelType | undefined>(joined, undefined) ?? dynType;
-  return { cost, size: keys.length, type: { kind: "map", key, value, maxSize: keys.length } };
+  const size = keys.length;
+  return { cost, size, type: { kind: "map", key: commonType(keys), value: commonType(values), maxSize: size } };
 }
 
 /**
@@ -163,40 +161,27 @@ function comprehension(walk: Walk, node: CelNode<"comprehension">): Estimate {
   const inner = withElements(walk, node, range.type);
   const condition = node.condition === undefined ? undefined : estimate(inner, node.condition);
   const transform = node.transform === undefined ? undefined : estimate(inner, node.transform);
-  const test = condition?.cost ?? 0;
-  const change = transform?.cost ?? 0;
-  const { start, step, finish } = expansionCosts(node.macro, test, change);
-  const cost = range.cost + start + product(range.size, step) + finish;
+  const expansion = expansions[node.macro];
+  const step = expansion.step + (condition?.cost ?? 0) + (transform?.cost ?? 0);
+  const cost = range.cost + expansion.start + product(range.size, step) + expansion.finish;
   const type = comprehensionType(node, range.type, transform?.type ?? dynType);
   if (type === undefined) return computed(cost, walk.checked.typeOf(node));
   return { cost, size: range.size, type: sized(type, range.size) };
 }
 
-interface ExpansionCosts {
-  readonly start: number;
-  readonly step: number;
-  readonly finish: number;
-}
-
-function expansionCosts(macro: CelNode<"comprehension">["macro"], test: number, change: number): ExpansionCosts {
-  switch (macro) {
-    case "all":
-      return { start: 0, step: 2 + 1 + test, finish: 1 };
-    case "exists":
-      return { start: 0, step: 3 + 1 + test, finish: 1 };
-    case "exists_one":
-      return { start: 0, step: test + 2, finish: 2 };
-    case "filter":
-      return { start: listCost, step: test + 13, finish: 1 };
-    case "map":
-    case "transformList":
-      return { start: listCost, step: test + 12 + change, finish: 1 };
-    case "transformMap":
-      return { start: mapCost, step: test + 3 + change, finish: 1 };
-    case "transformMapEntry":
-      return { start: mapCost, step: test + 2 + change, finish: 1 };
-  }
-}
+/** What cel-go's expansion of each macro costs before its loop, in each round besides condition and transform, and behind it. */
+const expansions: Readonly<
+  Record<CelMacro, { readonly start: number; readonly step: number; readonly finish: number }>
+> = {
+  all: { start: 0, step: 3, finish: 1 },
+  exists: { start: 0, step: 4, finish: 1 },
+  exists_one: { start: 0, step: 2, finish: 2 },
+  filter: { start: listCost, step: 13, finish: 1 },
+  map: { start: listCost, step: 12, finish: 1 },
+  transformList: { start: listCost, step: 12, finish: 1 },
+  transformMap: { start: mapCost, step: 3, finish: 1 },
+  transformMapEntry: { start: mapCost, step: 2, finish: 1 },
+};
 
 function withElements(walk: Walk, node: CelNode<"comprehension">, range: CelType): Walk {
   const [one, other] = node.variables;

@@ -1,3 +1,4 @@
+import { celError } from "./cel-error.ts";
 import type { CelUint, CelDouble, CelInt } from "./values.ts";
 
 /** The macros that walk a list or map. */
@@ -79,3 +80,58 @@ export type CelExpression = Node &
 
 /** One kind of node. */
 export type CelNode<Kind extends CelExpression["kind"]> = Extract<CelExpression, { readonly kind: Kind }>;
+
+/** How deep nodes may nest. What walks the tree relies on it. */
+const maxNesting = 400;
+
+type WithoutPlace<Expression> = Expression extends unknown ? Omit<Expression, "id" | "offset"> : never;
+
+/** A node before it has an identity and a place. */
+export type NewNode = WithoutPlace<CelExpression>;
+
+/** What makes the nodes of one expression. */
+export interface Nodes {
+  readonly make: (offset: number, node: NewNode) => CelExpression;
+  readonly count: () => number;
+  /** A syntax error at an offset. */
+  readonly error: (offset: number, message: string) => Error;
+}
+
+/** Makes nodes with growing identities and refuses to nest them too deeply. */
+export function newNodes(source: string): Nodes {
+  const depths: number[] = [];
+  return {
+    make: (offset, node) => {
+      const expression: CelExpression = { ...node, id: depths.length, offset };
+      let depth = 0;
+      for (const child of children(expression)) depth = Math.max(depth, depths[child.id] ?? 0);
+      if (depth >= maxNesting) {
+        throw celError("size", source, [{ offset, message: `expression recursion limit exceeded: ${maxNesting}` }]);
+      }
+      depths.push(depth + 1);
+      return expression;
+    },
+    count: () => depths.length,
+    error: (offset, message) => celError("syntax", source, [{ offset, message }]),
+  };
+}
+
+const childrenOf: { readonly [K in CelExpression["kind"]]: (node: CelNode<K>) => readonly CelExpression[] } = {
+  literal: () => [],
+  identifier: () => [],
+  select: ({ operand }) => [operand],
+  has: ({ operand }) => [operand],
+  call: ({ target, args }) => (target === undefined ? args : [target, ...args]),
+  list: ({ elements }) => elements.map(({ value }) => value),
+  map: ({ entries }) => entries.flatMap(({ key, value }) => [key, value]),
+  message: ({ fields }) => fields.map(({ value }) => value),
+  comprehension: ({ range, condition, transform }) =>
+    [range, condition, transform].filter((child) => child !== undefined),
+  bind: ({ value, body }) => [value, body],
+  optionalMap: ({ operand, body }) => [operand, body],
+};
+
+/** The nodes right under a node, in the order of the source. */
+export function children(node: CelExpression): readonly CelExpression[] {
+  return childrenOf[node.kind](node as never);
+}

@@ -1,10 +1,12 @@
-import type { CelExpression, CelNode } from "./ast.ts";
+import type { CelElement, CelExpression, CelNode } from "./ast.ts";
 import { celError } from "./cel-error.ts";
-import { applied } from "./check-call.ts";
-import { mapEntry, predicate, ranged } from "./check-comprehension.ts";
-import { fieldType, message } from "./check-message.ts";
-import { dottedName, identifier, qualified } from "./check-names.ts";
 import {
+  applied,
+  fieldType,
+  message,
+  dottedName,
+  identifier,
+  qualified,
   fits,
   freshType,
   issue,
@@ -13,11 +15,12 @@ import {
   show,
   type CelReference,
   type CelResolvedCall,
+  type Application,
   type Checker,
   type Locals,
 } from "./checker.ts";
+import type { Scope } from "./environment.ts";
 import type { CelParsed } from "./parser.ts";
-import type { Scope } from "./scope.ts";
 import {
   boolType,
   bytesType,
@@ -77,45 +80,37 @@ export function checkCel(parsed: CelParsed, source: string, scope: Scope): CelCh
 }
 
 function check(checker: Checker, node: CelExpression, locals: Locals | undefined): CelType {
-  const type = typeOfNode(checker, node, locals);
+  const type = checks[node.kind](checker, node as never, locals);
   checker.types[node.id] = type;
   return type;
 }
 
-function typeOfNode(checker: Checker, node: CelExpression, locals: Locals | undefined): CelType {
-  switch (node.kind) {
-    case "literal":
-      return literalType(node);
-    case "identifier":
-      return identifier(checker, node, locals);
-    case "select":
-      return qualified(checker, node, locals) ?? select(checker, node, check(checker, node.operand, locals));
-    case "has":
-      selected(checker, node, check(checker, node.operand, locals));
-      return boolType;
-    case "call":
-      return call(checker, node, locals);
-    case "list":
-      return list(checker, node, locals);
-    case "map":
-      return map(checker, node, locals);
-    case "message":
-      return message(checker, node, ({ value, optional }) =>
-        element(checker, value, { type: check(checker, value, locals), optional }),
-      );
-    case "comprehension":
-      return comprehension(checker, node, locals);
-    case "bind": {
-      const type = check(checker, node.value, locals);
-      return check(checker, node.body, { name: node.variable, type, outer: locals });
-    }
-    case "optionalMap":
-      return optionalMap(checker, node, locals);
-  }
-}
+type Check<K extends CelExpression["kind"]> = (
+  checker: Checker,
+  node: CelNode<K>,
+  locals: Locals | undefined,
+) => CelType;
 
-function literalType(node: CelNode<"literal">): CelType {
-  const { value } = node;
+const checks: { readonly [K in CelExpression["kind"]]: Check<K> } = {
+  literal: literalType,
+  identifier,
+  select: (checker, node, locals) =>
+    qualified(checker, node, locals) ?? select(checker, node, check(checker, node.operand, locals)),
+  has: (checker, node, locals) => {
+    selected(checker, node, check(checker, node.operand, locals));
+    return boolType;
+  },
+  call,
+  list,
+  map,
+  message: (checker, node, locals) => message(checker, node, (field) => element(checker, field, locals)),
+  comprehension,
+  bind: (checker, { variable, value, body }, locals) =>
+    check(checker, body, { name: variable, type: check(checker, value, locals), outer: locals }),
+  optionalMap,
+};
+
+function literalType(_: Checker, { value }: CelNode<"literal">): CelType {
   if (value === null) return nullType;
   if (typeof value === "boolean") return boolType;
   if (typeof value === "string") return stringType;
@@ -161,16 +156,10 @@ function call(checker: Checker, node: CelNode<"call">, locals: Locals | undefine
   return resolve(checker, node, { name: node.name, args: [target, ...node.args], member: true, locals });
 }
 
-interface Callee {
-  readonly name: string;
-  readonly args: readonly CelExpression[];
-  readonly member: boolean;
-  readonly locals: Locals | undefined;
-}
+type Callee = Pick<Application, "name" | "args" | "member"> & { readonly locals: Locals | undefined };
 
-function resolve(checker: Checker, node: CelExpression, callee: Callee): CelType {
-  const types = callee.args.map((argument) => check(checker, argument, callee.locals));
-  return applied(checker, node, { ...callee, types });
+function resolve(checker: Checker, node: CelExpression, { locals, ...callee }: Callee): CelType {
+  return applied(checker, node, { ...callee, types: callee.args.map((argument) => check(checker, argument, locals)) });
 }
 
 /** The type of a list's elements so far, and one more: their common type, or dyn. */
@@ -181,28 +170,28 @@ function join(checker: Checker, sofar: CelType | undefined, type: CelType): CelT
     : dynType;
 }
 
-function element(checker: Checker, node: CelExpression, given: { type: CelType; optional: boolean }): CelType {
-  if (!given.optional) return given.type;
-  const type = substitute(checker.known, given.type);
+/** The type of what an element holds, of an optional one where it is there. */
+function element(checker: Checker, { value, optional }: CelElement, locals: Locals | undefined): CelType {
+  const given = check(checker, value, locals);
+  if (!optional) return given;
+  const type = substitute(checker.known, given);
   if (type.kind === "optional") return type.of;
   if (type.kind === "dyn" || type.kind === "parameter") return dynType;
-  return issue(checker, node, `expected type 'optional_type(dyn)' but found '${show(checker, type)}'`);
+  return issue(checker, value, `expected type 'optional_type(dyn)' but found '${show(checker, type)}'`);
 }
 
 function list(checker: Checker, node: CelNode<"list">, locals: Locals | undefined): CelType {
   let type: CelType | undefined;
-  for (const { value, optional } of node.elements) {
-    type = join(checker, type, element(checker, value, { type: check(checker, value, locals), optional }));
-  }
+  for (const each of node.elements) type = join(checker, type, element(checker, each, locals));
   return listType(type ?? freshType(checker));
 }
 
 function map(checker: Checker, node: CelNode<"map">, locals: Locals | undefined): CelType {
   let keyType: CelType | undefined;
   let valueType: CelType | undefined;
-  for (const { key, value, optional } of node.entries) {
-    keyType = join(checker, keyType, check(checker, key, locals));
-    valueType = join(checker, valueType, element(checker, value, { type: check(checker, value, locals), optional }));
+  for (const entry of node.entries) {
+    keyType = join(checker, keyType, check(checker, entry.key, locals));
+    valueType = join(checker, valueType, element(checker, entry, locals));
   }
   return mapType(keyType ?? freshType(checker), valueType ?? freshType(checker));
 }
@@ -240,4 +229,43 @@ function optionalMap(checker: Checker, node: CelNode<"optionalMap">, locals: Loc
     node,
     `found no matching overload for '_?_:_' applied to '(bool, ${show(checker, body)}, optional_type(dyn))'`,
   );
+}
+
+/** The types of a range's two parts: index and element, or key and value. */
+function ranged(checker: Checker, node: CelNode<"comprehension">, range: CelType): readonly [CelType, CelType] {
+  const type = substitute(checker.known, range);
+  switch (type.kind) {
+    case "list":
+      return [intType, type.element];
+    case "map":
+      return [type.key, type.value];
+    case "dyn":
+    case "parameter":
+      return [dynType, dynType];
+    default: {
+      const shown = show(checker, type);
+      const message = `expression of type '${shown}' cannot be range of a comprehension (must be list, map, or dynamic)`;
+      issue(checker, node.range, message);
+      return [dynType, dynType];
+    }
+  }
+}
+
+/** The map that `transformMapEntry` makes of what its transform gives. */
+function mapEntry(checker: Checker, node: CelExpression, type: CelType): CelType {
+  if (type.kind === "map" || type.kind === "dyn") return type;
+  const applied = `(map(dyn, dyn), ${show(checker, type)})`;
+  return issue(checker, node, `found no matching overload for 'cel.@mapInsert' applied to '${applied}'`);
+}
+
+/** How cel-go words a predicate that is not boolean: the macro's expansion shows through. */
+function predicate(checker: Checker, node: CelNode<"comprehension">, type: CelType): void {
+  if (fits(checker, type, boolType)) return;
+  const shown = show(checker, type);
+  const applied = (name: string, types: string): CelType =>
+    issue(checker, node, `found no matching overload for '${name}' applied to '(${types})'`);
+  if (node.macro === "all") applied("_&&_", `bool, ${shown}`);
+  else if (node.macro === "exists") applied("_||_", `bool, ${shown}`);
+  else if (node.macro === "exists_one") applied("_?_:_", `${shown}, int, int`);
+  else applied("_?_:_", `${shown}, list(dyn), list(dyn)`);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { compileCel, type CelOutcome } from "./compile.ts";
-import type { CelFunction } from "./environment.ts";
-import { celToJson } from "./to-json.ts";
+import { celFunction, type CelFunction } from "./environment.ts";
+import { celToJson } from "./convert.ts";
 import {
   bytesType,
   doubleType,
@@ -11,7 +11,6 @@ import {
   listType,
   mapType,
   objectType,
-  opaqueType,
   stringType,
   timestampType,
   type CelType,
@@ -141,26 +140,15 @@ describe("failures", () => {
 });
 
 describe("functions of a library", () => {
-  const point = opaqueType("geo.Point");
   const functions: readonly CelFunction[] = [
-    {
-      name: "point",
-      overloads: [
-        {
-          args: [intType],
-          result: point,
-          cost: () => 40,
-          apply: (x: number) =>
-            x < 0 ? celFailure("point below zero") : celOpaque("geo.Point", x, (other: CelOpaque) => other.value === x),
-        },
-      ],
-    },
-    {
-      name: "x",
-      member: true,
-      overloads: [{ args: [point], result: intType, apply: (given: CelOpaque) => given.value as number }],
-    },
-    { name: "size", overloads: [{ args: [point], result: intType, apply: () => 0 }] },
+    celFunction(
+      "point(int): geo.Point",
+      (x: number) =>
+        x < 0 ? celFailure("point below zero") : celOpaque("geo.Point", x, (other: CelOpaque) => other.value === x),
+      () => 40,
+    ),
+    celFunction("<geo.Point>.x(): int", (given: CelOpaque) => given.value as number),
+    celFunction("size(geo.Point): int", () => 0),
   ];
 
   it("are called, compared, and fail by what they return", () => {

@@ -1,13 +1,13 @@
 import { checkCel, type CelChecked } from "./check.ts";
-import type { CelEnvironment } from "./environment.ts";
-import { CelLimitError, maxRoom, type Frame } from "./frame.ts";
+import { functionTable, newScope, type CelEnvironment } from "./environment.ts";
+import { CelLimitError, maxRoom, newPatterns, type Frame } from "./frame.ts";
 import { parseCel } from "./parser.ts";
-import { newPatterns } from "./patterns.ts";
-import { newScope } from "./scope.ts";
-import { standardLibrary } from "./standard-library.ts";
+import { standardFunctions } from "./standard-library.ts";
 import { compileSteps } from "./steps.ts";
 import type { CelType } from "./types.ts";
 import type { CelValue } from "./values.ts";
+
+const standardLibrary = functionTable(standardFunctions);
 
 /** What an evaluation came to, and what it cost; an error is told in the words of cel-go. */
 export type CelOutcome = ({ readonly value: CelValue } | { readonly error: string }) & { readonly cost: number };
@@ -29,7 +29,7 @@ export interface CelProgram {
  * @throws CelError when it cannot be used; the message is what a client should see
  */
 export function compileCel(source: string, environment: CelEnvironment): CelProgram {
-  const scope = newScope(environment, standardLibrary());
+  const scope = newScope(environment, environment.library ?? standardLibrary);
   const ast = checkCel(parseCel(source), source, scope);
   const { run, inputs, slots } = compileSteps(ast, environment);
   const patterns = newPatterns();

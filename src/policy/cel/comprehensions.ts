@@ -28,38 +28,28 @@ export function comprehensionStep(compiler: Compiler, node: CelNode<"comprehensi
   const type = compiler.checked.typeOf(node.range);
   const element = type.kind === "list" ? type.element : type.kind === "map" ? type.value : type;
   const convert = converterFor(type.kind === "list" || type.kind === "map" ? element : { kind: "dyn" });
-  const condition = node.condition === undefined ? undefined : compiler.compile(node.condition, inner);
-  const transform = node.transform === undefined ? undefined : compiler.compile(node.transform, inner);
-  return resultOf(node.macro, { range, convert, first, second }, { condition, transform });
+  const condition = node.condition === undefined ? always : compiler.compile(node.condition, inner);
+  const transform = node.transform === undefined ? always : compiler.compile(node.transform, inner);
+  return results[node.macro]({ range, convert, first, second }, { condition, transform });
 }
 
 interface Parts {
-  readonly condition: Step | undefined;
-  readonly transform: Step | undefined;
+  readonly condition: Step;
+  readonly transform: Step;
 }
 
-function resultOf(macro: CelMacro, loop: Loop, parts: Parts): Step {
-  const { condition = always, transform = always } = parts;
-  switch (macro) {
-    case "all":
-      return quantifier(loop, condition, false);
-    case "exists":
-      return quantifier(loop, condition, true);
-    case "exists_one":
-      return exactlyOne(loop, condition);
-    case "filter":
-      return collect(loop, condition, (frame) => frame.slots[loop.first]);
-    case "map":
-    case "transformList":
-      return collect(loop, condition, transform);
-    case "transformMap":
-      return collectMap(loop, condition, (frame, map) =>
-        insert(frame, map, [frame.slots[loop.first], transform(frame)]),
-      );
-    case "transformMapEntry":
-      return collectMap(loop, condition, (frame, map) => insertAll(frame, map, transform(frame)));
-  }
-}
+const results: Readonly<Record<CelMacro, (loop: Loop, parts: Parts) => Step>> = {
+  all: (loop, { condition }) => quantifier(loop, condition, false),
+  exists: (loop, { condition }) => quantifier(loop, condition, true),
+  exists_one: (loop, { condition }) => exactlyOne(loop, condition),
+  filter: (loop, { condition }) => collect(loop, condition, (frame) => frame.slots[loop.first]),
+  map: (loop, { condition, transform }) => collect(loop, condition, transform),
+  transformList: (loop, { condition, transform }) => collect(loop, condition, transform),
+  transformMap: (loop, { condition, transform }) =>
+    collectMap(loop, condition, (frame, map) => insert(frame, map, [frame.slots[loop.first], transform(frame)])),
+  transformMapEntry: (loop, { condition, transform }) =>
+    collectMap(loop, condition, (frame, map) => insertAll(frame, map, transform(frame))),
+};
 
 const always: Step = () => true;
 
@@ -175,10 +165,8 @@ function insert(frame: Frame, map: Entries, entry: readonly [CelValue | undefine
   occupy(frame, 1);
   const found = mapKey(key);
   if (found === undefined || map.has(found)) {
-    failStep(
-      frame,
-      found === undefined ? "unsupported key type" : `insert failed: key ${String(found)} already exists`,
-    );
+    const repeated = `insert failed: key ${String(found)} already exists`;
+    failStep(frame, found === undefined ? "unsupported key type" : repeated);
     return false;
   }
   map.set(found, [key, value]);

@@ -1,5 +1,5 @@
 import { isJsonArray } from "../../apimachinery/json-value.ts";
-import type { CelOverload } from "./environment.ts";
+import type { CelFunction } from "./environment.ts";
 import { isMap } from "./equality.ts";
 import { charge, failStep, type Frame, type Step } from "./frame.ts";
 import type { CelType } from "./types.ts";
@@ -38,7 +38,7 @@ interface Candidate {
   readonly cost: ((...args: unknown[]) => number) | undefined;
 }
 
-function candidatesOf(overloads: readonly CelOverload[]): readonly Candidate[] {
+function candidatesOf(overloads: readonly CelFunction[]): readonly Candidate[] {
   return overloads.map((overload) => ({
     tests: overload.args.map(testFor),
     apply: overload.apply as Candidate["apply"],
@@ -47,7 +47,7 @@ function candidatesOf(overloads: readonly CelOverload[]): readonly Candidate[] {
 }
 
 /** The call of whichever overload fits the arguments when they are known. Every argument that fails fails the call. */
-export function dispatch(overloads: readonly CelOverload[], args: readonly Step[]): Step {
+export function dispatch(overloads: readonly CelFunction[], args: readonly Step[]): Step {
   const [first, second] = args;
   if (first !== undefined && args.length === 1) return unary(candidatesOf(overloads), first);
   if (first === undefined || second === undefined || args.length !== 2) return several(candidatesOf(overloads), args);
@@ -92,7 +92,7 @@ function unary(candidates: readonly Candidate[], first: Step): Step {
 export type BinaryCall = (frame: Frame, left: CelValue, right: CelValue) => CelValue | undefined;
 
 /** The call of whichever overload of two arguments fits. */
-export function binaryCall(overloads: readonly CelOverload[]): BinaryCall {
+export function binaryCall(overloads: readonly CelFunction[]): BinaryCall {
   const candidates = candidatesOf(overloads);
   return (frame, left, right) => {
     for (const { tests, apply, cost } of candidates) {

@@ -1,10 +1,10 @@
-import { isJsonArray, type JsonObject } from "../../apimachinery/json-value.ts";
+import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../apimachinery/json-value.ts";
 import { occupy, type CelMeter } from "./frame.ts";
-import { equalAsIdentified, identityOf } from "./list-identity.ts";
 import {
   fromJson,
   kindOf,
   type CelDouble,
+  type CelDuration,
   type CelMap,
   type CelOpaque,
   type CelOptional,
@@ -20,17 +20,22 @@ export function celEquals(one: unknown, other: unknown, meter: CelMeter): boolea
   if (typeof one === "string" || typeof one === "boolean" || one === null) return false;
   const comparison = compareNumbers(fromJson(one), fromJson(other));
   if (comparison !== undefined) return comparison === 0;
-  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
-  if (one instanceof Uint8Array) return other instanceof Uint8Array && compareBytes(one, other) === 0;
+  return isObject(one) && isObject(other) && equalComposites(one, other, meter);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function equalComposites(one: object, other: object, meter: CelMeter): boolean {
+  if (one instanceof Uint8Array) return other instanceof Uint8Array && Buffer.compare(one, other) === 0;
   occupy(meter, 1);
-  if (isJsonArray(one)) {
-    if (!isJsonArray(other) || one.length !== other.length) return false;
-    occupy(meter, one.length);
-    if (identityOf(one) !== undefined)
-      return equalAsIdentified(one, other, (left, right) => celEquals(left, right, meter));
-    return one.every((element, at) => celEquals(element, other[at], meter));
-  }
-  return equalObjects(one, other, meter);
+  if (!isJsonArray(one)) return equalObjects(one, other, meter);
+  if (!isJsonArray(other) || one.length !== other.length) return false;
+  occupy(meter, one.length);
+  if (identityOf(one) !== undefined)
+    return equalAsIdentified(one, other, (left, right) => celEquals(left, right, meter));
+  return one.every((element, at) => celEquals(element, other[at], meter));
 }
 
 function equalObjects(one: object, other: object, meter: CelMeter): boolean {
@@ -142,7 +147,102 @@ function order(left: number | bigint, right: number | bigint): number {
   return left < right ? -1 : left > right ? 1 : left <= right ? 0 : Number.NaN;
 }
 
-/** Orders octets as unsigned numbers, shorter ones first. */
-export function compareBytes(one: Uint8Array, other: Uint8Array): number {
-  return Buffer.compare(one, other);
+/**
+ * The order of two values: below, at or above zero; NaN beside a value that is not a number; undefined for values of which there is no
+ * order.
+ */
+export function compareValues(one: CelValue, other: CelValue): number | undefined {
+  if (typeof one === "string" && typeof other === "string") return compareTexts(one, other);
+  if (typeof one === "boolean" && typeof other === "boolean") return Number(one) - Number(other);
+  if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other);
+  const kind = kindOf(one);
+  if ((kind !== "duration" && kind !== "timestamp") || kind !== kindOf(other)) return compareNumbers(one, other);
+  const [left, right] = [(one as CelDuration).nanos, (other as CelDuration).nanos];
+  return left < right ? -1 : Number(left > right);
+}
+
+/** Orders text by code points; UTF-16 units would put astral characters below the private ones. */
+export function compareTexts(one: string, other: string): number {
+  const length = Math.min(one.length, other.length);
+  let at = 0;
+  while (at < length && one.charCodeAt(at) === other.charCodeAt(at)) at++;
+  if (at === length) return one.length - other.length;
+  const rank = (unit: number): number => (unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit);
+  return rank(one.charCodeAt(at)) - rank(other.charCodeAt(at));
+}
+
+/**
+ * What tells the elements of a list apart: all of themselves in a set, or the fields named, as in a map. Of such lists the order
+ * says nothing, and adding one to another joins them. Source: Kubernetes x-kubernetes-list-type.
+ */
+export type ListIdentity = "set" | readonly string[];
+
+const identity: unique symbol = Symbol("listIdentity");
+
+/** A copy of a list that knows what tells its elements apart. */
+export function withIdentity(list: readonly unknown[], of: ListIdentity): readonly unknown[] {
+  return Object.defineProperty([...list], identity, { value: of });
+}
+
+/** What tells the elements of a list apart, or undefined for a list as any other. */
+export function identityOf(list: readonly unknown[]): ListIdentity | undefined {
+  return (list as { readonly [identity]?: ListIdentity })[identity];
+}
+
+/** Whether each element of one list is equal to one of another list of the same length. */
+function equalAsIdentified(
+  one: readonly unknown[],
+  other: readonly unknown[],
+  equal: (one: unknown, other: unknown) => boolean,
+): boolean {
+  const find = finder(other, identityOf(one) ?? "set", equal);
+  return one.every((element) => {
+    const at = find(element);
+    return at !== undefined && equal(element, other[at]);
+  });
+}
+
+/** The first list and after it what only the second has; of elements with the same keys, those of the second. */
+export function joinIdentified(
+  one: readonly unknown[],
+  other: readonly unknown[],
+  equal: (one: unknown, other: unknown) => boolean,
+): readonly unknown[] {
+  const of = identityOf(one) ?? "set";
+  const joined = [...one];
+  const find = finder(one, of, equal);
+  for (const element of other) {
+    const at = find(element);
+    if (at === undefined) joined.push(element);
+    else joined[at] = element;
+  }
+  return withIdentity(joined, of);
+}
+
+type Find = (element: unknown) => number | undefined;
+
+/** Where an element stands in a list. Elements that cannot be found by a key are compared with all others. */
+function finder(list: readonly unknown[], of: ListIdentity, equal: (one: unknown, other: unknown) => boolean): Find {
+  const places = new Map<string, number>();
+  for (const [index, element] of list.entries()) {
+    const key = keyOf(element, of);
+    if (key !== undefined && !places.has(key)) places.set(key, index);
+  }
+  return (element) => {
+    const key = keyOf(element, of);
+    if (key !== undefined) return places.get(key);
+    const index = list.findIndex((one) => equal(one, element));
+    return index < 0 ? undefined : index;
+  };
+}
+
+function keyOf(element: unknown, of: ListIdentity): string | undefined {
+  if (of === "set") return isScalar(element) ? JSON.stringify(element) : undefined;
+  if (!isJsonObject(element)) return undefined;
+  const values = of.map((name) => ownValue(element, name));
+  return values.every(isScalar) ? JSON.stringify(values) : undefined;
+}
+
+function isScalar(value: unknown): boolean {
+  return ["string", "number", "boolean"].includes(typeof value);
 }

@@ -1,5 +1,6 @@
+import type { CelLiteral } from "./ast.ts";
 import { celError } from "./cel-error.ts";
-import { unescapeBytes, unescapeText } from "./unescape.ts";
+import { celDouble, celInt, celUint, maxInt64, minInt64, maxUint64 } from "./values.ts";
 
 /** A word of an expression. `name` is an identifier in backticks, which may only name a field. */
 export interface CelToken {
@@ -12,15 +13,26 @@ export interface CelToken {
   readonly end: number;
 }
 
+/** Words that CEL keeps for itself. Source: CEL language definition, syntax. */
+export const reservedWords: ReadonlySet<string> = new Set(
+  "as break const continue else false for function if import in let loop package namespace null return true var void while".split(
+    " ",
+  ),
+);
+
 /** How long an expression may be, in UTF-16 units. */
-export const maxSourceLength = 100_000;
+const maxSourceLength = 100_000;
 
 const space = /(?:[ \t\r\n\f]+|\/\/[^\n]*)+/y;
 const word = /[_a-zA-Z][_a-zA-Z0-9]*/y;
-const quotedName = /`([a-zA-Z0-9_.\-/ ]+)`/y;
-const float = /(?:[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?)/y;
-const integer = /(?:0x[0-9a-fA-F]+|[0-9]+)([uU]?)/y;
-const sign = /==|!=|<=|>=|&&|\|\||[<>!+\-*/%?:.,()[\]{}]/y;
+/** Words that do not begin with a letter or a quote, in the order in which they are tried; the text of some is only a part. */
+const forms: readonly (readonly [CelToken["kind"], RegExp])[] = [
+  ["sign", /==|!=|<=|>=|&&|\|\||[<>!+\-*/%?:,()[\]{}]|\.(?![0-9])/y],
+  ["double", /[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?/y],
+  ["uint", /(0x[0-9a-fA-F]+|[0-9]+)[uU]/y],
+  ["int", /0x[0-9a-fA-F]+|[0-9]+/y],
+  ["name", /`([a-zA-Z0-9_.\-/ ]+)`/y],
+];
 const stringStart = /([rR]?[bB]?|[bB][rR])("""|'''|"|')/y;
 
 /**
@@ -57,9 +69,11 @@ function nextToken(source: string, offset: number): CelToken {
   const unit = source.charCodeAt(offset);
   if (isWordStart(unit)) return stringToken(source, offset) ?? wordToken(source, offset);
   if (unit === doubleQuote || unit === singleQuote) return stringToken(source, offset) ?? unknown(source, offset);
-  return (
-    numberToken(source, offset) ?? nameToken(source, offset) ?? signToken(source, offset) ?? unknown(source, offset)
-  );
+  for (const [kind, form] of forms) {
+    const found = match(form, source, offset);
+    if (found !== null) return { kind, text: found[1] ?? found[0], offset, end: offset + found[0].length };
+  }
+  return unknown(source, offset);
 }
 
 const doubleQuote = 34;
@@ -76,26 +90,6 @@ function unknown(source: string, offset: number): never {
 function wordToken(source: string, offset: number): CelToken {
   const text = match(word, source, offset)?.[0] ?? "";
   return { kind: "identifier", text, offset, end: offset + text.length };
-}
-
-function numberToken(source: string, offset: number): CelToken | undefined {
-  const text = match(float, source, offset)?.[0];
-  if (text !== undefined) return { kind: "double", text, offset, end: offset + text.length };
-  const whole = match(integer, source, offset);
-  if (whole === null) return undefined;
-  const end = offset + whole[0].length;
-  if (whole[1] === "") return { kind: "int", text: whole[0], offset, end };
-  return { kind: "uint", text: whole[0].slice(0, -1), offset, end };
-}
-
-function nameToken(source: string, offset: number): CelToken | undefined {
-  const found = match(quotedName, source, offset);
-  return found === null ? undefined : { kind: "name", text: found[1] ?? "", offset, end: offset + found[0].length };
-}
-
-function signToken(source: string, offset: number): CelToken | undefined {
-  const text = match(sign, source, offset)?.[0];
-  return text === undefined ? undefined : { kind: "sign", text, offset, end: offset + text.length };
 }
 
 function stringToken(source: string, offset: number): CelToken | undefined {
@@ -139,4 +133,130 @@ function closingQuote(source: string, start: number, form: { readonly quote: str
 /** What ANTLR says of what is no word. */
 function unrecognized(source: string, offset: number, text: string): Error {
   return celError("syntax", source, [{ offset, message: `Syntax error: token recognition error at: '${text}'` }]);
+}
+
+const simple: ReadonlyMap<string, number> = new Map([
+  ["a", 7],
+  ["b", 8],
+  ["f", 12],
+  ["n", 10],
+  ["r", 13],
+  ["t", 9],
+  ["v", 11],
+  ["\\", 92],
+  ["?", 63],
+  ['"', 34],
+  ["'", 39],
+  ["`", 96],
+]);
+
+const escapePattern =
+  /\\(?:([abfnrtv\\?"'`])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))/y;
+
+/** One escape: the number it stands for, whether it names an octet or a code point, and where the text goes on. */
+interface Escape {
+  readonly code: number;
+  readonly unicode: boolean;
+  readonly end: number;
+}
+
+function escapeAt(written: string, offset: number): Escape | undefined {
+  escapePattern.lastIndex = offset;
+  const found = escapePattern.exec(written);
+  if (found === null) return undefined;
+  const end = offset + found[0].length;
+  const [, letter, hexadecimal, short, long, octal] = found;
+  if (letter !== undefined) return { code: simple.get(letter) ?? 0, unicode: false, end };
+  if (octal !== undefined) return { code: Number.parseInt(octal, 8), unicode: false, end };
+  if (hexadecimal !== undefined) return { code: Number.parseInt(hexadecimal, 16), unicode: false, end };
+  const code = Number.parseInt(short ?? long ?? "", 16);
+  const valid = code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+  return valid ? { code, unicode: true, end } : undefined;
+}
+
+/** Where a literal has an escape that is none. */
+interface BadEscape {
+  readonly problemAt: number;
+}
+
+/** The texts and escapes of a literal without its quotes, in order; in octets, code points beyond one octet are no escapes. */
+function piecesOf(written: string, inOctets: boolean): readonly (string | Escape)[] | BadEscape {
+  const pieces: (string | Escape)[] = [];
+  let offset = 0;
+  for (;;) {
+    const next = written.indexOf("\\", offset);
+    if (next === -1) return [...pieces, written.slice(offset)];
+    const escape = escapeAt(written, next);
+    if (escape === undefined || (inOctets && escape.unicode)) return { problemAt: next };
+    pieces.push(written.slice(offset, next), escape);
+    offset = escape.end;
+  }
+}
+
+/** The text that a string literal stands for. */
+function unescapeText(written: string): string | BadEscape {
+  if (!written.includes("\\")) return written;
+  const pieces = piecesOf(written, false);
+  if ("problemAt" in pieces) return pieces;
+  return pieces.map((piece) => (typeof piece === "string" ? piece : String.fromCodePoint(piece.code))).join("");
+}
+
+/** The octets that a bytes literal stands for. */
+function unescapeBytes(written: string): Uint8Array | BadEscape {
+  const pieces = piecesOf(written, true);
+  if ("problemAt" in pieces) return pieces;
+  const encoder = new TextEncoder();
+  return Uint8Array.from(
+    pieces.flatMap((piece) => (typeof piece === "string" ? Array.from(encoder.encode(piece)) : [piece.code])),
+  );
+}
+
+/** A literal and how many words it takes, or why it is none. */
+type LiteralResult = { readonly value: CelLiteral; readonly length: number } | { readonly problem: string };
+
+const constants: ReadonlyMap<string, CelLiteral> = new Map<string, CelLiteral>([
+  ["true", true],
+  ["false", false],
+  ["null", null],
+]);
+
+/** The literal that starts at a word, its sign included; undefined when none does. */
+export function literalOf(tokens: readonly CelToken[], at: number): LiteralResult | undefined {
+  const first = tokens[at];
+  const second = tokens[at + 1];
+  if (first?.kind === "sign" && first.text === "-" && second !== undefined) return numberOf(second, { negative: true });
+  return first === undefined ? undefined : (numberOf(first, { negative: false }) ?? wordOf(first));
+}
+
+function numberOf(token: CelToken, { negative }: { readonly negative: boolean }): LiteralResult | undefined {
+  const length = negative ? 2 : 1;
+  if (token.kind === "int") {
+    const value = BigInt(token.text) * (negative ? -1n : 1n);
+    if (value < minInt64 || value > maxInt64) return { problem: "invalid int literal" };
+    return { value: celInt(value), length };
+  }
+  if (token.kind !== "double") return undefined;
+  const value = Number(token.text);
+  return Number.isFinite(value)
+    ? { value: celDouble(negative ? -value : value), length }
+    : { problem: "invalid double literal" };
+}
+
+function wordOf(token: CelToken): LiteralResult | undefined {
+  switch (token.kind) {
+    case "uint": {
+      const value = BigInt(token.text);
+      return value > maxUint64 ? { problem: "invalid uint literal" } : { value: celUint(value), length: 1 };
+    }
+    case "string":
+      return { value: token.text, length: 1 };
+    case "bytes":
+      return { value: token.bytes ?? new Uint8Array(), length: 1 };
+    case "identifier": {
+      const value = constants.get(token.text);
+      return value === undefined ? undefined : { value, length: 1 };
+    }
+    default:
+      return undefined;
+  }
 }

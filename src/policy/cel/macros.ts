@@ -1,5 +1,4 @@
-import type { CelExpression, CelMacro } from "./ast.ts";
-import type { Nodes } from "./nodes.ts";
+import type { CelExpression, CelMacro, Nodes } from "./ast.ts";
 
 interface Call {
   readonly name: string;
@@ -12,28 +11,25 @@ type Expander = (nodes: Nodes, call: Call & { readonly target: CelExpression }) 
 
 /** Macros by name and number of arguments, called on a receiver. */
 const expanders: ReadonlyMap<string, Expander> = new Map<string, Expander>([
-  ["all/2", walk("all", { variables: 1 })],
-  ["exists/2", walk("exists", { variables: 1 })],
-  ["exists_one/2", walk("exists_one", { variables: 1 })],
-  ["existsOne/2", walk("exists_one", { variables: 1 })],
-  ["filter/2", walk("filter", { variables: 1 })],
-  ["map/2", walk("map", { variables: 1 })],
-  ["map/3", walk("map", { variables: 1 })],
-  ["all/3", walk("all", { variables: 2 })],
-  ["exists/3", walk("exists", { variables: 2 })],
-  ["existsOne/3", walk("exists_one", { variables: 2 })],
-  ["exists_one/3", walk("exists_one", { variables: 2 })],
-  ["transformList/3", walk("transformList", { variables: 2 })],
-  ["transformList/4", walk("transformList", { variables: 2 })],
-  ["transformMap/3", walk("transformMap", { variables: 2 })],
-  ["transformMap/4", walk("transformMap", { variables: 2 })],
-  ["transformMapEntry/3", walk("transformMapEntry", { variables: 2 })],
-  ["transformMapEntry/4", walk("transformMapEntry", { variables: 2 })],
+  ...walks(1, 2, ["all", "exists", "exists_one", "existsOne", "filter", "map"]),
+  ...walks(1, 3, ["map"]),
+  ...walks(2, 3, ["all", "exists", "exists_one", "existsOne"]),
+  ...walks(2, 3, ["transformList", "transformMap", "transformMapEntry"]),
+  ...walks(2, 4, ["transformList", "transformMap", "transformMapEntry"]),
   ["optMap/2", optionalMap(false)],
   ["optFlatMap/2", optionalMap(true)],
   ["bind/3", bind],
   ["sortBy/2", sortBy],
 ]);
+
+/** Macros of so many variables and arguments that walk a list or a map. */
+function walks(
+  variables: 1 | 2,
+  args: number,
+  names: readonly (CelMacro | "existsOne")[],
+): readonly (readonly [string, Expander])[] {
+  return names.map((name) => [`${name}/${args}`, walk(name === "existsOne" ? "exists_one" : name, variables)]);
+}
 
 /**
  * The node that a call of a macro stands for; undefined when the call is an ordinary one.
@@ -79,14 +75,14 @@ function variableName(nodes: Nodes, argument: CelExpression | undefined, call: C
 /** The name that cel-go's expansion of macros gives its own variable. */
 const accumulator = "__result__";
 
-function walk(macro: CelMacro, form: { readonly variables: 1 | 2 }): Expander {
+function walk(macro: CelMacro, variables: 1 | 2): Expander {
   const transforms = !["all", "exists", "exists_one", "filter"].includes(macro);
   return (nodes, call) => {
     const { args, target, offset } = call;
     const first = variableName(nodes, args[0], call);
-    const second = form.variables === 2 ? variableName(nodes, args[1], call) : undefined;
+    const second = variables === 2 ? variableName(nodes, args[1], call) : undefined;
     if (first === second) throw nodes.error(args[1]?.offset ?? offset, `duplicate variable name: ${first}`);
-    const [one, other] = args.slice(form.variables);
+    const [one, other] = args.slice(variables);
     const transform = transforms ? (other ?? one) : undefined;
     const condition = transforms && other === undefined ? undefined : one;
     return nodes.make(offset, {

@@ -1,13 +1,12 @@
-import type { CelFunction, CelOverload } from "./environment.ts";
+import { celFunction, type CelFunction } from "./environment.ts";
 import { compareNumbers } from "./equality.ts";
-import { boolType, doubleType, dynType, intType, listType, uintType, type CelType } from "./types.ts";
 import {
+  boundedInt,
   celDouble,
   celFailure,
   celInt,
   celUint,
   fromJson,
-  minInt64,
   type CelDouble,
   type CelFailure,
   type CelInt,
@@ -15,58 +14,37 @@ import {
   type CelValue,
 } from "./values.ts";
 
-const numbers: readonly CelType[] = [intType, uintType, doubleType];
+const numbers = ["int", "uint", "double"];
 
 /** `sign` is below zero for the least, above for the greatest. */
-function extreme(list: readonly unknown[], name: string, sign: number): CelValue | CelFailure {
-  let best: CelValue | undefined;
-  for (const raw of list) {
-    const value = fromJson(raw);
-    const order = compareNumbers(value, best ?? value);
-    if (order === undefined) return celFailure("no such overload");
-    if (best === undefined || order * sign > 0) best = value;
-  }
-  return best ?? celFailure(`${name}(list) argument must not be empty`);
-}
-
-function extremes(name: "math.greatest" | "math.least", sign: number): CelFunction {
-  const ofList = (list: readonly unknown[]): CelValue | CelFailure => extreme(list, name, sign);
-  const pairs = numbers.flatMap((left) =>
-    numbers.map((right): CelOverload => ({
-      args: [left, right],
-      result: left === right ? left : dynType,
-      apply: (one: CelValue, other: CelValue) => extreme([one, other], name, sign),
-    })),
-  );
-  return {
-    name,
-    overloads: [
-      ...numbers.map((type): CelOverload => ({ args: [type], result: type, apply: (value: CelValue) => value })),
-      ...pairs,
-      ...[...numbers, dynType].map((type): CelOverload => ({
-        args: [listType(type)],
-        result: type,
-        cost: (list: readonly unknown[]) => list.length,
-        apply: ofList,
-      })),
-    ],
+function extremes(name: "math.greatest" | "math.least", sign: number): readonly CelFunction[] {
+  const extreme = (list: readonly unknown[]): CelValue | CelFailure => {
+    let best: CelValue | undefined;
+    for (const raw of list) {
+      const value = fromJson(raw);
+      const order = compareNumbers(value, best ?? value);
+      if (order === undefined) return celFailure("no such overload");
+      if (best === undefined || order * sign > 0) best = value;
+    }
+    return best ?? celFailure(`${name}(list) argument must not be empty`);
   };
+  const ofTwo = (one: CelValue, other: CelValue): CelValue | CelFailure => extreme([one, other]);
+  const cost = (list: readonly unknown[]): number => list.length;
+  return [
+    ...numbers.map((type) => celFunction(`${name}(${type}): ${type}`, (value: CelValue) => value)),
+    ...numbers.flatMap((left) =>
+      numbers.map((right) => celFunction(`${name}(${left}, ${right}): ${left === right ? left : "dyn"}`, ofTwo)),
+    ),
+    ...[...numbers, "dyn"].map((type) => celFunction(`${name}(list(${type})): ${type}`, extreme, cost)),
+  ];
 }
 
 function onDoubles(name: string, compute: (value: number) => number): CelFunction {
-  return {
-    name: `math.${name}`,
-    overloads: [
-      { args: [doubleType], result: doubleType, apply: (value: CelDouble) => celDouble(compute(value.value)) },
-    ],
-  };
+  return celFunction(`math.${name}(double): double`, ({ value }: CelDouble) => celDouble(compute(value)));
 }
 
 function testOf(name: string, holds: (value: number) => boolean): CelFunction {
-  return {
-    name: `math.${name}`,
-    overloads: [{ args: [doubleType], result: boolType, apply: (value: CelDouble) => holds(value.value) }],
-  };
+  return celFunction(`math.${name}(double): bool`, ({ value }: CelDouble) => holds(value));
 }
 
 /** Halves are rounded away from zero. */
@@ -74,63 +52,43 @@ function roundAway(value: number): number {
   return Math.sign(value) * Math.round(Math.abs(value));
 }
 
-function absolute(value: CelInt): CelInt | CelFailure {
-  const magnitude = BigInt(value) < 0n ? -BigInt(value) : BigInt(value);
-  return BigInt(value) === minInt64 ? celFailure("integer overflow") : celInt(magnitude);
+function squareRoot(value: CelInt | CelDouble | CelUint): CelDouble {
+  return celDouble(Math.sqrt(Number(typeof value === "object" ? value.value : value)));
 }
 
-function bits(name: string, compute: (left: bigint, right: bigint) => bigint): CelFunction {
-  return {
-    name: `math.${name}`,
-    overloads: [
-      {
-        args: [intType, intType],
-        result: intType,
-        apply: (left: CelInt, right: CelInt) => celInt(BigInt.asIntN(64, compute(BigInt(left), BigInt(right)))),
-      },
-      {
-        args: [uintType, uintType],
-        result: uintType,
-        apply: (left: CelUint, right: CelUint) => celUint(BigInt.asUintN(64, compute(left.value, right.value))),
-      },
-    ],
-  };
+function bits(name: string, compute: (left: bigint, right: bigint) => bigint): readonly CelFunction[] {
+  return [
+    celFunction(`math.${name}(int, int): int`, (left: CelInt, right: CelInt) =>
+      celInt(BigInt.asIntN(64, compute(BigInt(left), BigInt(right)))),
+    ),
+    celFunction(`math.${name}(uint, uint): uint`, (left: CelUint, right: CelUint) =>
+      celUint(BigInt.asUintN(64, compute(left.value, right.value))),
+    ),
+  ];
 }
 
-function shift(name: string, compute: (value: bigint, by: bigint) => bigint): CelFunction {
-  const by = (offset: CelInt): bigint | CelFailure =>
-    offset < 0 ? celFailure(`math.${name}() negative offset: ${offset}`) : BigInt(offset);
-  return {
-    name: `math.${name}`,
-    overloads: [
-      {
-        args: [intType, intType],
-        result: intType,
-        apply: (value: CelInt, offset: CelInt) => {
-          const places = by(offset);
-          if (typeof places !== "bigint") return places;
-          // The bits are shifted as they are: the sign does not spread.
-          const pattern = BigInt.asUintN(64, BigInt(value));
-          return places > 63n ? 0 : celInt(BigInt.asIntN(64, compute(pattern, places)));
-        },
-      },
-      {
-        args: [uintType, intType],
-        result: uintType,
-        apply: (value: CelUint, offset: CelInt) => {
-          const places = by(offset);
-          if (typeof places !== "bigint") return places;
-          return celUint(places > 63n ? 0n : BigInt.asUintN(64, compute(value.value, places)));
-        },
-      },
-    ],
+function shift(name: string, compute: (value: bigint, by: bigint) => bigint): readonly CelFunction[] {
+  const shifted = (value: bigint, offset: CelInt): bigint | CelFailure => {
+    if (offset < 0) return celFailure(`math.${name}() negative offset: ${offset}`);
+    return offset > 63 ? 0n : BigInt.asUintN(64, compute(value, BigInt(offset)));
   };
+  return [
+    celFunction(`math.${name}(int, int): int`, (value: CelInt, offset: CelInt) => {
+      // The bits are shifted as they are: the sign does not spread.
+      const result = shifted(BigInt.asUintN(64, BigInt(value)), offset);
+      return typeof result === "bigint" ? celInt(BigInt.asIntN(64, result)) : result;
+    }),
+    celFunction(`math.${name}(uint, int): uint`, (value: CelUint, offset: CelInt) => {
+      const result = shifted(value.value, offset);
+      return typeof result === "bigint" ? celUint(result) : result;
+    }),
+  ];
 }
 
 /** The extension `math`. */
 export const mathFunctions: readonly CelFunction[] = [
-  extremes("math.greatest", 1),
-  extremes("math.least", -1),
+  ...extremes("math.greatest", 1),
+  ...extremes("math.least", -1),
   onDoubles("ceil", Math.ceil),
   onDoubles("floor", Math.floor),
   onDoubles("trunc", Math.trunc),
@@ -138,41 +96,18 @@ export const mathFunctions: readonly CelFunction[] = [
   testOf("isNaN", Number.isNaN),
   testOf("isInf", (value) => Math.abs(value) === Number.POSITIVE_INFINITY),
   testOf("isFinite", Number.isFinite),
-  {
-    name: "math.abs",
-    overloads: [
-      { args: [intType], result: intType, apply: absolute },
-      { args: [uintType], result: uintType, apply: (value: CelUint) => value },
-      { args: [doubleType], result: doubleType, apply: (value: CelDouble) => celDouble(Math.abs(value.value)) },
-    ],
-  },
-  {
-    name: "math.sign",
-    overloads: [
-      { args: [intType], result: intType, apply: (value: CelInt) => (value < 0 ? -1 : value > 0 ? 1 : 0) },
-      { args: [uintType], result: uintType, apply: (value: CelUint) => celUint(value.value > 0n ? 1n : 0n) },
-      { args: [doubleType], result: doubleType, apply: (value: CelDouble) => celDouble(Math.sign(value.value)) },
-    ],
-  },
-  {
-    name: "math.sqrt",
-    overloads: numbers.map((type) => ({
-      args: [type],
-      result: doubleType,
-      apply: (value: CelInt | CelDouble | CelUint) =>
-        celDouble(Math.sqrt(Number(typeof value === "object" ? value.value : value))),
-    })),
-  },
-  bits("bitAnd", (left, right) => left & right),
-  bits("bitOr", (left, right) => left | right),
-  bits("bitXor", (left, right) => left ^ right),
-  {
-    name: "math.bitNot",
-    overloads: [
-      { args: [intType], result: intType, apply: (value: CelInt) => celInt(~BigInt(value)) },
-      { args: [uintType], result: uintType, apply: (value: CelUint) => celUint(BigInt.asUintN(64, ~value.value)) },
-    ],
-  },
-  shift("bitShiftLeft", (value, by) => value << by),
-  shift("bitShiftRight", (value, by) => value >> by),
+  celFunction("math.abs(int): int", (value: CelInt) => (value < 0 ? boundedInt(-BigInt(value)) : value)),
+  celFunction("math.abs(uint): uint", (value: CelUint) => value),
+  onDoubles("abs", Math.abs),
+  celFunction("math.sign(int): int", (value: CelInt) => (value < 0 ? -1 : value > 0 ? 1 : 0)),
+  celFunction("math.sign(uint): uint", ({ value }: CelUint) => celUint(value > 0n ? 1n : 0n)),
+  onDoubles("sign", Math.sign),
+  ...numbers.map((type) => celFunction(`math.sqrt(${type}): double`, squareRoot)),
+  ...bits("bitAnd", (left, right) => left & right),
+  ...bits("bitOr", (left, right) => left | right),
+  ...bits("bitXor", (left, right) => left ^ right),
+  celFunction("math.bitNot(int): int", (value: CelInt) => celInt(~BigInt(value))),
+  celFunction("math.bitNot(uint): uint", ({ value }: CelUint) => celUint(BigInt.asUintN(64, ~value))),
+  ...shift("bitShiftLeft", (value, by) => value << by),
+  ...shift("bitShiftRight", (value, by) => value >> by),
 ];

@@ -1,29 +1,26 @@
-import type { CelElement, CelEntry, CelExpression, CelFieldValue } from "./ast.ts";
+import {
+  newNodes,
+  type CelElement,
+  type CelEntry,
+  type CelExpression,
+  type CelFieldValue,
+  type NewNode,
+  type Nodes,
+} from "./ast.ts";
 import { celError } from "./cel-error.ts";
-import { tokenize, type CelToken } from "./lexer.ts";
-import { literalOf } from "./literal.ts";
+import { literalOf, reservedWords, tokenize, type CelToken } from "./lexer.ts";
 import { expandMacro } from "./macros.ts";
-import { newNodes, type NewNode, type Nodes } from "./nodes.ts";
 
 /** How deep an expression may nest. */
 const maxDepth = 250;
 
-const reserved: ReadonlySet<string> = new Set(
-  "as break const continue else false for function if import in let loop package namespace null return true var void while".split(
-    " ",
-  ),
-);
-
-const binary: ReadonlyMap<string, { readonly name: string; readonly power: number }> = new Map(
-  (
-    [
-      [1, "<", "<=", ">", ">=", "==", "!=", "in"],
-      [2, "+", "-"],
-      [3, "*", "/", "%"],
-    ] as const
-  ).flatMap(([power, ...signs]) =>
-    signs.map((sign) => [sign, { name: sign === "in" ? "@in" : `_${sign}_`, power }] as const),
-  ),
+/** How tightly each operator between two operands binds. */
+const powers: ReadonlyMap<string, number> = new Map(
+  [
+    ["<", "<=", ">", ">=", "==", "!=", "in"],
+    ["+", "-"],
+    ["*", "/", "%"],
+  ].flatMap((signs, power) => signs.map((sign) => [sign, power] as const)),
 );
 
 /** What a parsed expression consists of: its root, and how many nodes it has. */
@@ -47,10 +44,7 @@ interface Parser {
 export function parseCel(source: string): CelParsed {
   const parser: Parser = { source, tokens: tokenize(source), nodes: newNodes(source), at: 0, depth: 0 };
   const root = expression(parser);
-  if (peek(parser).kind !== "end") {
-    const last = parser.tokens[parser.at + 1]?.kind === "end";
-    throw unexpected(parser, last ? "extraneous input" : "mismatched input", "<EOF>");
-  }
+  if (peek(parser).kind !== "end") throw unexpected(parser, "<EOF>", peek(parser, 1).kind === "end");
   return { root, nodeCount: parser.nodes.count() };
 }
 
@@ -61,9 +55,8 @@ const startOfList = `{'[', '{', ']', '(', '.', ',', '-', '!', '?', ${literals}`;
 const startOfMap = `{'[', '{', '}', '(', '.', ',', '-', '!', '?', ${literals}`;
 const startOfFields = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}";
 
-function peek(parser: Parser): CelToken {
-  const end = parser.source.length;
-  return parser.tokens[parser.at] ?? { kind: "end", text: "<EOF>", offset: end, end };
+function peek({ source, tokens, at }: Parser, ahead = 0): CelToken {
+  return tokens[at + ahead] ?? { kind: "end", text: "<EOF>", offset: source.length, end: source.length };
 }
 
 function take(parser: Parser): CelToken {
@@ -81,22 +74,30 @@ function accept(parser: Parser, text: string): CelToken | undefined {
 }
 
 function expect(parser: Parser, text: string): CelToken {
-  return accept(parser, text) ?? fail(unexpected(parser, "mismatched input", `'${text}'`));
+  const token = accept(parser, text);
+  if (token === undefined) throw unexpected(parser, `'${text}'`);
+  return token;
 }
 
-function fail(error: Error): never {
-  throw error;
+/** The next word is not what is expected; `extraneous` where that would stand right behind it, as ANTLR tells them apart. */
+function unexpected(parser: Parser, expected: string, extraneous = false): Error {
+  return misread(parser, extraneous ? "extraneous input" : "mismatched input", expected);
 }
 
-function unexpected(parser: Parser, what: string, expected: string): Error {
-  const token = peek(parser);
-  const written =
-    token.kind === "end" ? token.text : parser.source.slice(token.offset, Math.min(token.end, token.offset + 80));
-  return syntaxError(parser, token.offset, `${what} '${written}' expecting ${expected}`);
+function misread(parser: Parser, what: string, expected: string): Error {
+  const { kind, text, offset, end } = peek(parser);
+  const written = kind === "end" ? text : parser.source.slice(offset, Math.min(end, offset + 80));
+  return parser.nodes.error(offset, `Syntax error: ${what} '${written}' expecting ${expected}`);
 }
 
-function syntaxError(parser: Parser, offset: number, message: string): Error {
-  return celError("syntax", parser.source, [{ offset, message: `Syntax error: ${message}` }]);
+function make(parser: Parser, { offset }: CelToken, node: NewNode): CelExpression {
+  return parser.nodes.make(offset, node);
+}
+
+type Call = Omit<Extract<NewNode, { readonly kind: "call" }>, "kind">;
+
+function call(parser: Parser, token: CelToken, given: Call): CelExpression {
+  return make(parser, token, { kind: "call", ...given });
 }
 
 function expression(parser: Parser): CelExpression {
@@ -104,86 +105,61 @@ function expression(parser: Parser): CelExpression {
     const message = `expression recursion limit exceeded: ${maxDepth}`;
     throw celError("size", parser.source, [{ offset: peek(parser).offset, message }]);
   }
-  const condition = logical(parser, "||");
+  let result = logical(parser, "||");
   const question = accept(parser, "?");
-  let result = condition;
   if (question !== undefined) {
     const then = logical(parser, "||");
     expect(parser, ":");
-    result = call(parser, question, { name: "_?_:_", args: [condition, then, expression(parser)] });
+    result = call(parser, question, { name: "_?_:_", args: [result, then, expression(parser)] });
   }
   parser.depth--;
   return result;
 }
 
-function call(
-  parser: Parser,
-  token: CelToken,
-  given: { readonly name: string; readonly target?: CelExpression; readonly args: readonly CelExpression[] },
-): CelExpression {
-  return make(parser, token, { kind: "call", ...given });
-}
-
-function make(parser: Parser, token: CelToken, node: NewNode): CelExpression {
-  return parser.nodes.make(token.offset, node);
-}
-
 /** Chains of `&&` and `||` become balanced trees, so that long ones do not nest deeply. */
 function logical(parser: Parser, sign: "||" | "&&"): CelExpression {
-  const operand = (): CelExpression => (sign === "||" ? logical(parser, "&&") : binaryExpression(parser, 1));
-  const terms = [operand()];
+  const operand = (): CelExpression => (sign === "||" ? logical(parser, "&&") : binary(parser, 0));
+  const first = operand();
+  const terms = [first];
   const signs: CelToken[] = [];
   for (let token = accept(parser, sign); token !== undefined; token = accept(parser, sign)) {
     signs.push(token);
     terms.push(operand());
   }
-  return balanced(parser, { name: `_${sign}_`, terms, signs });
+  if (signs.length === 0) return first;
+  const tree = (from: number, to: number): CelExpression => {
+    if (to - from === 1) return terms[from] ?? first;
+    const middle = from + ((to - from) >> 1);
+    const args = [tree(from, middle), tree(middle, to)];
+    return call(parser, signs[middle - 1] ?? peek(parser), { name: `_${sign}_`, args });
+  };
+  return tree(0, terms.length);
 }
 
-function balanced(
-  parser: Parser,
-  chain: { readonly name: string; readonly terms: readonly CelExpression[]; readonly signs: readonly CelToken[] },
-): CelExpression {
-  const { name, terms, signs } = chain;
-  const [first] = terms;
-  if (terms.length === 1 && first !== undefined) return first;
-  const middle = terms.length >> 1;
-  const left = balanced(parser, { name, terms: terms.slice(0, middle), signs: signs.slice(0, middle - 1) });
-  const right = balanced(parser, { name, terms: terms.slice(middle), signs: signs.slice(middle) });
-  return call(parser, signs[middle - 1] ?? peek(parser), { name, args: [left, right] });
-}
-
-function binaryExpression(parser: Parser, power: number): CelExpression {
+function binary(parser: Parser, least: number): CelExpression {
   let left = unary(parser);
   for (;;) {
     const token = peek(parser);
-    const operator =
-      token.kind === "sign" || (token.kind === "identifier" && token.text === "in")
-        ? binary.get(token.text)
-        : undefined;
-    if (operator === undefined || operator.power < power) return left;
+    const { kind, text } = token;
+    const power = kind === "sign" || kind === "identifier" ? powers.get(text) : undefined;
+    if (power === undefined || power < least) return left;
     take(parser);
-    const right = binaryExpression(parser, operator.power + 1);
-    left = call(parser, token, { name: operator.name, args: [left, right] });
+    left = call(parser, token, { name: text === "in" ? "@in" : `_${text}_`, args: [left, binary(parser, power + 1)] });
   }
 }
 
+/** Signs in a row come to none or one of them. The minus before a number is part of it. */
 function unary(parser: Parser): CelExpression {
   const first = peek(parser);
-  if (isSign(first, "-")) {
-    const next = parser.tokens[parser.at + 1];
-    if (next?.kind === "int" || next?.kind === "double") return postfix(parser, primary(parser));
-  }
-  if (!isSign(first, "-") && !isSign(first, "!")) return postfix(parser, primary(parser));
   let count = 0;
-  while (accept(parser, first.text) !== undefined) count++;
-  const negative = first.text === "-" && ["int", "double"].includes(peek(parser).kind);
-  if (negative) {
-    parser.at--;
-    count--;
-  }
+  if (isSign(first, "-")) for (; isSign(peek(parser), "-") && !isNumber(peek(parser, 1)); parser.at++) count++;
+  else while (isSign(first, "!") && accept(parser, "!") !== undefined) count++;
   const operand = postfix(parser, primary(parser));
   return count % 2 === 0 ? operand : call(parser, first, { name: `${first.text}_`, args: [operand] });
+}
+
+function isNumber({ kind }: CelToken): boolean {
+  return kind === "int" || kind === "double";
 }
 
 function postfix(parser: Parser, start: CelExpression): CelExpression {
@@ -204,46 +180,42 @@ function member(parser: Parser, dot: CelToken, operand: CelExpression): CelExpre
   const optional = accept(parser, "?") !== undefined;
   const name = fieldName(parser);
   const open = peek(parser);
-  if (optional || name.kind === "name" || accept(parser, "(") === undefined) {
+  if (optional || name.kind === "name" || accept(parser, "(") === undefined)
     return make(parser, dot, { kind: "select", operand, field: name.text, optional });
-  }
-  const args = argumentsUntil(parser, ")");
-  return (
-    expandMacro(parser.nodes, { name: name.text, target: operand, args, offset: open.offset }) ??
-    call(parser, open, { name: name.text, target: operand, args })
-  );
+  return callOrMacro(parser, open, { name: name.text, target: operand });
 }
+
+/** The call of a function or macro, from behind its parenthesis on. */
+function callOrMacro(parser: Parser, open: CelToken, callee: Omit<Call, "args">): CelExpression {
+  const args: CelExpression[] = [];
+  if (accept(parser, ")") === undefined) {
+    do args.push(expression(parser));
+    while (accept(parser, ",") !== undefined);
+    expect(parser, ")");
+  }
+  const given = { ...callee, args };
+  return expandMacro(parser.nodes, { ...given, offset: open.offset }) ?? call(parser, open, given);
+}
+
+const notNames = ["in", "true", "false", "null"];
 
 function fieldName(parser: Parser): CelToken {
-  const token = peek(parser);
-  const keyword = token.kind === "identifier" && ["in", "true", "false", "null"].includes(token.text);
-  if ((token.kind !== "identifier" && token.kind !== "name") || keyword) {
-    throw unexpected(
-      parser,
-      token.kind === "end" ? "no viable alternative at input" : "mismatched input",
-      "IDENTIFIER",
-    );
-  }
-  return take(parser);
-}
-
-function argumentsUntil(parser: Parser, close: string): readonly CelExpression[] {
-  const args: CelExpression[] = [];
-  if (accept(parser, close) !== undefined) return args;
-  do args.push(expression(parser));
-  while (accept(parser, ",") !== undefined);
-  expect(parser, close);
-  return args;
+  const { kind, text } = peek(parser);
+  if (kind === "name" || (kind === "identifier" && !notNames.includes(text))) return take(parser);
+  throw misread(parser, kind === "end" ? "no viable alternative at input" : "mismatched input", "IDENTIFIER");
 }
 
 function primary(parser: Parser): CelExpression {
   const token = peek(parser);
-  if (token.kind === "sign") {
-    if (token.text === "(") return parenthesized(parser);
-    if (token.text === "[") return list(parser);
-    if (token.text === "{") return map(parser);
-    if (token.text === ".") return identifier(parser);
+  if (isSign(token, "(")) {
+    take(parser);
+    const inner = expression(parser);
+    expect(parser, ")");
+    return inner;
   }
+  if (isSign(token, "[")) return list(parser);
+  if (isSign(token, "{")) return map(parser);
+  if (isSign(token, ".")) return identifier(parser);
   const literal = literalOf(parser.tokens, parser.at);
   if (literal !== undefined) {
     if ("problem" in literal) throw parser.nodes.error(token.offset, literal.problem);
@@ -251,118 +223,85 @@ function primary(parser: Parser): CelExpression {
     return make(parser, token, { kind: "literal", value: literal.value });
   }
   if (token.kind === "identifier" && token.text !== "in") return identifier(parser);
-  throw misplaced(parser, startOfExpression);
-}
-
-/** A word that starts no expression. When one starts right behind it, the word is too much as ANTLR sees it. */
-function misplaced(parser: Parser, expected: string): Error {
-  return unexpected(
-    parser,
-    startsExpression(parser.tokens[parser.at + 1]) ? "extraneous input" : "mismatched input",
-    expected,
-  );
+  throw unexpected(parser, startOfExpression, startsExpression(peek(parser, 1)));
 }
 
 /** Whether an expression may start with a word. */
-function startsExpression(token: CelToken | undefined): boolean {
-  if (token === undefined || token.kind === "end" || token.kind === "name") return false;
-  return token.kind === "sign" ? ["[", "{", "(", ".", "-", "!"].includes(token.text) : token.text !== "in";
-}
-
-function parenthesized(parser: Parser): CelExpression {
-  take(parser);
-  const inner = expression(parser);
-  expect(parser, ")");
-  return inner;
+function startsExpression({ kind, text }: CelToken): boolean {
+  if (kind === "end" || kind === "name") return false;
+  return kind === "sign" ? ["[", "{", "(", ".", "-", "!"].includes(text) : text !== "in";
 }
 
 /** A name, perhaps absolute (`.a`), a call of a function, or a message `a.b{...}`. */
 function identifier(parser: Parser): CelExpression {
   const absolute = accept(parser, ".") !== undefined;
   const token = peek(parser);
-  if (token.kind !== "identifier") throw unexpected(parser, "mismatched input", "IDENTIFIER");
+  const { text, offset } = token;
+  if (token.kind !== "identifier") throw unexpected(parser, "IDENTIFIER");
   const messageEnd = messageName(parser);
   if (messageEnd !== undefined) return message(parser, messageEnd);
-  if (reserved.has(token.text)) throw parser.nodes.error(token.offset, `reserved identifier: ${token.text}`);
+  if (reservedWords.has(text)) throw parser.nodes.error(offset, `reserved identifier: ${text}`);
   take(parser);
   const open = accept(parser, "(");
-  const name = absolute ? `.${token.text}` : token.text;
-  if (open === undefined) return make(parser, token, { kind: "identifier", name });
-  const args = argumentsUntil(parser, ")");
-  return (
-    expandMacro(parser.nodes, { name: token.text, args, offset: open.offset }) ??
-    call(parser, open, { name: token.text, args })
-  );
+  if (open !== undefined) return callOrMacro(parser, open, { name: text });
+  return make(parser, token, { kind: "identifier", name: absolute ? `.${text}` : text });
 }
 
-/** Where the brace stands if the words ahead are a dotted name and a brace. */
+/** How many words ahead the brace stands if these are a dotted name and a brace. */
 function messageName(parser: Parser): number | undefined {
-  let at = parser.at;
-  while (parser.tokens[at]?.kind === "identifier") {
-    const next = parser.tokens[at + 1];
-    if (next === undefined) return undefined;
-    if (isSign(next, "{")) return at + 1;
+  for (let ahead = 0; peek(parser, ahead).kind === "identifier"; ahead += 2) {
+    const next = peek(parser, ahead + 1);
+    if (isSign(next, "{")) return ahead + 1;
     if (!isSign(next, ".")) return undefined;
-    at += 2;
   }
   return undefined;
 }
 
-function message(parser: Parser, brace: number): CelExpression {
-  const name = parser.tokens
-    .slice(parser.at, brace)
-    .map((token) => token.text)
-    .join("");
-  parser.at = brace;
+function message(parser: Parser, length: number): CelExpression {
+  const name = Array.from({ length }, () => take(parser).text).join("");
   const open = take(parser);
-  const fields: CelFieldValue[] = [];
+  const startsField = ({ kind }: CelToken): boolean => kind === "identifier" || kind === "name";
   const first = peek(parser);
-  if (first.kind !== "identifier" && first.kind !== "name" && !isSign(first, "?") && !isSign(first, "}")) {
-    const next = parser.tokens[parser.at + 1]?.kind;
-    throw unexpected(
-      parser,
-      next === "identifier" || next === "name" ? "extraneous input" : "mismatched input",
-      startOfFields,
-    );
-  }
-  while (accept(parser, "}") === undefined) {
-    const optional = accept(parser, "?") !== undefined;
-    const field = fieldName(parser);
+  if (!startsField(first) && !isSign(first, "?") && !isSign(first, "}"))
+    throw unexpected(parser, startOfFields, startsField(peek(parser, 1)));
+  const fields = untilClosed(parser, "}", (optional): CelFieldValue => {
+    const { text } = fieldName(parser);
     const { offset } = expect(parser, ":");
-    fields.push({ name: field.text, optional, offset, value: expression(parser) });
-    if (accept(parser, ",") === undefined && !isSign(peek(parser), "}")) expect(parser, "}");
-  }
+    return { name: text, optional, offset, value: expression(parser) };
+  });
   return make(parser, open, { kind: "message", name, fields });
 }
 
-/** Whether what was just opened goes on as it may: with an element, optional or not, or its end. */
-function startsElement(parser: Parser, close: string): boolean {
-  const token = peek(parser);
-  return startsExpression(token) || isSign(token, "?") || isSign(token, close);
+/** What stands between signs that open and close, each part perhaps marked as optional. */
+function untilClosed<T>(parser: Parser, close: string, read: (optional: boolean) => T): readonly T[] {
+  const parts: T[] = [];
+  while (accept(parser, close) === undefined) {
+    parts.push(read(accept(parser, "?") !== undefined));
+    if (accept(parser, ",") === undefined && !isSign(peek(parser), close)) expect(parser, close);
+  }
+  return parts;
+}
+
+/** What opens a list or a map, which goes on as it may: with an element, optional or not, or its end. */
+function opening(parser: Parser, close: string, expected: string): CelToken {
+  const open = take(parser);
+  const next = peek(parser);
+  if (startsExpression(next) || isSign(next, "?") || isSign(next, close)) return open;
+  throw unexpected(parser, expected, startsExpression(peek(parser, 1)));
 }
 
 function list(parser: Parser): CelExpression {
-  const open = take(parser);
-  const elements: CelElement[] = [];
-  if (!startsElement(parser, "]")) throw misplaced(parser, startOfList);
-  while (accept(parser, "]") === undefined) {
-    const optional = accept(parser, "?") !== undefined;
-    elements.push({ optional, value: expression(parser) });
-    if (accept(parser, ",") === undefined && !isSign(peek(parser), "]")) expect(parser, "]");
-  }
+  const open = opening(parser, "]", startOfList);
+  const elements = untilClosed(parser, "]", (optional): CelElement => ({ optional, value: expression(parser) }));
   return make(parser, open, { kind: "list", elements });
 }
 
 function map(parser: Parser): CelExpression {
-  const open = take(parser);
-  const entries: CelEntry[] = [];
-  if (!startsElement(parser, "}")) throw misplaced(parser, startOfMap);
-  while (accept(parser, "}") === undefined) {
-    const optional = accept(parser, "?") !== undefined;
+  const open = opening(parser, "}", startOfMap);
+  const entries = untilClosed(parser, "}", (optional): CelEntry => {
     const key = expression(parser);
     expect(parser, ":");
-    entries.push({ optional, key, value: expression(parser) });
-    if (accept(parser, ",") === undefined && !isSign(peek(parser), "}")) expect(parser, "}");
-  }
+    return { optional, key, value: expression(parser) };
+  });
   return make(parser, open, { kind: "map", entries });
 }

@@ -53,3 +53,8 @@ export function passCost(value: CelValue): number {
   const sized = typeof value === "string" || value instanceof Uint8Array || isJsonArray(value);
   return sized ? Math.ceil(value.length * 0.1) : 1;
 }
+
+/** What a search for a pattern costs, from the lengths of text and pattern. Source: cel-go common RegexStringLengthCostFactor. */
+export function searchCost(textLength: number, patternLength: number): number {
+  return Math.ceil((textLength + 1) * 0.1) * Math.ceil(patternLength * 0.25);
+}

@@ -1,73 +1,65 @@
 import { arithmetic } from "./arithmetic.ts";
 import { conversions } from "./conversions.ts";
-import { encoders } from "./encoders.ts";
-import type { CelFunction, CelOverload } from "./environment.ts";
+import { celFunction, type CelFunction } from "./environment.ts";
+import { celEquals } from "./equality.ts";
+import type { CelMeter } from "./frame.ts";
 import { mathFunctions } from "./math-functions.ts";
 import { optionalFunctions } from "./optional-functions.ts";
-import { regularExpressions } from "./regular-expressions.ts";
-import { functionTable } from "./scope.ts";
-import { setFunctions } from "./set-functions.ts";
-import { strings } from "./strings.ts";
 import { textFunctions } from "./text-functions.ts";
-import { timeFunctions } from "./time-functions.ts";
-import { boolType, dynType, intType, listType, mapType, optionalType, typeParameter } from "./types.ts";
+import { timeFunctions } from "./time.ts";
 import type { CelValue } from "./values.ts";
 
 /** These operators are compiled by themselves; the table serves the checker alone. */
-const compiled = (): CelValue => null;
-const a = typeParameter("A");
-const b = typeParameter("B");
-
 const operators: readonly CelFunction[] = [
-  { name: "_&&_", overloads: [{ args: [boolType, boolType], result: boolType, apply: compiled }] },
-  { name: "_||_", overloads: [{ args: [boolType, boolType], result: boolType, apply: compiled }] },
-  { name: "!_", overloads: [{ args: [boolType], result: boolType, apply: compiled }] },
-  { name: "_?_:_", overloads: [{ args: [boolType, a, a], result: a, apply: compiled }] },
-  { name: "_==_", overloads: [{ args: [a, a], result: boolType, apply: compiled }] },
-  { name: "_!=_", overloads: [{ args: [a, a], result: boolType, apply: compiled }] },
-  {
-    name: "@in",
-    overloads: [
-      { args: [a, listType(a)], result: boolType, apply: compiled },
-      { args: [a, mapType(a, b)], result: boolType, apply: compiled },
-    ],
-  },
-  {
-    name: "_[_]",
-    overloads: [
-      { args: [listType(a), intType], result: a, apply: compiled },
-      { args: [mapType(a, b), a], result: b, apply: compiled },
-      { args: [optionalType(listType(a)), intType], result: optionalType(a), apply: compiled },
-      { args: [optionalType(mapType(a, b)), a], result: optionalType(b), apply: compiled },
-    ],
-  },
-  {
-    name: "_[?_]",
-    overloads: [
-      { args: [listType(a), intType], result: optionalType(a), apply: compiled },
-      { args: [mapType(a, b), a], result: optionalType(b), apply: compiled },
-      { args: [optionalType(listType(a)), intType], result: optionalType(a), apply: compiled },
-      { args: [optionalType(mapType(a, b)), a], result: optionalType(b), apply: compiled },
-    ],
-  },
-  { name: "dyn", overloads: [{ args: [a], result: dynType, apply: (value: CelValue) => value }] },
+  "_&&_(bool, bool): bool",
+  "_||_(bool, bool): bool",
+  "!_(bool): bool",
+  "_?_:_(bool, A, A): A",
+  "_==_(A, A): bool",
+  "_!=_(A, A): bool",
+  "@in(A, list(A)): bool",
+  "@in(A, map(A, B)): bool",
+  "_[_](list(A), int): A",
+  "_[_](map(A, B), A): B",
+  "_[_](optional(list(A)), int): optional(A)",
+  "_[_](optional(map(A, B)), A): optional(B)",
+  "_[?_](list(A), int): optional(A)",
+  "_[?_](map(A, B), A): optional(B)",
+  "_[?_](optional(list(A)), int): optional(A)",
+  "_[?_](optional(map(A, B)), A): optional(B)",
+].map((signature) => celFunction(signature, () => null));
+
+type List = readonly unknown[];
+
+function contains(list: List, sought: List, meter: CelMeter): boolean {
+  return sought.every((one) => list.some((other) => celEquals(one, other, meter)));
+}
+
+function setFunction(
+  name: string,
+  passes: number,
+  apply: (one: List, other: List, meter: CelMeter) => boolean,
+): CelFunction {
+  const cost = (one: List, other: List): number => Math.max(1, one.length * other.length * passes);
+  return celFunction(`sets.${name}(list(T), list(T)): bool`, apply, cost);
+}
+
+/** The extension `sets`: lists taken as sets. */
+const setFunctions: readonly CelFunction[] = [
+  setFunction("contains", 1, contains),
+  setFunction("equivalent", 2, (one, other, meter) => contains(one, other, meter) && contains(other, one, meter)),
+  setFunction("intersects", 1, (one, other, meter) => one.some((each) => contains(other, [each], meter))),
 ];
 
-const table: ReadonlyMap<string, readonly CelOverload[]> = functionTable([
-  operators,
-  arithmetic,
-  conversions,
-  strings,
-  regularExpressions,
-  textFunctions,
-  timeFunctions,
-  mathFunctions,
-  setFunctions,
-  encoders,
-  optionalFunctions,
-]);
-
 /** The functions that every expression may call. */
-export function standardLibrary(): ReadonlyMap<string, readonly CelOverload[]> {
-  return table;
-}
+export const standardFunctions: readonly CelFunction[] = [
+  ...operators,
+  celFunction("dyn(A): dyn", (value: CelValue) => value),
+  ...arithmetic,
+  ...conversions,
+  ...textFunctions,
+  ...timeFunctions,
+  ...mathFunctions,
+  ...setFunctions,
+  ...optionalFunctions,
+];

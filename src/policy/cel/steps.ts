@@ -1,4 +1,4 @@
-import type { CelExpression, CelNode } from "./ast.ts";
+import type { CelElement, CelExpression, CelNode } from "./ast.ts";
 import type { CelChecked } from "./check.ts";
 import type { CelResolvedCall } from "./checker.ts";
 import { comprehensionStep } from "./comprehensions.ts";
@@ -6,17 +6,18 @@ import { converterFor, type Converter } from "./convert.ts";
 import { binaryCall, dispatch } from "./dispatch.ts";
 import type { CelEnvironment } from "./environment.ts";
 import { charge, failStep, type Step } from "./frame.ts";
-import { listStep, mapStep, messageStep } from "./literals.ts";
 import {
-  andStep,
+  listStep,
+  mapStep,
+  messageStep,
   conditionalStep,
   equalityStep,
   inStep,
   integerOperators,
-  type IntegerOperator,
   integerStep,
+  junctionStep,
   notStep,
-  orStep,
+  type IntegerOperator,
 } from "./operators.ts";
 import { fallbackStep, hasStep, indexStep, optionalIndexStep, selectStep, type Selection } from "./selection.ts";
 import { dynType, type CelType } from "./types.ts";
@@ -48,15 +49,15 @@ export type Slots = ReadonlyMap<string, number>;
 
 /** Turns a checked expression into steps. */
 export function compileSteps(checked: CelChecked, environment: CelEnvironment): Steps {
-  const inputs: Input[] = [];
   const names = checked.variables;
-  for (const name of names) {
-    inputs.push({ name, convert: converterFor(environment.variables[name] ?? dynType) });
-  }
+  const inputs = names.map((name): Input => ({
+    name,
+    convert: converterFor(environment.variables[name] ?? dynType),
+  }));
   let slots = inputs.length;
   const compiler: Compiler = {
     checked,
-    compile: (node, locals) => compileNode(compiler, node, locals),
+    compile: (node, locals) => compilers[node.kind](compiler, node as never, locals),
     newSlot: () => slots++,
   };
   const globals = new Map(names.map((name, at) => [`.${name}`, at]));
@@ -64,48 +65,36 @@ export function compileSteps(checked: CelChecked, environment: CelEnvironment): 
   return { run, inputs, slots };
 }
 
-function compileNode(compiler: Compiler, node: CelExpression, locals: Slots): Step {
-  switch (node.kind) {
-    case "literal": {
-      const { value } = node;
-      return () => value;
-    }
-    case "identifier":
-      return reference(compiler, node, locals) ?? never;
-    case "select":
-      return (
-        reference(compiler, node, locals) ??
-        selectStep(compiler.compile(node.operand, locals), selection(compiler, node))
-      );
-    case "has":
-      return hasStep(compiler.compile(node.operand, locals), selection(compiler, node));
-    case "call":
-      return call(compiler, node, locals);
-    case "list":
-      return (
-        constantList(node) ??
-        listStep(node.elements.map((each) => ({ ...each, step: compiler.compile(each.value, locals) })))
-      );
-    case "map":
-      return mapStep(
-        node.entries.map((each) => ({
-          optional: each.optional,
-          key: compiler.compile(each.key, locals),
-          step: compiler.compile(each.value, locals),
-        })),
-      );
-    case "message":
-      return messageStep(
-        node.name,
-        node.fields.map((each) => ({ ...each, step: compiler.compile(each.value, locals) })),
-      );
-    case "comprehension":
-      return comprehensionStep(compiler, node, locals);
-    case "bind":
-      return bind(compiler, node, locals);
-    case "optionalMap":
-      return optionalMap(compiler, node, locals);
-  }
+const compilers: {
+  readonly [K in CelExpression["kind"]]: (compiler: Compiler, node: CelNode<K>, locals: Slots) => Step;
+} = {
+  literal:
+    (_, { value }) =>
+    () =>
+      value,
+  identifier: (compiler, node, locals) => reference(compiler, node, locals) ?? never,
+  select: (compiler, node, locals) =>
+    reference(compiler, node, locals) ?? selectStep(compiler.compile(node.operand, locals), selection(compiler, node)),
+  has: (compiler, node, locals) => hasStep(compiler.compile(node.operand, locals), selection(compiler, node)),
+  call,
+  list: (compiler, node, locals) => constantList(node) ?? listStep(steps(compiler, node.elements, locals)),
+  map: (compiler, node, locals) =>
+    mapStep(
+      steps(compiler, node.entries, locals).map((each) => ({ ...each, key: compiler.compile(each.key, locals) })),
+    ),
+  message: (compiler, node, locals) => messageStep(node.name, steps(compiler, node.fields, locals)),
+  comprehension: comprehensionStep,
+  bind,
+  optionalMap,
+};
+
+/** Elements, entries or fields, each with the step of its value. */
+function steps<T extends CelElement>(
+  compiler: Compiler,
+  elements: readonly T[],
+  locals: Slots,
+): readonly (T & { readonly step: Step })[] {
+  return elements.map((each) => ({ ...each, step: compiler.compile(each.value, locals) }));
 }
 
 /** The checker lets nothing come here. */
@@ -171,8 +160,8 @@ const fallback = (call: Call): Step =>
 
 /** Operators, and functions that need not evaluate all arguments. All others are called by their overloads. */
 const special: ReadonlyMap<string, (call: Call) => Step> = new Map<string, (call: Call) => Step>([
-  ["_&&_", ({ steps }) => andStep(steps[0], steps[1])],
-  ["_||_", ({ steps }) => orStep(steps[0], steps[1])],
+  ["_&&_", ({ steps }) => junctionStep(steps[0], steps[1], false)],
+  ["_||_", ({ steps }) => junctionStep(steps[0], steps[1], true)],
   ["_?_:_", ({ steps }) => conditionalStep(...steps)],
   ["!_", ({ steps }) => notStep(steps[0])],
   ["_==_", ({ steps }) => equalityStep(steps[0], steps[1], true)],

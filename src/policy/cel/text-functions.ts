@@ -1,9 +1,8 @@
-import type { CelFunction, CelOverload } from "./environment.ts";
+import { celFunction, type CelFunction } from "./environment.ts";
 import { formatText } from "./format.ts";
-import { occupy, type CelMeter } from "./frame.ts";
-import { isWide, passCost, textLength } from "./sizes.ts";
-import { intType, listType, dynType, stringType, type CelType } from "./types.ts";
-import { celFailure, type CelFailure, type CelInt } from "./values.ts";
+import { charge, occupy, type CelMeter } from "./frame.ts";
+import { countedLength, isWide, passCost, searchCost, sizeOf, textLength } from "./sizes.ts";
+import { celFailure, isCelFailure, type CelFailure, type CelInt, type CelValue } from "./values.ts";
 
 /** A text's code points, by position. Texts without astral characters are their own. */
 function points(text: string): string | readonly string[] {
@@ -58,20 +57,21 @@ function substring(text: string, start: CelInt, end?: CelInt): string | CelFailu
 }
 
 /** As Go's `strings.Replace`: an empty part stands before every code point and at the end. */
-function replace(given: readonly [text: string, part: string, by: string], limit: CelInt, meter: CelMeter): string {
-  const [text, part, by] = given;
+function replace(...[text, part, by, limit, meter]: readonly [string, string, string, CelInt, CelMeter]): string {
   const max = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
   const count = Math.min(max, occurrences(text, part) + (part === "" ? 1 : 0));
   occupy(meter, text.length + count * (1 + by.length));
-  return pieces(text, part, count + 1, { edges: true }).join(by);
+  const all = part === "" ? ["", ...Array.from(text), ""] : text.split(part);
+  return pieces(all, part, count + 1).join(by);
 }
 
-function split(text: string, separator: string, limit: CelInt, meter: CelMeter): readonly string[] {
+function split(...[text, separator, limit, meter]: readonly [string, string, CelInt, CelMeter]): readonly string[] {
   if (limit === 0) return [];
   const max = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
   const count = occurrences(text, separator);
   occupy(meter, text.length + count);
-  return pieces(text, separator, Math.min(max, count + 1), { edges: false });
+  const all = separator === "" ? Array.from(text) : text.split(separator);
+  return pieces(all, separator, Math.min(max, count + 1));
 }
 
 /** How often a part occurs, without overlapping; an empty one before every code point. */
@@ -82,11 +82,9 @@ function occurrences(text: string, part: string): number {
   return count;
 }
 
-/** At most `max` pieces; the last holds what remains. `edges`: an empty separator also splits at both ends. */
-function pieces(text: string, separator: string, max: number, form: { readonly edges: boolean }): readonly string[] {
-  const all = separator === "" ? Array.from(text) : text.split(separator);
-  const edged = separator === "" && form.edges ? ["", ...all, ""] : all;
-  return edged.length <= max ? edged : [...edged.slice(0, max - 1), edged.slice(max - 1).join(separator)];
+/** At most `max` pieces; the last holds what remains. */
+function pieces(all: readonly string[], separator: string, max: number): readonly string[] {
+  return all.length <= max ? all : [...all.slice(0, max - 1), all.slice(max - 1).join(separator)];
 }
 
 function join(list: readonly unknown[], separator: string, meter: CelMeter): string | CelFailure {
@@ -110,7 +108,8 @@ function trim(text: string): string {
   return text.slice(start, end);
 }
 
-const quoted: ReadonlyMap<string, string> = new Map([
+/** Characters that Go escapes by a letter in text between quotes. */
+export const goEscapes: ReadonlyMap<string, string> = new Map([
   ["\u0007", "\\a"],
   ["\b", "\\b"],
   ["\f", "\\f"],
@@ -124,105 +123,112 @@ const quoted: ReadonlyMap<string, string> = new Map([
 
 function quote(text: string, meter: CelMeter): string {
   occupy(meter, 2 * text.length);
-  return `"${Array.from(text, (character) => quoted.get(character) ?? character).join("")}"`;
+  return `"${Array.from(text, (character) => goEscapes.get(character) ?? character).join("")}"`;
 }
 
-interface Row {
-  readonly args: readonly CelType[];
-  readonly result: CelType;
-  readonly apply: CelOverload["apply"];
-  readonly cost: CelOverload["cost"] & {};
+const base64Form = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/** The padding may be left out; nothing else may. */
+function decodeBase64(text: string): Uint8Array | CelFailure {
+  const unpadded = text.replace(/=+$/, "");
+  const padded = text.length === unpadded.length || text.length % 4 === 0;
+  if (!base64Form.test(text) || !padded || unpadded.length % 4 === 1) return celFailure("illegal base64 data");
+  return Uint8Array.from(Buffer.from(text, "base64"));
 }
 
-function member(name: string, ...rows: readonly Row[]): CelFunction {
-  return { name, member: true, overloads: rows };
+/** Measured: a search begins at the cost of building so many characters, however short its text. Kubernetes' cost says little of it. */
+const roomOfSearch = 125;
+
+/** On RE2: its time grows with the text, never exponentially. */
+function matches(text: string, source: string, meter: CelMeter): boolean | CelFailure {
+  const pattern = meter.patterns(source, meter);
+  if (isCelFailure(pattern)) return pattern;
+  // Repetition makes programs far longer than their source; what they are longer is paid for, too.
+  occupy(meter, roomOfSearch);
+  charge(meter, searchCost(text.length, Math.max(0, pattern.programSize() - 2 * source.length)));
+  return pattern.test(text);
 }
+
+const matchCost = (text: string, source: string): number => searchCost(text.length, source.length);
+
+function size(value: CelValue, meter: CelMeter): number {
+  return typeof value === "string" ? countedLength(meter, value) : sizeOf(meter, value);
+}
+
+/** The language's own functions of text, and of the sizes of all that has one. */
+const ofLanguage: readonly CelFunction[] = [
+  ...["string", "bytes", "list(A)", "map(A, B)"].flatMap((type) => [
+    celFunction(`size(${type}): int`, size),
+    celFunction(`<${type}>.size(): int`, size),
+  ]),
+  celFunction(
+    "<string>.startsWith(string): bool",
+    (text: string, part: string) => text.startsWith(part),
+    (_: string, part: string) => passCost(part),
+  ),
+  celFunction(
+    "<string>.endsWith(string): bool",
+    (text: string, part: string) => text.endsWith(part),
+    (_: string, part: string) => passCost(part),
+  ),
+  celFunction(
+    "<string>.contains(string): bool",
+    (text: string, part: string) => text.includes(part),
+    (text: string, part: string) => passCost(text) * passCost(part),
+  ),
+  celFunction("matches(string, string): bool", matches, matchCost),
+  celFunction("<string>.matches(string): bool", matches, matchCost),
+];
 
 /** One pass, or two: to read and to build. */
 const once = passCost;
 const twice = (text: string | readonly unknown[]): number => Math.ceil(text.length * 0.2);
 const product = (text: string, part: string): number => passCost(text) * Math.max(1, passCost(part));
 
-const two: readonly CelType[] = [stringType, stringType];
-
 /** The extension of strings that Kubernetes has: positions count code points. */
-export const textFunctions: readonly CelFunction[] = [
-  member("charAt", { args: [stringType, intType], result: stringType, apply: charAt, cost: once }),
-  member(
-    "indexOf",
-    { args: two, result: intType, apply: (text: string, part: string) => indexOf(text, part), cost: product },
-    { args: [...two, intType], result: intType, apply: indexOf, cost: product },
+const ofExtension: readonly CelFunction[] = [
+  celFunction("<string>.charAt(int): string", charAt, once),
+  celFunction("<string>.indexOf(string): int", (text: string, part: string) => indexOf(text, part), product),
+  celFunction("<string>.indexOf(string, int): int", indexOf, product),
+  celFunction("<string>.lastIndexOf(string): int", (text: string, part: string) => lastIndexOf(text, part), product),
+  celFunction("<string>.lastIndexOf(string, int): int", lastIndexOf, product),
+  celFunction("<string>.substring(int): string", (text: string, start: CelInt) => substring(text, start), once),
+  celFunction("<string>.substring(int, int): string", substring, once),
+  celFunction(
+    "<string>.replace(string, string): string",
+    (...[text, part, by, meter]: readonly [string, string, string, CelMeter]) => replace(text, part, by, -1, meter),
+    twice,
   ),
-  member(
-    "lastIndexOf",
-    { args: two, result: intType, apply: (text: string, part: string) => lastIndexOf(text, part), cost: product },
-    { args: [...two, intType], result: intType, apply: lastIndexOf, cost: product },
+  celFunction("<string>.replace(string, string, int): string", replace, twice),
+  celFunction(
+    "<string>.split(string): list(string)",
+    (text: string, separator: string, meter: CelMeter) => split(text, separator, -1, meter),
+    twice,
   ),
-  member(
-    "substring",
-    {
-      args: [stringType, intType],
-      result: stringType,
-      apply: (text: string, start: CelInt) => substring(text, start),
-      cost: once,
-    },
-    { args: [stringType, intType, intType], result: stringType, apply: substring, cost: once },
+  celFunction("<string>.split(string, int): list(string)", split, twice),
+  celFunction(
+    "<list(string)>.join(): string",
+    (list: readonly unknown[], meter: CelMeter) => join(list, "", meter),
+    twice,
   ),
-  member(
-    "replace",
-    {
-      args: [...two, stringType],
-      result: stringType,
-      apply: (text: string, part: string, by: string, meter: CelMeter) => replace([text, part, by], -1, meter),
-      cost: twice,
-    },
-    {
-      args: [...two, stringType, intType],
-      result: stringType,
-      apply: (...[text, part, by, limit, meter]: readonly [string, string, string, CelInt, CelMeter]) =>
-        replace([text, part, by], limit, meter),
-      cost: twice,
-    },
+  celFunction("<list(string)>.join(string): string", join, twice),
+  celFunction(
+    "<string>.lowerAscii(): string",
+    (text: string) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase()),
+    once,
   ),
-  member(
-    "split",
-    {
-      args: two,
-      result: listType(stringType),
-      apply: (text: string, separator: string, meter: CelMeter) => split(text, separator, -1, meter),
-      cost: twice,
-    },
-    { args: [...two, intType], result: listType(stringType), apply: split, cost: twice },
+  celFunction(
+    "<string>.upperAscii(): string",
+    (text: string) => text.replace(/[a-z]+/g, (part) => part.toUpperCase()),
+    once,
   ),
-  member(
-    "join",
-    {
-      args: [listType(stringType)],
-      result: stringType,
-      apply: (list: readonly unknown[], meter: CelMeter) => join(list, "", meter),
-      cost: twice,
-    },
-    { args: [listType(stringType), stringType], result: stringType, apply: join, cost: twice },
-  ),
-  member("lowerAscii", {
-    args: [stringType],
-    result: stringType,
-    apply: (text: string) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase()),
-    cost: once,
-  }),
-  member("upperAscii", {
-    args: [stringType],
-    result: stringType,
-    apply: (text: string) => text.replace(/[a-z]+/g, (part) => part.toUpperCase()),
-    cost: once,
-  }),
-  member("trim", { args: [stringType], result: stringType, apply: trim, cost: once }),
-  member("reverse", {
-    args: [stringType],
-    result: stringType,
-    apply: (text: string) => Array.from(text).reverse().join(""),
-    cost: once,
-  }),
-  member("format", { args: [stringType, listType(dynType)], result: stringType, apply: formatText, cost: once }),
-  { name: "strings.quote", overloads: [{ args: [stringType], result: stringType, apply: quote, cost: once }] },
+  celFunction("<string>.trim(): string", trim, once),
+  celFunction("<string>.reverse(): string", (text: string) => Array.from(text).reverse().join(""), once),
+  celFunction("<string>.format(list(dyn)): string", formatText, once),
+  celFunction("strings.quote(string): string", quote, once),
+  celFunction("base64.encode(bytes): string", (bytes: Uint8Array) => Buffer.from(bytes).toString("base64"), once),
+  celFunction("base64.decode(string): bytes", decodeBase64, once),
 ];
+
+/** Functions of text, patterns and base64. */
+export const textFunctions: readonly CelFunction[] = [...ofLanguage, ...ofExtension];

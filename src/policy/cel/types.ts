@@ -1,4 +1,4 @@
-import type { ListIdentity } from "./list-identity.ts";
+import type { ListIdentity } from "./equality.ts";
 
 /** A named field of a declared object: its type, and the JSON key it stands under when that differs from the name (escaped names). */
 export interface CelField {
@@ -142,4 +142,38 @@ export function formatType(type: CelType): string {
   const name = type.kind === "optional" ? "optional_type" : type.kind;
   const inner = innerTypes(type);
   return inner.length === 0 ? name : `${name}(${inner.map(formatType).join(", ")})`;
+}
+
+const plainTypes: ReadonlyMap<string, CelType> = new Map(
+  [dynType, nullType, boolType, intType, uintType, doubleType, stringType, bytesType, timestampType, durationType].map(
+    (type) => [type.kind, type],
+  ),
+);
+
+/**
+ * The type that a signature writes: `int`, `list(string)`, `map(string, A)`. One capital letter is a type parameter; a name that the
+ * language does not have is a type of a library.
+ */
+export function parseType(text: string): CelType {
+  const plain = plainTypes.get(text);
+  if (plain !== undefined) return plain;
+  const [, outer, inner = ""] = /^(\w+)\((.+)\)$/.exec(text) ?? [];
+  const [first = dynType, second = dynType] = parseTypes(inner);
+  switch (outer) {
+    case "list":
+      return listType(first);
+    case "map":
+      return mapType(first, second);
+    case "optional":
+      return optionalType(first);
+    case "type":
+      return typeType(first);
+    default:
+      return text.length === 1 ? typeParameter(text) : opaqueType(text);
+  }
+}
+
+/** The types of a list with commas between them. */
+export function parseTypes(text: string): readonly CelType[] {
+  return (text.match(/[^,() ]+(?:\((?:[^()]|\([^()]*\))*\))?/g) ?? []).map(parseType);
 }

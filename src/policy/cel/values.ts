@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../apimachinery/json-value.ts";
+import { isJsonArray, type JsonObject } from "../../apimachinery/json-value.ts";
 
 /**
  * The key under which a value that JSON cannot express says what it is. A symbol, so that no object that came from JSON can pose
@@ -152,9 +152,39 @@ export function celInt(value: bigint): CelInt {
   return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
 }
 
+/** An integer of 64 bits with a sign, or a failure for one beyond them. */
+export function boundedInt(value: bigint): CelInt | CelFailure {
+  return value < minInt64 || value > maxInt64 ? celFailure("integer overflow") : celInt(value);
+}
+
+/** An integer of 64 bits without a sign, or a failure for one beyond them. */
+export function boundedUint(value: bigint): CelUint | CelFailure {
+  return value < 0n || value > maxUint64 ? celFailure("unsigned integer overflow") : celUint(value);
+}
+
 /** A raw member of JSON as a value: integral numbers are integers, others floating point. Values of CEL come back as they are. */
 export function fromJson(raw: unknown): CelValue {
   if (typeof raw !== "number" || Number.isSafeInteger(raw)) return raw === undefined ? null : (raw as CelValue);
   if (Number.isInteger(raw) && Math.abs(raw) < 2 ** 63) return celInt(BigInt(raw));
   return celDouble(raw);
+}
+
+/** The kinds of special values whose types are not named like them. */
+const typeNames: Readonly<Record<string, string>> = {
+  timestamp: "google.protobuf.Timestamp",
+  duration: "google.protobuf.Duration",
+  optional: "optional_type",
+};
+
+/** The name of a value's type, as `type` and messages show it. */
+export function typeNameOf(value: CelValue): string {
+  if (value === null) return "null_type";
+  if (typeof value === "boolean") return "bool";
+  if (typeof value === "string") return "string";
+  if (typeof value !== "object") return "int";
+  if (value instanceof Uint8Array) return "bytes";
+  if (isJsonArray(value)) return "list";
+  const kind = kindOf(value) ?? "map";
+  if (kind === "opaque") return (value as CelOpaque).name;
+  return (kind === "map" ? (value as Partial<CelMap>).message : typeNames[kind]) ?? kind;
 }

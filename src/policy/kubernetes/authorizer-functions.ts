@@ -1,7 +1,6 @@
-import type { CelFunction, CelOverload } from "../cel/environment.ts";
-import { boolType, stringType, type CelType } from "../cel/types.ts";
+import { celFunction, libraryType, type CelFunction, type LibraryType } from "../cel/environment.ts";
+import { formatType, type CelType } from "../cel/types.ts";
 import { celFailure, type CelFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
-import { libraryType } from "./library-type.ts";
 
 /** What is asked of the authorizers: a verb on a resource, or on a path. */
 export interface AuthorizationQuestion {
@@ -58,70 +57,56 @@ export function requestResourceValue(
 
 /** What can be asked of `authorizer`. Selectors are accepted and make no difference: who may see all may see some. Source: apiserver cel/library authz. */
 export const authorizerFunctions: readonly CelFunction[] = [
-  member("path", [authorizer.type, pathCheck.type], (one, path) =>
+  member("<Authorizer>.path(string): PathCheck", (one, path) =>
     path.trim() === "" ? celFailure("path must not be empty") : pathCheck.wrap({ ...authorizer.unwrap(one), path }),
   ),
-  member("group", [authorizer.type, groupCheck.type], (one, group) =>
+  member("<Authorizer>.group(string): GroupCheck", (one, group) =>
     groupCheck.wrap({ ...authorizer.unwrap(one), group }),
   ),
-  {
-    name: "serviceAccount",
-    member: true,
-    overloads: [
-      {
-        args: [authorizer.type, stringType, stringType],
-        result: authorizer.type,
-        apply: (one: CelOpaque, namespace: string, name: string) =>
-          isName(namespace) && isName(name)
-            ? authorizer.wrap({ ...authorizer.unwrap(one), account: { namespace, name } })
-            : celFailure("Invalid service account name or namespace"),
-      },
-    ],
-  },
-  member("resource", [groupCheck.type, resourceCheck.type], (one, resource) =>
+  member("<Authorizer>.serviceAccount(string, string): Authorizer", (one, namespace, name) =>
+    isName(namespace) && isName(name)
+      ? authorizer.wrap({ ...authorizer.unwrap(one), account: { namespace, name } })
+      : celFailure("Invalid service account name or namespace"),
+  ),
+  member("<GroupCheck>.resource(string): ResourceCheck", (one, resource) =>
     resource.trim() === ""
       ? celFailure("resource must not be empty")
       : resourceCheck.wrap({ ...groupCheck.unwrap(one), resource }),
   ),
-  ...(["subresource", "namespace", "name"] as const).map((field) =>
-    member(field, [resourceCheck.type, resourceCheck.type], (one, value) =>
+  ...["subresource", "namespace", "name"].map((field) =>
+    member(`<ResourceCheck>.${field}(string): ResourceCheck`, (one, value) =>
       resourceCheck.wrap({ ...resourceCheck.unwrap(one), [field]: value }),
     ),
   ),
-  ...["fieldSelector", "labelSelector"].map((name) =>
-    member(name, [resourceCheck.type, resourceCheck.type], (one) => one),
+  member("<ResourceCheck>.fieldSelector(string): ResourceCheck", (one) => one),
+  member("<ResourceCheck>.labelSelector(string): ResourceCheck", (one) => one),
+  ...[pathCheck, resourceCheck].map(({ type, unwrap }) =>
+    celFunction(
+      `<${formatType(type)}>.check(string): kubernetes.authorization.Decision`,
+      (one: CelOpaque, verb: string) => checked(unwrap(one), verb),
+      () => checkCost,
+    ),
   ),
-  {
-    name: "check",
-    member: true,
-    overloads: [pathCheck, resourceCheck].map(({ type, unwrap }): CelOverload => ({
-      args: [type, stringType],
-      result: decision.type,
-      cost: () => checkCost,
-      apply: (one: CelOpaque, verb: string) => checked(unwrap(one), verb),
-    })),
-  },
-  ofDecision("allowed", boolType, ({ allowed }) => allowed),
-  ofDecision("reason", stringType, ({ reason }) => reason),
-  ofDecision("errored", boolType, ({ error }) => error !== undefined),
-  ofDecision("error", stringType, ({ error }) => error ?? ""),
+  ofDecision("allowed(): bool", ({ allowed }) => allowed),
+  ofDecision("reason(): string", ({ reason }) => reason),
+  ofDecision("errored(): bool", ({ error }) => error !== undefined),
+  ofDecision("error(): string", ({ error }) => error ?? ""),
 ];
 
-function library<T>(name: string): ReturnType<typeof libraryType<T>> {
+function library<T>(name: string): LibraryType<T> {
   return libraryType<T>(`kubernetes.authorization.${name}`, (one, other) => one === other);
 }
 
+/** A member by its signature, with the names of its types without their package. */
 function member(
-  name: string,
-  [receiver, result]: readonly [receiver: CelType, result: CelType],
-  apply: (one: CelOpaque, text: string) => CelValue | CelFailure,
+  signature: string,
+  apply: (one: CelOpaque, text: string, other: string) => CelValue | CelFailure,
 ): CelFunction {
-  return { name, member: true, overloads: [{ args: [receiver, stringType], result, apply }] };
+  return celFunction(signature.replaceAll(/\b[A-Z]/g, "kubernetes.authorization.$&"), apply);
 }
 
-function ofDecision(name: string, result: CelType, read: (answer: AuthorizationAnswer) => CelValue): CelFunction {
-  const apply = (one: CelOpaque): CelValue => read(decision.unwrap(one));
-  return { name, member: true, overloads: [{ args: [decision.type], result, apply }] };
+function ofDecision(signature: string, read: (answer: AuthorizationAnswer) => CelValue): CelFunction {
+  return member(`<Decision>.${signature}`, (one) => read(decision.unwrap(one)));
 }
 
 function checked({ ask, ...asked }: Unfinished, verb: string): CelValue | CelFailure {

@@ -1,9 +1,30 @@
 import { celError } from "../cel/cel-error.ts";
 import { compileCel, type CelProgram } from "../cel/compile.ts";
-import type { CelEnvironment } from "../cel/environment.ts";
+import { functionTable, type CelEnvironment, type CelFunction } from "../cel/environment.ts";
+import { standardFunctions } from "../cel/standard-library.ts";
 import type { CelType } from "../cel/types.ts";
-import { kubernetesFunctions } from "./functions.ts";
+import { urlFunctions } from "./go-url.ts";
+import { listExtensions, listFunctions } from "./list-functions.ts";
 import { literalIssues } from "./literal-issues.ts";
+import { formatFunctions } from "./named-formats.ts";
+import { networkFunctions } from "./network-functions.ts";
+import { quantityFunctions } from "./quantity.ts";
+import { regexFunctions } from "./regex-functions.ts";
+import { semverFunctions } from "./semver.ts";
+
+/** What Kubernetes adds to CEL for every expression: quantities, networks, URLs, versions, named formats, lists and patterns. */
+export const kubernetesFunctions: readonly CelFunction[] = [
+  ...formatFunctions,
+  ...listExtensions,
+  ...listFunctions,
+  ...networkFunctions,
+  ...quantityFunctions,
+  ...regexFunctions,
+  ...semverFunctions,
+  ...urlFunctions,
+];
+
+const library = functionTable([...standardFunctions, ...kubernetesFunctions]);
 
 /**
  * Reads and checks an expression as Kubernetes does: with its functions, with the functions and types that only some places have,
@@ -15,7 +36,7 @@ export function compileKubernetesCel(
   variables: Readonly<Record<string, CelType>>,
   { functions = [], ...more }: Partial<Pick<CelEnvironment, "functions" | "messageType">> = {},
 ): CelProgram {
-  const program = compileCel(source, { variables, functions: [...kubernetesFunctions, ...functions], ...more });
+  const program = compileCel(source, { variables, library, functions, ...more });
   const issues = literalIssues(program.ast);
   if (issues.length > 0) throw celError("type", source, issues);
   return program;

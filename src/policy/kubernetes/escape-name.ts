@@ -1,9 +1,4 @@
-/** Words that CEL keeps for itself. Source: CEL language definition, syntax. */
-const reserved: ReadonlySet<string> = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
-    " ",
-  ),
-);
+import { reservedWords } from "../cel/lexer.ts";
 
 const escapes: ReadonlyMap<string, string> = new Map([
   ["__", "__underscores__"],
@@ -18,6 +13,6 @@ const escapes: ReadonlyMap<string, string> = new Map([
  */
 export function escapeName(name: string): string | undefined {
   if (!/^[A-Za-z_./-][A-Za-z0-9_./-]*$/.test(name)) return undefined;
-  if (reserved.has(name)) return `__${name}__`;
+  if (reservedWords.has(name)) return `__${name}__`;
   return name.replaceAll(/__|[./-]/g, (part) => escapes.get(part) ?? part);
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { CelError } from "../cel/cel-error.ts";
 import { compileCel } from "../cel/compile.ts";
-import { celToJson } from "../cel/to-json.ts";
-import { kubernetesFunctions } from "./functions.ts";
+import { celToJson } from "../cel/convert.ts";
+import { kubernetesFunctions } from "./compile-kubernetes-cel.ts";
 
 function evaluated(source: string): unknown {
   const program = compileCel(source, { variables: {}, functions: kubernetesFunctions });

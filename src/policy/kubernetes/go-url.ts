@@ -1,3 +1,6 @@
+import { celFunction, libraryType, type CelFunction } from "../cel/environment.ts";
+import { passCost } from "../cel/sizes.ts";
+import { celFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
 import { parseAddress } from "./ip-address.ts";
 
 /** The parts of an absolute URI or an absolute path, as Go's net/url sees them. */
@@ -180,4 +183,32 @@ function escapeProblem(text: string): string {
 
 function problemOf(text: string, why: string): string {
   return `parse ${JSON.stringify(text.length > 256 ? `${text.slice(0, 256)}…` : text)}: ${why}`;
+}
+
+const url = libraryType<GoUrl>("kubernetes.URL", (one, other) => one.identity === other.identity);
+
+/** URLs: `url('https://a/b')` and its parts. Source: apiserver cel/library urls. */
+export const urlFunctions: readonly CelFunction[] = [
+  celFunction(
+    "url(string): kubernetes.URL",
+    (text: string) => {
+      const parsed = parseGoUrl(text);
+      return "problem" in parsed
+        ? celFailure(`URL parse error during conversion from string: ${parsed.problem}`)
+        : url.wrap(parsed.url);
+    },
+    passCost,
+  ),
+  celFunction("isURL(string): bool", (text: string) => "url" in parseGoUrl(text), passCost),
+  part("getScheme(): string", ({ scheme }) => scheme),
+  part("getHost(): string", ({ host }) => host),
+  part("getHostname(): string", ({ hostname }) => hostname),
+  part("getPort(): string", ({ port }) => port),
+  part("getEscapedPath(): string", ({ path }) => path),
+  // Keys are chosen by others; entries that are defined, as here, cannot replace the prototype.
+  part("getQuery(): map(string, list(string))", ({ query }) => Object.fromEntries(query)),
+];
+
+function part(signature: string, answer: (one: GoUrl) => CelValue): CelFunction {
+  return celFunction(`<kubernetes.URL>.${signature}`, (one: CelOpaque) => answer(url.unwrap(one)));
 }

@@ -1,31 +1,19 @@
-import type { CelFunction, CelOverload } from "../cel/environment.ts";
-import { celEquals, compareBytes, compareNumbers } from "../cel/equality.ts";
-import { charge, type CelMeter } from "../cel/frame.ts";
+import { celFunction, type CelFunction } from "../cel/environment.ts";
+import { celEquals, compareValues } from "../cel/equality.ts";
+import { charge, occupy, type CelMeter } from "../cel/frame.ts";
+import { passCost } from "../cel/sizes.ts";
 import {
-  boolType,
-  bytesType,
-  doubleType,
-  durationType,
-  intType,
-  listType,
-  stringType,
-  timestampType,
-  typeParameter,
-  uintType,
-  type CelType,
-} from "../cel/types.ts";
-import {
+  boundedInt,
   celDouble,
   celDuration,
   celFailure,
-  celInt,
   celUint,
   fromJson,
-  maxInt64,
-  minInt64,
   isCelFailure,
   kindOf,
-  maxUint64,
+  maxInt64,
+  minInt64,
+  boundedUint,
   type CelDouble,
   type CelDuration,
   type CelFailure,
@@ -33,65 +21,53 @@ import {
   type CelUint,
   type CelValue,
 } from "../cel/values.ts";
-import { textCost } from "./text-cost.ts";
+
+type List = readonly unknown[];
 
 /** The types whose values have an order. */
-const ordered: readonly CelType[] = [
-  intType,
-  uintType,
-  doubleType,
-  boolType,
-  durationType,
-  timestampType,
-  stringType,
-  bytesType,
-];
-
-const element = typeParameter("T");
+const ordered = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"];
 
 /** What can be asked of lists: order, sums, extremes, places. Source: apiserver cel/library lists. */
 export const listFunctions: readonly CelFunction[] = [
-  { name: "isSorted", member: true, overloads: ordered.map((type) => overList(type, boolType, isSorted)) },
-  { name: "min", member: true, overloads: ordered.map((type) => overList(type, type, extreme("min", 1))) },
-  { name: "max", member: true, overloads: ordered.map((type) => overList(type, type, extreme("max", -1))) },
-  {
-    name: "sum",
-    member: true,
-    overloads: [
-      overList(intType, intType, sumOr(0)),
-      overList(uintType, uintType, sumOr(celUint(0n))),
-      overList(doubleType, doubleType, sumOr(celDouble(0))),
-      overList(durationType, durationType, sumOr(celDuration(0n))),
-    ],
-  },
-  { name: "indexOf", member: true, overloads: [place(indexOf)] },
-  {
-    name: "lastIndexOf",
-    member: true,
-    overloads: [
-      place((list, wanted, meter) => {
-        const found = indexOf(list.toReversed(), wanted, meter);
-        return found < 0 ? -1 : list.length - 1 - found;
-      }),
-    ],
-  },
+  ...ordered.map((type) => overList(`<list(${type})>.isSorted(): bool`, isSorted)),
+  ...ordered.map((type) => overList(`<list(${type})>.min(): ${type}`, extreme("min", 1))),
+  ...ordered.map((type) => overList(`<list(${type})>.max(): ${type}`, extreme("max", -1))),
+  overList("<list(int)>.sum(): int", sumOr(0)),
+  overList("<list(uint)>.sum(): uint", sumOr(celUint(0n))),
+  overList("<list(double)>.sum(): double", sumOr(celDouble(0))),
+  overList("<list(duration)>.sum(): duration", sumOr(celDuration(0n))),
+  celFunction("<list(T)>.indexOf(T): int", indexOf, traversalCost),
+  celFunction(
+    "<list(T)>.lastIndexOf(T): int",
+    (list: List, wanted: CelValue, meter: CelMeter) => {
+      const found = indexOf(list.toReversed(), wanted, meter);
+      return found < 0 ? -1 : list.length - 1 - found;
+    },
+    traversalCost,
+  ),
 ];
 
-/** An overload for lists of one declared type; of what type the elements are in truth is seen when they are met. */
+/** What makes other lists of lists: parts, orders, ranges. Source: cel-go ext lists, version 3. */
+export const listExtensions: readonly CelFunction[] = [
+  celFunction("lists.range(int): list(int)", range),
+  celFunction("<list(T)>.reverse(): list(T)", reversed),
+  celFunction("<list(T)>.slice(int, int): list(T)", slice),
+  celFunction("<list(list(T))>.flatten(): list(T)", (lists: List, meter: CelMeter) => flattened(lists, 1, meter)),
+  celFunction("<list(dyn)>.flatten(int): list(dyn)", flattened),
+  celFunction("<list(T)>.distinct(): list(T)", distinct),
+  celFunction("<list(T)>.sort(): list(T)", (values: List, meter: CelMeter) => sortedBy(values, values, meter)),
+  celFunction("<list(T)>.@sortByAssociatedKeys(list(U)): list(T)", sortedBy),
+];
+
+/** A function of lists of one declared type; of what type the elements are in truth is seen when they are met. */
 function overList(
-  of: CelType,
-  result: CelType,
+  signature: string,
   answer: (list: readonly CelValue[], meter: CelMeter) => CelValue | CelFailure,
-): CelOverload {
-  const apply = (list: readonly unknown[], meter: CelMeter): CelValue | CelFailure => answer(list.map(fromJson), meter);
-  return { args: [listType(of)], result, cost: traversalCost, apply };
+): CelFunction {
+  return celFunction(signature, (list: List, meter: CelMeter) => answer(list.map(fromJson), meter), traversalCost);
 }
 
-function place(answer: (list: readonly unknown[], wanted: CelValue, meter: CelMeter) => number): CelOverload {
-  return { args: [listType(element), element], result: intType, cost: traversalCost, apply: answer };
-}
-
-function indexOf(list: readonly unknown[], wanted: CelValue, meter: CelMeter): number {
+function indexOf(list: List, wanted: CelValue, meter: CelMeter): number {
   return list.findIndex((one) => celEquals(one, wanted, meter));
 }
 
@@ -119,21 +95,10 @@ function extreme(name: string, sign: 1 | -1): (list: readonly CelValue[], meter:
 }
 
 /** As `compareValues`, and long texts are paid for: a list may hold one of them many times, and is not paid for by its length alone. */
-export function comparedValues(one: CelValue, other: CelValue, meter: CelMeter): number | undefined {
+function comparedValues(one: CelValue, other: CelValue, meter: CelMeter): number | undefined {
   if (typeof one === "string" && typeof other === "string") charge(meter, (one.length + other.length) >> 9);
   if (one instanceof Uint8Array && other instanceof Uint8Array) charge(meter, (one.length + other.length) >> 9);
   return compareValues(one, other);
-}
-
-/** The order of two values: below, at or above zero; NaN beside a value that is not a number; undefined for values of which there is no order. */
-export function compareValues(one: CelValue, other: CelValue): number | undefined {
-  if (typeof one === "string" && typeof other === "string") return Buffer.compare(Buffer.from(one), Buffer.from(other));
-  if (typeof one === "boolean" && typeof other === "boolean") return Number(one) - Number(other);
-  if (one instanceof Uint8Array && other instanceof Uint8Array) return compareBytes(one, other);
-  const kind = kindOf(one);
-  if ((kind !== "duration" && kind !== "timestamp") || kind !== kindOf(other)) return compareNumbers(one, other);
-  const [left, right] = [(one as CelDuration).nanos, (other as CelDuration).nanos];
-  return left < right ? -1 : Number(left > right);
 }
 
 /** The sum of a list; of an empty one, `zero`. */
@@ -154,16 +119,13 @@ function added(one: CelValue, other: CelValue): CelValue | CelFailure {
   if (kind !== kindOf(other)) return noOverload();
   if (kind === "double") return celDouble((one as CelDouble).value + (other as CelDouble).value);
   if (kind === "uint") {
-    const sum = (one as CelUint).value + (other as CelUint).value;
-    return sum > maxUint64 ? celFailure("unsigned integer overflow") : celUint(sum);
+    return boundedUint((one as CelUint).value + (other as CelUint).value);
   }
   if (kind === "duration") {
     const sum = (one as CelDuration).nanos + (other as CelDuration).nanos;
-    return fits(sum) ? celDuration(sum) : celFailure("integer overflow");
+    return sum < minInt64 || sum > maxInt64 ? celFailure("integer overflow") : celDuration(sum);
   }
-  if (!isInteger(one) || !isInteger(other)) return noOverload();
-  const sum = BigInt(one) + BigInt(other);
-  return fits(sum) ? celInt(sum) : celFailure("integer overflow");
+  return isInteger(one) && isInteger(other) ? boundedInt(BigInt(one) + BigInt(other)) : noOverload();
 }
 
 function noOverload(): CelFailure {
@@ -174,11 +136,82 @@ function isInteger(value: CelValue): value is CelInt {
   return typeof value === "number" || typeof value === "bigint";
 }
 
-function fits(value: bigint): boolean {
-  return value >= minInt64 && value <= maxInt64;
+/** Each element costs one, texts by their length. */
+function traversalCost(list: List): number {
+  return list.reduce<number>((cost, one) => cost + (typeof one === "string" ? passCost(one) : 1), 0);
 }
 
-/** Each element costs one, texts by their length. */
-function traversalCost(list: readonly unknown[]): number {
-  return list.reduce<number>((cost, one) => cost + (typeof one === "string" ? textCost(one) : 1), 0);
+function range(count: CelInt, meter: CelMeter): List {
+  const length = Math.max(0, Number(count));
+  pay(meter, length);
+  return Array.from({ length }, (_, index) => index);
+}
+
+function reversed(values: List, meter: CelMeter): List {
+  pay(meter, values.length);
+  return values.toReversed();
+}
+
+function slice(...[values, start, end, meter]: readonly [List, CelInt, CelInt, CelMeter]): List | CelFailure {
+  const shown = `cannot slice(${start}, ${end})`;
+  if (start < 0 || end < 0) return celFailure(`${shown}, negative indexes not supported`);
+  if (start > end) return celFailure(`${shown}, start index must be less than or equal to end index`);
+  if (values.length < end) return celFailure(`${shown}, list is length ${values.length}`);
+  pay(meter, Number(end) - Number(start));
+  return values.slice(Number(start), Number(end));
+}
+
+function flattened(values: List, depth: CelInt, meter: CelMeter): List | CelFailure {
+  if (depth < 0) return celFailure("level must be non-negative");
+  const flat: unknown[] = [];
+  const add = (members: List, levels: number): void => {
+    pay(meter, members.length);
+    for (const member of members) {
+      if (levels > 0 && Array.isArray(member)) add(member, levels - 1);
+      else flat.push(member);
+    }
+  };
+  add(values, Number(depth));
+  return flat;
+}
+
+function distinct(values: List, meter: CelMeter): List {
+  const seen = new Set<unknown>();
+  const kept: unknown[] = [];
+  const others: unknown[] = [];
+  pay(meter, values.length);
+  for (const value of values) {
+    if (typeof value === "string" || typeof value === "boolean" || Number.isSafeInteger(value)) {
+      if (seen.has(value)) continue;
+      seen.add(value);
+    } else {
+      charge(meter, others.length);
+      if (others.some((other) => celEquals(other, value, meter))) continue;
+      others.push(value);
+    }
+    kept.push(value);
+  }
+  return kept;
+}
+
+/** The values in the order of their keys; equal keys keep the order of their values. */
+function sortedBy(values: List, keys: List, meter: CelMeter): List | CelFailure {
+  pay(meter, values.length * Math.ceil(Math.log2(values.length + 1)));
+  const of = keys.map(fromJson);
+  const [first] = of;
+  const isUniform = of.every((one) => typeof one === typeof first && kindOf(one) === kindOf(first));
+  if (!isUniform) return celFailure("list elements must have the same type");
+  if (first !== undefined && compareValues(first, first) === undefined) {
+    return celFailure("list elements must be comparable");
+  }
+  const places = values.map((_, index) => index);
+  const keyAt = (index: number): CelValue => of[index] ?? null;
+  return places
+    .sort((one, other) => comparedValues(keyAt(one), keyAt(other), meter) ?? 0)
+    .map((index) => values[index]);
+}
+
+function pay(meter: CelMeter, size: number): void {
+  charge(meter, size);
+  occupy(meter, size);
 }

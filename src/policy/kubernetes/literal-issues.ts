@@ -1,10 +1,8 @@
-import type { CelExpression, CelNode } from "../cel/ast.ts";
+import { children, type CelExpression, type CelNode } from "../cel/ast.ts";
 import type { CelIssue } from "../cel/cel-error.ts";
 import type { CelChecked } from "../cel/check.ts";
-import { parseDuration } from "../cel/duration.ts";
-import { children } from "../cel/nodes.ts";
-import { compilePattern } from "../cel/patterns.ts";
-import { parseTimestamp, timestampOf } from "../cel/timestamp.ts";
+import { parseDuration, parseTimestamp, timestampOf } from "../cel/time.ts";
+import { compilePattern } from "../cel/frame.ts";
 import { formatType, type CelType } from "../cel/types.ts";
 import { newTypeBindings, unify } from "../cel/unify.ts";
 import { isCelFailure } from "../cel/values.ts";

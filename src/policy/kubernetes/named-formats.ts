@@ -1,3 +1,6 @@
+import { celFunction, libraryType, type CelFunction } from "../cel/environment.ts";
+import { searchCost } from "../cel/sizes.ts";
+import { celOptional, type CelOpaque } from "../cel/values.ts";
 import {
   dnsLabelProblems,
   dnsSubdomainProblems,
@@ -34,6 +37,27 @@ export const namedFormats: ReadonlyMap<string, NamedFormat> = new Map<string, Na
   ["datetime", { name: "datetime", regexSize: 72, problems: matching(isDateTime, "invalid datetime") }],
 ]);
 
+const format = libraryType<NamedFormat>("kubernetes.NamedFormat", (one, other) => one.name === other.name);
+
+/** Named formats: `format.dns1123Label().validate(self)` is absent, or says what is wrong. Source: apiserver cel/library format. */
+export const formatFunctions: readonly CelFunction[] = [
+  celFunction("format.named(string): optional(kubernetes.NamedFormat)", (name: string) => {
+    const found = namedFormats.get(name);
+    return celOptional(found === undefined ? undefined : format.wrap(found));
+  }),
+  celFunction(
+    "<kubernetes.NamedFormat>.validate(string): optional(list(string))",
+    (one: CelOpaque, text: string) => {
+      const problems = format.unwrap(one).problems(text);
+      return celOptional(problems.length === 0 ? undefined : problems);
+    },
+    (one: CelOpaque, text: string) => searchCost(text.length, format.unwrap(one).regexSize),
+  ),
+  ...Array.from(namedFormats, ([name, one]) =>
+    celFunction(`format.${name}(): kubernetes.NamedFormat`, () => format.wrap(one)),
+  ),
+];
+
 function matching(holds: (text: string) => boolean, problem: string): (text: string) => readonly string[] {
   return (text) => (holds(text) ? [] : [problem]);
 }
@@ -69,14 +93,10 @@ function isBase64(text: string): boolean {
 function isDate(text: string): boolean {
   const match = /^([0-9]{4})-([0-9]{2})-([0-9]{2})$/.exec(text);
   if (match === null) return false;
-  const [year, month, day] = match.slice(1).map(Number);
-  const lengths = [31, leap(year ?? 0) ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-  const days = lengths[(month ?? 0) - 1];
-  return days !== undefined && day !== undefined && day >= 1 && day <= days;
-}
-
-function leap(year: number): boolean {
-  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  const [year = 0, month = 0, day = 0] = match.slice(1).map(Number);
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
 function isDateTime(text: string): boolean {

@@ -1,5 +1,5 @@
-import type { CelFunction, CelOverload } from "../cel/environment.ts";
-import { boolType, intType, stringType, type CelType } from "../cel/types.ts";
+import { celFunction, libraryType, type CelFunction } from "../cel/environment.ts";
+import { passCost } from "../cel/sizes.ts";
 import { celFailure, isCelFailure, type CelFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
 import { cidrContainsCidr, cidrContainsIp, formatCidr, maskedCidr, parseCidr, type Cidr } from "./cidr.ts";
 import {
@@ -12,62 +12,47 @@ import {
   parseIp,
   type IpAddress,
 } from "./ip-address.ts";
-import { libraryType } from "./library-type.ts";
-import { textCost } from "./text-cost.ts";
 
 const ip = libraryType<IpAddress>("net.IP", (one, other) => one.family === other.family && one.value === other.value);
 const cidr = libraryType<Cidr>("net.CIDR", (one, other) => formatCidr(one) === formatCidr(other));
 
 /** Addresses and networks: `ip('::1')`, `cidr('10.0.0.0/8')` and what can be asked of them. Source: apiserver cel/library ip, cidr. */
 export const networkFunctions: readonly CelFunction[] = [
-  { name: "ip", overloads: [fromText(ip.type, readIp)] },
-  { name: "isIP", overloads: [fromText(boolType, (text) => "ip" in parseIp(text))] },
-  {
-    name: "ip.isCanonical",
-    overloads: [
-      {
-        args: [stringType],
-        result: boolType,
-        cost: (text: string) => Math.ceil(text.length * 0.2),
-        apply: (text: string) => {
-          const parsed = parseIp(text);
-          return "problem" in parsed ? celFailure(parsed.problem) : formatIp(parsed.ip) === text;
-        },
-      },
-    ],
-  },
-  { name: "string", overloads: [ofIp(stringType, formatIp), ofCidr(stringType, formatCidr)] },
-  { name: "family", member: true, overloads: [ofIp(intType, ({ family }) => family)] },
-  { name: "isUnspecified", member: true, overloads: [ofIp(boolType, isUnspecified)] },
-  { name: "isLoopback", member: true, overloads: [ofIp(boolType, isLoopback)] },
-  { name: "isLinkLocalMulticast", member: true, overloads: [ofIp(boolType, isLinkLocalMulticast)] },
-  { name: "isLinkLocalUnicast", member: true, overloads: [ofIp(boolType, isLinkLocalUnicast)] },
-  { name: "isGlobalUnicast", member: true, overloads: [ofIp(boolType, isGlobalUnicast)] },
-  { name: "cidr", overloads: [fromText(cidr.type, readCidr)] },
-  { name: "isCIDR", overloads: [fromText(boolType, (text) => "cidr" in parseCidr(text))] },
-  { name: "ip", member: true, overloads: [ofCidr(ip.type, (one) => ip.wrap(one.ip))] },
-  { name: "prefixLength", member: true, overloads: [ofCidr(intType, ({ bits }) => bits)] },
-  { name: "masked", member: true, overloads: [ofCidr(cidr.type, (one) => cidr.wrap(maskedCidr(one)))] },
-  {
-    name: "containsIP",
-    member: true,
-    overloads: contains({
-      type: ip.type,
-      read: readIp,
-      answer: (one, other) => cidrContainsIp(one, ip.unwrap(other)),
-      extra: () => 0,
-    }),
-  },
-  {
-    name: "containsCIDR",
-    member: true,
-    overloads: contains({
-      type: cidr.type,
-      read: readCidr,
-      answer: (one, other) => cidrContainsCidr(one, cidr.unwrap(other)),
-      extra: (bytes) => Math.ceil(bytes * 0.1) + 1,
-    }),
-  },
+  celFunction("ip(string): net.IP", readIp, passCost),
+  celFunction("isIP(string): bool", (text: string) => "ip" in parseIp(text), passCost),
+  celFunction(
+    "ip.isCanonical(string): bool",
+    (text: string) => {
+      const parsed = parseIp(text);
+      return "problem" in parsed ? celFailure(parsed.problem) : formatIp(parsed.ip) === text;
+    },
+    (text: string) => Math.ceil(text.length * 0.2),
+  ),
+  ofIp("string(net.IP): string", formatIp),
+  ofCidr("string(net.CIDR): string", formatCidr),
+  ofIp("<net.IP>.family(): int", ({ family }) => family),
+  ofIp("<net.IP>.isUnspecified(): bool", isUnspecified),
+  ofIp("<net.IP>.isLoopback(): bool", isLoopback),
+  ofIp("<net.IP>.isLinkLocalMulticast(): bool", isLinkLocalMulticast),
+  ofIp("<net.IP>.isLinkLocalUnicast(): bool", isLinkLocalUnicast),
+  ofIp("<net.IP>.isGlobalUnicast(): bool", isGlobalUnicast),
+  celFunction("cidr(string): net.CIDR", readCidr, passCost),
+  celFunction("isCIDR(string): bool", (text: string) => "cidr" in parseCidr(text), passCost),
+  ofCidr("<net.CIDR>.ip(): net.IP", (one) => ip.wrap(one.ip)),
+  ofCidr("<net.CIDR>.prefixLength(): int", ({ bits }) => bits),
+  ofCidr("<net.CIDR>.masked(): net.CIDR", (one) => cidr.wrap(maskedCidr(one))),
+  ...contains("containsIP", {
+    type: "net.IP",
+    read: readIp,
+    answer: (one, other) => cidrContainsIp(one, ip.unwrap(other)),
+    extra: () => 0,
+  }),
+  ...contains("containsCIDR", {
+    type: "net.CIDR",
+    read: readCidr,
+    answer: (one, other) => cidrContainsCidr(one, cidr.unwrap(other)),
+    extra: (bytes) => Math.ceil(bytes * 0.1) + 1,
+  }),
 ];
 
 function readIp(text: string): CelOpaque | CelFailure {
@@ -82,20 +67,16 @@ function readCidr(text: string): CelOpaque | CelFailure {
     : cidr.wrap(parsed.cidr);
 }
 
-function fromText(result: CelType, apply: (text: string) => CelValue | CelFailure): CelOverload {
-  return { args: [stringType], result, cost: textCost, apply };
+function ofIp(signature: string, answer: (one: IpAddress) => CelValue): CelFunction {
+  return celFunction(signature, (one: CelOpaque) => answer(ip.unwrap(one)));
 }
 
-function ofIp(result: CelType, answer: (one: IpAddress) => CelValue): CelOverload {
-  return { args: [ip.type], result, apply: (one: CelOpaque) => answer(ip.unwrap(one)) };
-}
-
-function ofCidr(result: CelType, answer: (one: Cidr) => CelValue): CelOverload {
-  return { args: [cidr.type], result, apply: (one: CelOpaque) => answer(cidr.unwrap(one)) };
+function ofCidr(signature: string, answer: (one: Cidr) => CelValue): CelFunction {
+  return celFunction(signature, (one: CelOpaque) => answer(cidr.unwrap(one)));
 }
 
 interface Containment {
-  readonly type: CelType;
+  readonly type: string;
   readonly read: (text: string) => CelOpaque | CelFailure;
   readonly answer: (one: Cidr, other: CelOpaque) => boolean;
   /** What is charged beyond comparing bytes, from the bytes that the prefix covers. */
@@ -103,26 +84,24 @@ interface Containment {
 }
 
 /** Whether a network contains something, given as a value or as text. */
-function contains({ type, read, answer, extra }: Containment): readonly CelOverload[] {
+function contains(name: string, { type, read, answer, extra }: Containment): readonly CelFunction[] {
   const cost = (one: CelOpaque): number => {
     const bytes = Math.ceil(cidr.unwrap(one).bits / 8);
     return Math.ceil(bytes * 0.2) + extra(bytes);
   };
   return [
-    {
-      args: [cidr.type, stringType],
-      result: boolType,
-      cost: (one: CelOpaque, text: string) => cost(one) + textCost(text),
-      apply: (one: CelOpaque, text: string) => {
+    celFunction(
+      `<net.CIDR>.${name}(string): bool`,
+      (one: CelOpaque, text: string) => {
         const other = read(text);
         return isCelFailure(other) ? other : answer(cidr.unwrap(one), other);
       },
-    },
-    {
-      args: [cidr.type, type],
-      result: boolType,
+      (one: CelOpaque, text: string) => cost(one) + passCost(text),
+    ),
+    celFunction(
+      `<net.CIDR>.${name}(${type}): bool`,
+      (one: CelOpaque, other: CelOpaque) => answer(cidr.unwrap(one), other),
       cost,
-      apply: (one: CelOpaque, other: CelOpaque) => answer(cidr.unwrap(one), other),
-    },
+    ),
   ];
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { celToJson } from "../cel/to-json.ts";
+import { celToJson } from "../cel/convert.ts";
 import { compileKubernetesCel } from "./compile-kubernetes-cel.ts";
 import { patchEnvironment } from "./patch-types.ts";
 

@@ -1,4 +1,4 @@
-import type { CelEnvironment } from "../cel/environment.ts";
+import { celFunction, type CelEnvironment } from "../cel/environment.ts";
 import { dynType, objectType, openObjectType, stringType, type CelType } from "../cel/types.ts";
 
 /** The type of an apply configuration. Its parts are `Object.` and the path of their fields. */
@@ -15,10 +15,10 @@ export const jsonPatchType: CelType = objectType("JSONPatch", {
 /** What expressions that make patches may use besides all others. Source: apiserver cel/mutation, cel/library jsonpatch. */
 export const patchEnvironment: Pick<CelEnvironment, "functions" | "messageType"> = {
   functions: [
-    {
-      name: "jsonpatch.escapeKey",
-      overloads: [{ args: [stringType], result: stringType, apply: (key: string) => escapedKey(key) }],
-    },
+    // Source: RFC 6901, section 3.
+    celFunction("jsonpatch.escapeKey(string): string", (key: string) =>
+      key.replaceAll("~", "~0").replaceAll("/", "~1"),
+    ),
   ],
   messageType: (name) => {
     if (name === "JSONPatch") return jsonPatchType;
@@ -26,8 +26,3 @@ export const patchEnvironment: Pick<CelEnvironment, "functions" | "messageType">
     return name.startsWith("Object.") ? openObjectType(name) : undefined;
   },
 };
-
-/** Source: RFC 6901, section 3. */
-function escapedKey(key: string): string {
-  return key.replaceAll("~", "~0").replaceAll("/", "~1");
-}

@@ -1,3 +1,17 @@
+import { celFunction, libraryType, type CelFunction } from "../cel/environment.ts";
+import { passCost } from "../cel/sizes.ts";
+import {
+  celDouble,
+  celFailure,
+  celInt,
+  maxInt64,
+  minInt64,
+  type CelFailure,
+  type CelInt,
+  type CelOpaque,
+  type CelValue,
+} from "../cel/values.ts";
+
 /**
  * An exact amount: `value * 10^scale`. `small` says that Kubernetes holds it in 64 bits: only such a one can be read as an integer,
  * even where another has the value of one (`1.5Gi`). Source: apimachinery api/resource Quantity.
@@ -19,8 +33,6 @@ const numberProblem = "unable to parse numeric part of quantity";
 const maxTextCharacters = 256;
 const maxExponent = 1_000;
 const nano = -9;
-const maxInt64 = (1n << 63n) - 1n;
-const minInt64 = -(1n << 63n);
 /** As many decimal digits as surely fit into 64 bits. */
 const safeDigits = 18;
 
@@ -30,22 +42,10 @@ interface Suffix {
 }
 
 const suffixes: ReadonlyMap<string, Suffix> = new Map<string, Suffix>([
-  ["", { base: 10, exponent: 0 }],
-  ["n", { base: 10, exponent: -9 }],
-  ["u", { base: 10, exponent: -6 }],
-  ["m", { base: 10, exponent: -3 }],
-  ["k", { base: 10, exponent: 3 }],
-  ["M", { base: 10, exponent: 6 }],
-  ["G", { base: 10, exponent: 9 }],
-  ["T", { base: 10, exponent: 12 }],
-  ["P", { base: 10, exponent: 15 }],
-  ["E", { base: 10, exponent: 18 }],
-  ["Ki", { base: 2, exponent: 10 }],
-  ["Mi", { base: 2, exponent: 20 }],
-  ["Gi", { base: 2, exponent: 30 }],
-  ["Ti", { base: 2, exponent: 40 }],
-  ["Pi", { base: 2, exponent: 50 }],
-  ["Ei", { base: 2, exponent: 60 }],
+  ...["n", "u", "m", "", "k", "M", "G", "T", "P", "E"].map(
+    (suffix, at) => [suffix, { base: 10, exponent: 3 * at - 9 }] as const,
+  ),
+  ...["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].map((suffix, at) => [suffix, { base: 2, exponent: 10 * at + 10 }] as const),
 ]);
 
 interface Parts {
@@ -173,4 +173,53 @@ function fits(value: bigint): boolean {
 function signOf(value: bigint): -1 | 0 | 1 {
   if (value === 0n) return 0;
   return value < 0n ? -1 : 1;
+}
+
+const quantity = libraryType<Quantity>("kubernetes.Quantity", (one, other) => compareQuantities(one, other) === 0);
+
+/** Quantities: `quantity('1.5Gi')` and what can be asked of one. Source: apiserver cel/library quantity. */
+export const quantityFunctions: readonly CelFunction[] = [
+  celFunction(
+    "quantity(string): kubernetes.Quantity",
+    (text: string) => {
+      const parsed = parseQuantity(text);
+      return "problem" in parsed ? celFailure(parsed.problem) : quantity.wrap(parsed.quantity);
+    },
+    passCost,
+  ),
+  celFunction("isQuantity(string): bool", (text: string) => "quantity" in parseQuantity(text), passCost),
+  asked("sign(): int", quantitySign),
+  asked("isInteger(): bool", (one) => quantityInteger(one) !== undefined),
+  asked("asInteger(): int", (one) => {
+    const whole = quantityInteger(one);
+    return whole === undefined ? celFailure("cannot convert value to integer") : celInt(whole);
+  }),
+  asked("asApproximateFloat(): double", (one) => celDouble(quantityFloat(one))),
+  ...combined("add", addQuantities),
+  ...combined("sub", subtractQuantities),
+  compared("isGreaterThan(kubernetes.Quantity): bool", (order) => order > 0),
+  compared("isLessThan(kubernetes.Quantity): bool", (order) => order < 0),
+  compared("compareTo(kubernetes.Quantity): int", (order) => order),
+];
+
+function asked(signature: string, answer: (one: Quantity) => CelValue | CelFailure): CelFunction {
+  return celFunction(`<kubernetes.Quantity>.${signature}`, (one: CelOpaque) => answer(quantity.unwrap(one)));
+}
+
+function compared(signature: string, answer: (order: -1 | 0 | 1) => CelValue): CelFunction {
+  return celFunction(`<kubernetes.Quantity>.${signature}`, (one: CelOpaque, other: CelOpaque) =>
+    answer(compareQuantities(quantity.unwrap(one), quantity.unwrap(other))),
+  );
+}
+
+function combined(name: string, combine: (one: Quantity, other: Quantity) => Quantity): readonly CelFunction[] {
+  return [
+    celFunction(
+      `<kubernetes.Quantity>.${name}(kubernetes.Quantity): kubernetes.Quantity`,
+      (one: CelOpaque, other: CelOpaque) => quantity.wrap(combine(quantity.unwrap(one), quantity.unwrap(other))),
+    ),
+    celFunction(`<kubernetes.Quantity>.${name}(int): kubernetes.Quantity`, (one: CelOpaque, other: CelInt) =>
+      quantity.wrap(combine(quantity.unwrap(one), quantityOf(BigInt(other)))),
+    ),
+  ];
 }

@@ -1,3 +1,7 @@
+import { celFunction, libraryType, type CelFunction } from "../cel/environment.ts";
+import { passCost } from "../cel/sizes.ts";
+import { boundedInt, celFailure, type CelFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
+
 /** A version by semver.org 2.0; build metadata is checked when it is read and then plays no part. */
 export interface Semver {
   readonly major: bigint;
@@ -106,4 +110,41 @@ function withoutZeros(part: string): string {
   if (part.length < 2) return part;
   const trimmed = part.replace(/^0+/, "");
   return /^[0-9]/.test(trimmed) ? trimmed : `0${trimmed}`;
+}
+
+const semver = libraryType<Semver>("kubernetes.Semver", (one, other) => compareSemvers(one, other) === 0);
+
+/** Versions: `semver('1.2.3')` and what can be asked of one. Source: apiserver cel/library semver. */
+export const semverFunctions: readonly CelFunction[] = [
+  ...fromText("semver", "kubernetes.Semver", (parsed) =>
+    "problem" in parsed ? celFailure(parsed.problem) : semver.wrap(parsed.version),
+  ),
+  ...fromText("isSemver", "bool", (parsed) => "version" in parsed),
+  ...(["major", "minor", "patch"] as const).map((field) =>
+    celFunction(`<kubernetes.Semver>.${field}(): int`, (one: CelOpaque) => boundedInt(semver.unwrap(one)[field])),
+  ),
+  compared("isGreaterThan", "bool", (order) => order > 0),
+  compared("isLessThan", "bool", (order) => order < 0),
+  compared("compareTo", "int", (order) => order),
+];
+
+function fromText(
+  name: string,
+  result: string,
+  answer: (parsed: ParsedSemver) => CelValue | CelFailure,
+): readonly CelFunction[] {
+  return [
+    celFunction(`${name}(string): ${result}`, (text: string) => answer(parseSemver(text)), passCost),
+    celFunction(
+      `${name}(string, bool): ${result}`,
+      (text: string, normalize: boolean) => answer(normalize ? parseLooseSemver(text) : parseSemver(text)),
+      passCost,
+    ),
+  ];
+}
+
+function compared(name: string, result: string, answer: (order: -1 | 0 | 1) => CelValue): CelFunction {
+  return celFunction(`<kubernetes.Semver>.${name}(kubernetes.Semver): ${result}`, (one: CelOpaque, other: CelOpaque) =>
+    answer(compareSemvers(semver.unwrap(one), semver.unwrap(other))),
+  );
 }

@@ -7,9 +7,12 @@ export type Term =
   | VarTerm
   | RefTerm
   | CallTerm
-  | { readonly kind: "array" | "set"; readonly items: readonly Term[]; readonly at: RegoPlace }
-  | { readonly kind: "object"; readonly pairs: readonly (readonly [Term, Term])[]; readonly at: RegoPlace }
+  | Composite
   | Comprehension;
+
+type Composite =
+  | { readonly kind: "array" | "set"; readonly items: readonly Term[]; readonly at: RegoPlace }
+  | { readonly kind: "object"; readonly pairs: readonly (readonly [Term, Term])[]; readonly at: RegoPlace };
 
 export interface VarTerm {
   readonly kind: "var";
@@ -113,3 +116,48 @@ export interface Module {
 
 /** v0 knows the keywords `if`, `contains`, `in` and `every` only when they are imported, and rules without them. */
 export type RegoVersion = "v0" | "v1";
+
+/** The terms right within a term; those of calls and comprehensions are not counted. */
+export function innerTerms(term: Term): readonly Term[] {
+  switch (term.kind) {
+    case "ref":
+      return [term.head, ...term.path];
+    case "array":
+    case "set":
+      return term.items;
+    case "object":
+      return term.pairs.flat();
+    default:
+      return [];
+  }
+}
+
+/** A composite with its items, keys and members replaced. */
+export function mapMembers(term: Composite, change: (inner: Term) => Term): Composite {
+  if (term.kind === "object")
+    return { ...term, pairs: term.pairs.map(([key, value]) => [change(key), change(value)] as const) };
+  return { ...term, items: term.items.map(change) };
+}
+
+/** The names that a path begins with. */
+export function leadingNames(path: readonly Term[]): readonly string[] {
+  const names: string[] = [];
+  for (const part of path) {
+    if (part.kind !== "scalar" || typeof part.value !== "string") break;
+    names.push(part.value);
+  }
+  return names;
+}
+
+/** The parts of a name such as `a.b` or `a["b"]`; undefined for any other term. */
+export function dottedName(term: Term): readonly string[] | undefined {
+  if (term.kind === "var") return [term.name];
+  if (term.kind !== "ref" || term.head.kind !== "var") return undefined;
+  const names = leadingNames(term.path);
+  return names.length === term.path.length ? [term.head.name, ...names] : undefined;
+}
+
+/** Whether a name is that of a document, and no variable. */
+export function isDocument(name: string): boolean {
+  return name === "input" || name === "data";
+}

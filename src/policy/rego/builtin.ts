@@ -1,7 +1,14 @@
-import type { State } from "./frame.ts";
-import type { Operand, Operands } from "./operands.ts";
+import type { State } from "./documents.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
-import type { RegoValue } from "./values.ts";
+import {
+  typeOf,
+  isInteger,
+  type RegoValue,
+  type RegoArray,
+  type RegoNumber,
+  type RegoObject,
+  type RegoSet,
+} from "./values.ts";
 
 /** Where a built-in function was called. */
 export interface CallPlace {
@@ -35,4 +42,43 @@ export function mistyped(message: string, { at }: CallPlace): RegoError {
 /** What a built-in function says of operands that it cannot use. */
 export function failed(message: string, { at }: CallPlace): RegoError {
   return new RegoError("eval_builtin_error", message, at);
+}
+
+/** What a built-in function takes at a place. */
+interface OperandTypes {
+  readonly any: RegoValue;
+  readonly string: string;
+  readonly number: RegoNumber;
+  readonly boolean: boolean;
+  readonly array: RegoArray;
+  readonly object: RegoObject;
+  readonly set: RegoSet;
+  readonly "set|array": RegoArray | RegoSet;
+  readonly "number|set": RegoNumber | RegoSet;
+  readonly "object|set|array": RegoArray | RegoObject | RegoSet;
+  readonly "array|object|set|string": RegoArray | RegoObject | RegoSet | string;
+  readonly "array|string": RegoArray | string;
+  readonly "string|set|array": RegoArray | RegoSet | string;
+  readonly "array|null": RegoArray | null;
+  readonly "string|null": string | null;
+}
+
+type Operand = keyof OperandTypes;
+
+/** The values of operands. */
+type Operands<T extends readonly Operand[]> = { readonly [I in keyof T]: OperandTypes[T[I]] };
+
+/** What is wrong with an operand, in the words of OPA. */
+export function operandProblem(value: RegoValue, operand: Operand | undefined): string | undefined {
+  if (operand === undefined || operand === "any") return undefined;
+  const type = typeOf(value);
+  const allowed = operand.split("|");
+  if (allowed.includes(type)) return undefined;
+  return `must be ${allowed.length === 1 ? operand : `one of {${allowed.join(", ")}}`} but got ${type}`;
+}
+
+/** The operand at a place, counted from 1, as an integer. @throws RegoError `eval_type_error` for one that is none */
+export function integerOperand(value: RegoNumber, operand: number, place: CallPlace): bigint {
+  if (isInteger(value)) return BigInt(value);
+  throw mistyped(`operand ${operand} must be integer number but got floating-point number`, place);
 }

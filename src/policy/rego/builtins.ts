@@ -1,17 +1,12 @@
-import { collectionBuiltins } from "./collection-builtins.ts";
-import { bitBuiltins } from "./bit-builtins.ts";
 import type { Builtin } from "./builtin.ts";
-import { encodingBuiltins } from "./encoding-builtins.ts";
-import { graphBuiltins } from "./graph-builtins.ts";
+import { collectionBuiltins, typeBuiltins } from "./collection-builtins.ts";
+import { encodingBuiltins, netBuiltins, semverBuiltins } from "./format-builtins.ts";
 import { pathBuiltins } from "./json-paths.ts";
-import { netBuiltins } from "./net-builtins.ts";
-import { numberBuiltins } from "./number-builtins.ts";
-import { objectBuiltins } from "./object-builtins.ts";
+import { bitBuiltins, numberBuiltins } from "./number-builtins.ts";
+import { graphBuiltins, objectBuiltins } from "./object-builtins.ts";
 import { patternBuiltins } from "./pattern-builtins.ts";
-import { semverBuiltins } from "./semver-builtins.ts";
 import { textBuiltins } from "./text-builtins.ts";
 import { timeBuiltins } from "./time-builtins.ts";
-import { typeBuiltins } from "./type-builtins.ts";
 
 /** All built-in functions. Those of OPA that are not here are no functions: a policy that calls one does not compile. */
 export const builtins: readonly Builtin[] = [

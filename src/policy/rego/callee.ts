@@ -1,10 +1,8 @@
 import type { RegoVersion } from "./ast.ts";
-import type { Builtin } from "./builtin.ts";
+import { operandProblem, type Builtin } from "./builtin.ts";
 import { builtinNamed, deprecatedBuiltins } from "./builtins.ts";
-import type { Branching, Group } from "./documents.ts";
-import type { Callee, State } from "./frame.ts";
+import type { Branching, Group, Callee, State } from "./documents.ts";
 import { charge } from "./limits.ts";
-import { operandProblem } from "./operands.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { sizeOf, type RegoValue } from "./values.ts";
 
@@ -37,7 +35,7 @@ const unknown = (name: string, at: RegoPlace): RegoError =>
 export function calleesOf(rules: Branching, version: RegoVersion): CalleeOf {
   const find = (site: CallSite): Found => {
     const name = site.name.join(".");
-    const group = site.name[0] === "data" ? groupAt(rules, site.name.slice(1)) : undefined;
+    const group = groupAt(rules, site.name);
     const builtin = group === undefined ? builtinNamed(name) : undefined;
     const arity = group?.arity ?? builtin?.operands.length;
     if (arity === undefined) throw unknown(name, site.at);
@@ -47,12 +45,9 @@ export function calleesOf(rules: Branching, version: RegoVersion): CalleeOf {
     const real = group === undefined ? builtinCallee(builtin, site.at) : group.call;
     return { arity, one: mockable(name, real), each: eachOf(builtin, site.at) };
   };
-  return Object.assign(find, {
-    knows: (name: readonly string[]) =>
-      name[0] === "data"
-        ? groupAt(rules, name.slice(1))?.arity !== undefined
-        : builtinNamed(name.join(".")) !== undefined,
-  });
+  const knows = (name: readonly string[]): boolean =>
+    name[0] === "data" ? groupAt(rules, name)?.arity !== undefined : builtinNamed(name.join(".")) !== undefined;
+  return Object.assign(find, { knows });
 }
 
 /** One more argument than a function has is its output. */
@@ -78,8 +73,9 @@ function eachOf(builtin: Builtin | undefined, at: RegoPlace): Found["each"] {
   return each === undefined ? undefined : (args, state) => each(args as never, { state, at });
 }
 
-function groupAt(rules: Branching, path: readonly string[]): Group | undefined {
-  let at: Branching | undefined = rules;
+/** The rules of a name that begins at `data`. */
+export function groupAt(rules: Branching, [root, ...path]: readonly string[]): Group | undefined {
+  let at: Branching | undefined = root === "data" ? rules : undefined;
   for (const part of path) at = at?.children.get(part);
   return at?.group;
 }

@@ -1,35 +1,39 @@
-import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
+import { builtin, failed, mistyped, type Builtin, type CallPlace } from "./builtin.ts";
 import { entriesOfValue, memberOf } from "./documents.ts";
 import { charge } from "./limits.ts";
-import { exact } from "./numbers.ts";
 import {
+  exact,
+  numberOf,
   arrayOf,
   compareValues,
   setOf,
   sortedEntries,
   sortedMembers,
   typeOf,
+  addition,
+  multiplication,
+  isKind,
+  keepMembers,
+  itemsOf,
   type RegoArray,
   type RegoNumber,
   type RegoSet,
   type RegoValue,
+  type RegoTypeName,
+  type Operation,
 } from "./values.ts";
 
-function membersOf(value: RegoArray | RegoSet): readonly RegoValue[] {
-  return value.kind === "array" ? value.items : sortedMembers(value);
-}
-
-function folded(name: string, start: number, step: (a: RegoNumber, b: RegoNumber) => RegoNumber | undefined): Builtin {
+function folded(name: string, start: number, operation: Operation): Builtin {
   return builtin(name, ["set|array"], ([list], place) => {
     let result: RegoNumber | undefined = start;
-    for (const member of membersOf(list)) {
+    for (const member of itemsOf(list)) {
       if (typeof member !== "number" && typeof member !== "bigint")
         throw failed(
           `${name}: operand 1 must be ${list.kind} of numbers but got ${list.kind} containing ${typeOf(member)}`,
           place,
         );
       if (result === undefined) return undefined;
-      result = step(result, member);
+      result = exact(operation, result, member);
     }
     return result;
   });
@@ -38,25 +42,21 @@ function folded(name: string, start: number, step: (a: RegoNumber, b: RegoNumber
 function extreme(name: string, sign: number): Builtin {
   return builtin(name, ["set|array"], ([list]) => {
     let found: RegoValue | undefined;
-    for (const member of membersOf(list))
+    for (const member of itemsOf(list))
       if (found === undefined || sign * compareValues(member, found) > 0) found = member;
     return found;
   });
 }
 
-function sliced(name: "slice", [list, from, to]: readonly [RegoArray, RegoNumber, RegoNumber]): RegoValue {
+function sliced([list, from, to]: readonly [RegoArray, RegoNumber, RegoNumber]): RegoValue {
   const start = Math.max(0, Math.trunc(Number(from)));
-  return name === "slice" && start < Number(to)
-    ? arrayOf(list.items.slice(start, Math.trunc(Number(to))))
-    : arrayOf([]);
+  return arrayOf(start < Number(to) ? list.items.slice(start, Math.trunc(Number(to))) : []);
 }
 
-function setsOf(sets: RegoValue, place: CallPlace): readonly RegoSet[] {
-  const list = typeof sets === "object" && sets !== null && sets.kind === "set" ? sortedMembers(sets) : [];
-  return list.map((member) => {
-    if (typeof member !== "object" || member === null || member.kind !== "set")
-      throw failed(`operand 1 must be set of sets but got set containing ${typeOf(member)}`, place);
-    return member;
+function setsOf(sets: RegoSet, place: CallPlace): readonly RegoSet[] {
+  return sortedMembers(sets).map((member) => {
+    if (isKind(member, "set")) return member;
+    throw failed(`operand 1 must be set of sets but got set containing ${typeOf(member)}`, place);
   });
 }
 
@@ -67,51 +67,31 @@ function* walk(value: RegoValue, path: readonly RegoValue[], place: CallPlace): 
   for (const [key, inner] of entriesOfValue(value)) yield* walk(inner, [...path, key], place);
 }
 
-function flattened(list: RegoArray): RegoValue {
-  return arrayOf(
-    list.items.flatMap((item) =>
-      typeof item === "object" && item !== null && item.kind === "array" ? item.items : [item],
-    ),
-  );
-}
-
 /** Aggregates, arrays, sets, and `walk`. */
 export const collectionBuiltins: readonly Builtin[] = [
   builtin("count", ["array|object|set|string"], ([value]) => {
     if (typeof value === "string") return Array.from(value).length;
     return value.kind === "array" ? value.items.length : value.kind === "set" ? value.members.size : value.entries.size;
   }),
-  folded("sum", 0, (a, b) =>
-    exact(
-      [a, b],
-      (x, y) => x + y,
-      (x, y) => x + y,
-    ),
-  ),
-  folded("product", 1, (a, b) =>
-    exact(
-      [a, b],
-      (x, y) => x * y,
-      (x, y) => x * y,
-    ),
-  ),
+  folded("sum", 0, addition),
+  folded("product", 1, multiplication),
   extreme("max", 1),
   extreme("min", -1),
   builtin("sort", ["set|array"], ([list]) =>
     arrayOf(list.kind === "set" ? sortedMembers(list) : [...list.items].sort(compareValues)),
   ),
-  builtin("all", ["set|array"], ([list]) => membersOf(list).every((member) => member === true)),
-  builtin("any", ["set|array"], ([list]) => membersOf(list).includes(true)),
+  builtin("all", ["set|array"], ([list]) => itemsOf(list).every((member) => member === true)),
+  builtin("any", ["set|array"], ([list]) => itemsOf(list).includes(true)),
   builtin("array.concat", ["array", "array"], ([a, b]) => arrayOf([...a.items, ...b.items])),
-  builtin("array.slice", ["array", "number", "number"], (operands) => sliced("slice", operands)),
+  builtin("array.slice", ["array", "number", "number"], sliced),
   builtin("array.reverse", ["array"], ([list]) => arrayOf([...list.items].reverse())),
-  builtin("array.flatten", ["array"], ([list]) => flattened(list)),
+  builtin("array.flatten", ["array"], ([{ items }]) =>
+    arrayOf(items.flatMap((item) => (isKind(item, "array") ? item.items : [item]))),
+  ),
   builtin("intersection", ["set"], ([sets], place) => {
     const [first, ...rest] = setsOf(sets, place);
     if (first === undefined) return setOf([]);
-    return setOf(
-      [...first.members].filter(([key]) => rest.every((each) => each.members.has(key))).map(([, member]) => member),
-    );
+    return keepMembers(first, (key) => rest.every((each) => each.members.has(key)));
   }),
   builtin("union", ["set"], ([sets], place) =>
     setOf(setsOf(sets, place).flatMap((each) => [...each.members.values()])),
@@ -134,5 +114,47 @@ export function valueAtPath(value: RegoValue, path: readonly RegoValue[]): RegoV
 
 /** The entries of an object as pairs, in order; of any other value, nothing. */
 export function pairsOf(value: RegoValue): readonly (readonly [RegoValue, RegoValue])[] {
-  return typeof value === "object" && value !== null && value.kind === "object" ? sortedEntries(value) : [];
+  return isKind(value, "object") ? sortedEntries(value) : [];
 }
+
+const types: readonly RegoTypeName[] = ["null", "boolean", "number", "string", "array", "object", "set"];
+
+const numberText = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+const infinite = /^[+-]?(?:inf|infinity|nan)$/i;
+
+function cast(name: RegoTypeName, value: RegoValue, place: CallPlace): RegoValue {
+  if (typeOf(value) === name) return value;
+  const wanted = name === "array" || name === "set" ? "one of {array, set}" : name;
+  throw mistyped(`operand 1 must be ${wanted} but got ${typeOf(value)}`, place);
+}
+
+/** Types, and what only shows something to who writes a policy. */
+export const typeBuiltins: readonly Builtin[] = [
+  ...types.map((name) => builtin(`is_${name}`, ["any"], ([value]) => typeOf(value) === name)),
+  builtin("type_name", ["any"], ([value]) => typeOf(value)),
+  builtin("to_number", ["any"], ([value], place) => {
+    if (value === null || typeof value === "boolean") return value === true ? 1 : 0;
+    if (typeof value === "number" || typeof value === "bigint") return value;
+    if (typeof value !== "string")
+      throw mistyped(
+        `to_number: operand 1 must be one of {null, boolean, number, string} but got ${typeOf(value)}`,
+        place,
+      );
+    if (infinite.test(value)) throw mistyped("to_number: operand 1 must be a finite number", place);
+    const number = numberText.test(value) ? numberOf(value) : undefined;
+    if (number === undefined) throw failed("to_number: invalid syntax", place);
+    return number;
+  }),
+  builtin("cast_array", ["any"], ([value], place) => {
+    return isKind(value, "set") ? arrayOf(sortedMembers(value)) : cast("array", value, place);
+  }),
+  builtin("cast_set", ["any"], ([value], place) => {
+    return isKind(value, "array") ? setOf(value.items) : cast("set", value, place);
+  }),
+  ...(["string", "boolean", "null", "object"] as const).map((name) =>
+    builtin(`cast_${name}`, ["any"], ([value], place) => cast(name, value, place)),
+  ),
+  builtin("print", ["any"], () => true),
+  builtin("trace", ["string"], () => true),
+];

@@ -1,14 +1,13 @@
 import type { Module, Rule, Term } from "./ast.ts";
 import { boundVars, type Bound } from "./bound.ts";
 import { calleesOf } from "./callee.ts";
-import type { Branching } from "./documents.ts";
-import type { CompiledBranch, CompiledRule } from "./group.ts";
+import type { Branching, Match } from "./documents.ts";
 import { goalsOf, simple, type Goal } from "./goals.ts";
+import type { CompiledBranch, CompiledRule } from "./group.ts";
 import { declare, newScope, refuseUnused, resolveBody, resolveTerm, type Names, type Scope } from "./resolve.ts";
 import { compileBody, type Context } from "./run-goals.ts";
 import { varsOf } from "./safety.ts";
 import { termMatch, termValue, type Unit } from "./terms.ts";
-import type { Match } from "./frame.ts";
 
 /** A rule of a module, as part of a group whose name is the first parts of its head. */
 export interface RuleSource {
@@ -54,7 +53,7 @@ export function compileRule(source: RuleSource, names: Omit<Names, "fresh">, rul
     terms: [],
   };
   const head = newScope();
-  const patterns = (rule.args ?? []).map((arg) => declare(arg, "arg", head, compiler.names));
+  const patterns = (rule.args ?? []).map((arg) => declare(arg, "arg", { scope: head, names: compiler.names }));
   let bound = boundVars();
   const args = patterns.map((pattern): Match => {
     const match = termMatch(pattern, unit, bound);
@@ -86,8 +85,9 @@ interface BranchSource {
 
 function compileBranch({ source, branch, scope, bound }: BranchSource, compiler: RuleCompiler): CompiledBranch {
   const { names, unit, context } = compiler;
-  const goals: Goal[] = [...goalsOf(resolveBody(branch.body, scope, names), names.fresh)];
-  const head = (term: Term): Term => simple(resolveTerm(term, scope, names), goals, names.fresh);
+  const where = { scope, names };
+  const goals: Goal[] = [...goalsOf(resolveBody(branch.body, where), names.fresh)];
+  const head = (term: Term): Term => simple(resolveTerm(term, where), { goals, fresh: names.fresh });
   const value = head(branch.value);
   const keys = source.keys.map(head);
   const member = source.rule.member === undefined ? undefined : head(source.rule.member);

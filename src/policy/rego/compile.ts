@@ -1,7 +1,6 @@
-import type { Import, Module, Rule, Term } from "./ast.ts";
+import { leadingNames, type Import, type Module, type Rule, type Term } from "./ast.ts";
 import { compileRule, type CompiledSource, type RuleSource } from "./compile-rule.ts";
-import { dataCursor, enter, valueAt, type Branching, type Cursor, type Group } from "./documents.ts";
-import type { State } from "./frame.ts";
+import { dataCursor, enter, valueAt, type Branching, type Cursor, type Group, type State } from "./documents.ts";
 import { ruleGroup, type GroupKind, type GroupRules } from "./group.ts";
 import { fromJson } from "./json.ts";
 import { newMeter, type RegoLimits } from "./limits.ts";
@@ -141,29 +140,19 @@ interface GroupSources {
   readonly sources: readonly RuleSource[];
 }
 
-/** The longest part of a head, from its beginning, that is the same for all values. */
-function groundPrefix(path: readonly Term[]): readonly string[] {
-  const names: string[] = [];
-  for (const part of path) {
-    if (part.kind !== "scalar" || typeof part.value !== "string") break;
-    names.push(part.value);
-  }
-  return names;
-}
-
 /** Rules by the name that they share. Where one has variables in its head, rules below its name are members of it. */
 function collectGroups(modules: readonly Module[]): ReadonlyMap<string, GroupSources> {
   const partial = new Set<string>();
   for (const module of modules) {
     for (const { path } of module.rules) {
-      const prefix = groundPrefix(path);
+      const prefix = leadingNames(path);
       if (prefix.length < path.length) partial.add([...module.package, ...prefix].join("."));
     }
   }
   const groups = new Map<string, GroupSources>();
   for (const module of modules) {
     for (const rule of module.rules) {
-      const prefix = groundPrefix(rule.path);
+      const prefix = leadingNames(rule.path);
       const cut = prefix.findIndex((_part, at) =>
         partial.has([...module.package, ...prefix.slice(0, at + 1)].join(".")),
       );
@@ -181,7 +170,7 @@ function collectGroups(modules: readonly Module[]): ReadonlyMap<string, GroupSou
 }
 
 function refuseDocument({ path, at }: Rule): void {
-  const [root = ""] = groundPrefix(path);
+  const [root = ""] = leadingNames(path);
   if (root === "input" || root === "data")
     throw new RegoError("rego_compile_error", `rules must not shadow ${root} (use a different rule name)`, at);
 }
@@ -190,13 +179,16 @@ function grouped(path: readonly string[], source: RuleSource, before: GroupSourc
   const { rule, keys } = source;
   const arity = rule.args?.length;
   const kind =
-    arity !== undefined ? "function" : keys.length > 0 ? "object" : rule.member !== undefined ? "set" : "complete";
+    arity !== undefined || (keys.length === 0 && rule.member === undefined)
+      ? "complete"
+      : keys.length > 0
+        ? "object"
+        : "set";
   refuseDocument(rule);
-  if (before === undefined) return { path, kind: kind === "function" ? "complete" : kind, arity, sources: [source] };
+  if (before === undefined) return { path, kind, arity, sources: [source] };
   const name = `data.${path.join(".")}`;
-  const known = before.arity !== undefined ? "function" : before.kind;
   const isFallback = rule.isDefault || before.sources.every((each) => each.rule.isDefault);
-  const isMixed = known !== kind && !(isFallback && [known, kind].includes("object"));
+  const isMixed = before.kind !== kind && !(isFallback && [before.kind, kind].includes("object"));
   if (isMixed || before.arity !== arity)
     throw new RegoError("rego_type_error", `conflicting rules ${name} found`, rule.at);
   if (rule.isDefault && before.sources.some((each) => each.rule.isDefault))

@@ -1,14 +1,14 @@
-import { charge, chargeKey } from "./limits.ts";
-import type { State } from "./frame.ts";
-import { isInteger } from "./numbers.ts";
+import type { RE2JS } from "re2js";
+import { charge, chargeKey, type Meter } from "./limits.ts";
 import {
+  isInteger,
   compareValues,
   entryOf,
   keyOf,
   objectOf,
-  type RegoObject,
   sortedEntries,
   sortedMembers,
+  isKind,
   type RegoEntry,
   type RegoValue,
 } from "./values.ts";
@@ -48,27 +48,22 @@ export type Cursor = RegoValue | Place;
 
 /** The document `data`. */
 export function dataCursor(rules: Branching, state: State): Cursor {
-  return place(rules, state.data, state.overlay, state) ?? null;
+  return settled({ kind: "place", rules, base: state.data, overlay: state.overlay }, state) ?? null;
 }
 
 function isPlace(cursor: Cursor): cursor is Place {
   return typeof cursor === "object" && cursor !== null && cursor.kind === "place";
 }
 
-function place(
-  rules: Branching | undefined,
-  base: RegoValue | undefined,
-  overlay: Overlay | undefined,
-  state: State,
-): Cursor | undefined {
-  if (overlay?.value !== undefined) return overlay.value;
-  if (overlay === undefined && rules?.group !== undefined) {
-    if (rules.group.arity !== undefined) return undefined;
-    const value = rules.group.evaluate(state);
-    return value === undefined ? base : value;
-  }
-  if (rules === undefined && overlay === undefined && !isObject(base)) return base;
-  return { kind: "place", rules, base, overlay };
+/** The value of a place that has one for itself, else the place. */
+function settled(place: Place, state: State): Cursor | undefined {
+  const { rules, base, overlay } = place;
+  if (overlay !== undefined) return overlay.value === undefined ? place : overlay.value;
+  if (rules === undefined) return isKind(base, "object") ? place : base;
+  if (rules.group === undefined) return place;
+  if (rules.group.arity !== undefined) return undefined;
+  const value = rules.group.evaluate(state);
+  return value === undefined ? base : value;
 }
 
 /** The place or value under a key; undefined where there is none. */
@@ -78,17 +73,15 @@ export function enter(cursor: Cursor, key: RegoValue, state: State): Cursor | un
   if (!isPlace(cursor)) return memberOf(cursor, key);
   const base = cursor.base === undefined ? undefined : baseMember(cursor.base, key);
   if (typeof key !== "string") return base;
-  return place(cursor.rules?.children.get(key), base, cursor.overlay?.children.get(key), state);
-}
-
-function isObject(value: RegoValue | undefined): value is RegoObject {
-  return typeof value === "object" && value !== null && value.kind === "object";
+  const rules = cursor.rules?.children.get(key);
+  const overlay = cursor.overlay?.children.get(key);
+  return settled({ kind: "place", rules, base, overlay }, state);
 }
 
 /** Documents are found by a number as by its text. */
 function baseMember(base: RegoValue, key: RegoValue): RegoValue | undefined {
   const found = memberOf(base, key);
-  return found === undefined && typeof key === "number" && isObject(base) ? memberOf(base, String(key)) : found;
+  return found === undefined && typeof key === "number" && isKind(base, "object") ? memberOf(base, String(key)) : found;
 }
 
 /** The value under a key of a value. */
@@ -106,18 +99,12 @@ export function memberOf(value: RegoValue, key: RegoValue): RegoValue | undefine
 
 /** What can be entered, in order. */
 export function* entriesOf(cursor: Cursor, state: State): Generator<readonly [RegoValue, Cursor]> {
-  if (!isPlace(cursor)) {
-    yield* entriesOfValue(cursor);
-    return;
-  }
-  if (cursor.rules === undefined && cursor.overlay === undefined && cursor.base !== undefined) {
-    yield* entriesOfValue(cursor.base);
-    return;
-  }
-  const keys = new Set<string>([...(cursor.rules?.children.keys() ?? []), ...(cursor.overlay?.children.keys() ?? [])]);
-  const base = cursor.base === undefined ? [] : [...entriesOfValue(cursor.base)].map(([key]) => key);
-  const all: RegoValue[] = [...keys, ...base.filter((key) => typeof key !== "string" || !keys.has(key))];
-  for (const key of all.sort(compareValues)) {
+  if (!isPlace(cursor)) return yield* entriesOfValue(cursor);
+  const { rules, overlay, base = null } = cursor;
+  if (rules === undefined && overlay === undefined) return yield* entriesOfValue(base);
+  const keys = new Set<RegoValue>([...(rules?.children.keys() ?? []), ...(overlay?.children.keys() ?? [])]);
+  for (const [key] of entriesOfValue(base)) keys.add(key);
+  for (const key of [...keys].sort(compareValues)) {
     const inner = enter(cursor, key, state);
     if (inner !== undefined) yield [key, inner];
   }
@@ -152,7 +139,7 @@ function withBase({ base, overlay, rules }: Place, key: RegoValue, value: RegoVa
 }
 
 function merged(first: RegoValue, second: RegoValue): RegoValue {
-  if (!isObject(first) || !isObject(second)) return first;
+  if (!isKind(first, "object") || !isKind(second, "object")) return first;
   const entries = new Map(second.entries);
   for (const [key, [name, value]] of first.entries) {
     const other = second.entries.get(key)?.[1];
@@ -160,3 +147,42 @@ function merged(first: RegoValue, second: RegoValue): RegoValue {
   }
   return objectOf(entries.values());
 }
+
+/** What a call is answered with instead of its function. */
+export type Mock = { readonly value: RegoValue } | { readonly call: Callee };
+
+/** Calls a function with its arguments; undefined where it has no value for them. */
+export type Callee = (args: readonly RegoValue[], state: State) => RegoValue | undefined;
+
+/** What an evaluation knows. A `with` makes another one. */
+export interface State {
+  readonly meter: Meter;
+  readonly input: RegoValue | undefined;
+  /** The documents that came with the policy. */
+  readonly data: RegoValue;
+  /** What stands over `data`. */
+  readonly overlay: Overlay | undefined;
+  readonly mocks: ReadonlyMap<string, Mock> | undefined;
+  /** Documents of rules, once evaluated; `pending` while they are. */
+  readonly cache: Map<Group, { readonly value: RegoValue | undefined } | "pending">;
+  /** The time of the evaluation in nanoseconds. */
+  readonly nowNs: bigint;
+  /** Whether a built-in function that fails ends the evaluation; else it has no value. */
+  readonly isStrict: boolean;
+  readonly patterns: Map<string, RE2JS>;
+}
+
+/** The variables of a rule while it is evaluated. */
+export interface Frame {
+  readonly slots: (RegoValue | undefined)[];
+  state: State;
+}
+
+/** A compiled term; undefined where it has no value. */
+export type Det = (frame: Frame) => RegoValue | undefined;
+
+/** Runs goals and, for each way in which they hold, what follows; true ends the search. */
+export type Run = (frame: Frame, then: () => boolean) => boolean;
+
+/** Whether a value fits, which may give variables their values. */
+export type Match = (frame: Frame, value: RegoValue) => boolean;

@@ -1,4 +1,14 @@
-import type { Comprehension, Literal, Operand, RefTerm, Term, With } from "./ast.ts";
+import {
+  isDocument,
+  mapMembers,
+  type CallTerm,
+  type Comprehension,
+  type Literal,
+  type Operand,
+  type RefTerm,
+  type Term,
+  type With,
+} from "./ast.ts";
 import type { RegoPlace } from "./rego-error.ts";
 
 /** One step of a body after nested calls, iterations and comprehensions were taken apart. Its terms hold none of these. */
@@ -67,43 +77,50 @@ export interface WithGoal {
 /** Makes variables that no source can name. */
 export type Fresh = () => number;
 
+/** Where the goals of a body are collected. */
+export interface Collecting {
+  readonly goals: Goal[];
+  readonly fresh: Fresh;
+}
+
 /** Takes a body apart. */
 export function goalsOf(body: readonly Literal[], fresh: Fresh): readonly Goal[] {
   const goals: Goal[] = [];
-  for (const literal of body) addLiteral(literal, goals, fresh);
+  for (const literal of body) addLiteral(literal, { goals, fresh });
   return goals;
 }
 
-function addLiteral(literal: Literal, goals: Goal[], fresh: Fresh): void {
-  if (literal.with.length === 0) return addBare(literal, goals, fresh);
+function freshVar({ fresh }: Pick<Collecting, "fresh">, at: RegoPlace): Term {
+  return { kind: "var", name: `%${fresh()}`, at };
+}
+
+function addLiteral(literal: Literal, to: Collecting): void {
+  if (literal.with.length === 0) return addBare(literal, to);
   const body: Goal[] = [];
-  addBare(literal, body, fresh);
-  const replaced = literal.with.map(({ target, value }) => ({ target, value: valueOfWith(value, goals, fresh) }));
-  goals.push({ kind: "with", replaced, body, at: literal.at });
+  addBare(literal, { ...to, goals: body });
+  const replaced = literal.with.map(({ target, value }) => ({ target, value: valueOfWith(value, to) }));
+  to.goals.push({ kind: "with", replaced, body, at: literal.at });
 }
 
-function valueOfWith(value: Term, goals: Goal[], fresh: Fresh): Term {
+function valueOfWith(value: Term, to: Collecting): Term {
   // A call without arguments may be the name of a function: see functionOr in resolve.ts.
-  return value.kind === "call" && value.args.length === 0 ? value : simple(value, goals, fresh);
+  return value.kind === "call" && value.args.length === 0 ? value : simple(value, to);
 }
 
-function addBare(literal: Literal, goals: Goal[], fresh: Fresh): void {
+type LiteralOf<K extends Literal["kind"]> = Extract<Literal, { readonly kind: K }>;
+
+function addBare(literal: Literal, to: Collecting): void {
+  const { goals, fresh } = to;
   const { at } = literal;
   switch (literal.kind) {
-    case "expression": {
-      const { term } = literal;
-      // What it would print is nobody's business here, and may have no value.
-      if (term.kind === "call" && term.name.join(".") === "print") return;
-      if (term.kind === "call") addCall(term, undefined, goals, fresh);
-      else goals.push({ kind: "truth", term: simple(term, goals, fresh), at });
-      return;
-    }
+    case "expression":
+      return addExpression(literal, to);
     case "assign":
     case "unify":
-      return addUnify(literal.left, literal.right, goals, fresh);
+      return addUnify(literal.left, literal.right, to);
     case "not": {
       const body: Goal[] = [];
-      addNegated(literal.body, { inside: body, before: goals }, fresh);
+      addNegated(literal.body, { goals: body, fresh }, to);
       goals.push({ kind: "not", body, isExplicit: false, at });
       return;
     }
@@ -116,17 +133,23 @@ function addBare(literal: Literal, goals: Goal[], fresh: Fresh): void {
     case "some":
       return;
     case "someIn": {
-      const domain = simple(literal.domain, goals, fresh);
-      const key = literal.key === undefined ? undefined : simple(literal.key, goals, fresh);
-      goals.push({ kind: "someIn", key, value: simple(literal.value, goals, fresh), domain, at });
+      const domain = simple(literal.domain, to);
+      const key = literal.key && simple(literal.key, to);
+      goals.push({ kind: "someIn", key, value: simple(literal.value, to), domain, at });
       return;
     }
     case "every": {
       const { key, value } = literal;
-      const domain = simple(literal.domain, goals, fresh);
+      const domain = simple(literal.domain, to);
       goals.push({ kind: "every", key, value, domain, body: goalsOf(literal.body, fresh), at });
     }
   }
+}
+
+function addExpression({ term, at }: LiteralOf<"expression">, to: Collecting): void {
+  if (term.kind !== "call") to.goals.push({ kind: "truth", term: simple(term, to), at });
+  // What a policy prints is not shown, and may have no value.
+  else if (term.name.join(".") !== "print") addCall(term, undefined, to);
 }
 
 function negated({ body, isExplicit }: Operand, at: RegoPlace, fresh: Fresh): NotGoal {
@@ -134,79 +157,65 @@ function negated({ body, isExplicit }: Operand, at: RegoPlace, fresh: Fresh): No
 }
 
 /** `and` and `or` as negations, which bind nothing and hold in one way at most: `a or b` is `not {not a; not b}`. */
-function logical(literal: Extract<Literal, { readonly kind: "logical" }>, fresh: Fresh): readonly Goal[] {
-  const { at } = literal;
-  const negations = literal.operands.map((operand) => negated(operand, at, fresh));
+function logical({ operands, operator, at }: LiteralOf<"logical">, fresh: Fresh): readonly Goal[] {
+  const negations = operands.map((operand) => negated(operand, at, fresh));
   const not = (...body: readonly Goal[]): Goal => ({ kind: "not", body, isExplicit: true, at });
-  return literal.operator === "or" ? [not(...negations)] : negations.map((each) => not(each));
-}
-
-interface Places {
-  readonly inside: Goal[];
-  readonly before: Goal[];
+  return operator === "or" ? [not(...negations)] : negations.map((each) => not(each));
 }
 
 /**
  * Takes apart what is negated as OPA does: operands of calls are evaluated before, so that `not f(x)` has no value where `x` has none;
  * what is compared with `==` or `=`, and a reference itself, are evaluated within.
  */
-function addNegated(literal: Literal, { inside, before }: Places, fresh: Fresh): void {
-  const operand = (term: Term): Term =>
-    term.kind === "ref" ? valued(term, before, fresh) : partsValued(term, before, fresh);
-  if (literal.kind === "expression") {
-    const { term, at } = literal;
-    if (term.kind !== "call") return addCompared(term, undefined, { inside, before }, fresh);
-    const [left, right] = term.args;
-    if (term.name[0] === "equal" && left !== undefined && right !== undefined)
-      return addCompared(left, right, { inside, before }, fresh);
-    inside.push({ kind: "call", name: term.name, args: term.args.map(operand), out: undefined, at });
-  } else if (literal.kind === "unify") addCompared(literal.left, literal.right, { inside, before }, fresh);
-  else addLiteral(literal, inside, fresh);
-}
-
-function addCompared(left: Term, right: Term | undefined, { inside, before }: Places, fresh: Fresh): void {
+function addNegated(literal: Literal, inside: Collecting, before: Collecting): void {
+  /** What one side of a comparison is within the negation. */
   const side = (term: Term): Term => {
-    if (term.kind !== "ref") return partsValued(term, before, fresh);
-    const head = simple(term.head, before, fresh);
-    const path = term.path.map((part) => valued(part, before, fresh));
-    return simple({ ...term, head, path }, inside, fresh);
+    if (term.kind !== "ref") return partsValued(term, before);
+    const head = simple(term.head, before);
+    const path = term.path.map((part) => valued(part, before));
+    return simple({ ...term, head, path }, inside);
   };
-  const { at } = left;
-  if (right === undefined) inside.push({ kind: "truth", term: side(left), at });
-  else inside.push({ kind: "unify", left: side(left), right: side(right), at });
+  const compare = (left: Term, right: Term): void => {
+    inside.goals.push({ kind: "unify", left: side(left), right: side(right), at: left.at });
+  };
+  if (literal.kind === "unify") return compare(literal.left, literal.right);
+  if (literal.kind !== "expression") return addLiteral(literal, inside);
+  const { term, at } = literal;
+  if (term.kind !== "call") {
+    inside.goals.push({ kind: "truth", term: side(term), at: term.at });
+    return;
+  }
+  const [left, right] = term.args;
+  if (term.name[0] === "equal" && left !== undefined && right !== undefined) return compare(left, right);
+  const args = term.args.map((arg) => (arg.kind === "ref" ? valued(arg, before) : partsValued(arg, before)));
+  inside.goals.push({ kind: "call", name: term.name, args, out: undefined, at });
 }
 
 /** A variable for what the term is worth, unless it is one or a constant already. */
-function valued(term: Term, goals: Goal[], fresh: Fresh): Term {
-  const found = simple(term, goals, fresh);
-  if (found.kind !== "ref") return found;
-  const out: Term = { kind: "var", name: `%${fresh()}`, at: term.at };
-  goals.push({ kind: "unify", left: out, right: found, at: term.at });
-  return out;
+function valued(term: Term, to: Collecting): Term {
+  const right = simple(term, to);
+  if (right.kind !== "ref") return right;
+  const left = freshVar(to, term.at);
+  to.goals.push({ kind: "unify", left, right, at: term.at });
+  return left;
 }
 
 /** The term with variables for what the references in it are worth. */
-function partsValued(term: Term, goals: Goal[], fresh: Fresh): Term {
-  const part = (inner: Term): Term =>
-    inner.kind === "ref" ? valued(inner, goals, fresh) : partsValued(inner, goals, fresh);
-  if (term.kind === "array" || term.kind === "set") return { ...term, items: term.items.map(part) };
-  if (term.kind === "object") return { ...term, pairs: term.pairs.map(([key, value]) => [part(key), part(value)]) };
-  return simple(term, goals, fresh);
+function partsValued(term: Term, to: Collecting): Term {
+  if (term.kind !== "array" && term.kind !== "set" && term.kind !== "object") return simple(term, to);
+  return mapMembers(term, (inner) => (inner.kind === "ref" ? valued(inner, to) : partsValued(inner, to)));
 }
 
-function addUnify(left: Term, right: Term, goals: Goal[], fresh: Fresh): void {
-  if (isComplex(right)) return addInto(right, simple(left, goals, fresh), goals, fresh);
-  if (isComplex(left)) return addInto(left, simple(right, goals, fresh), goals, fresh);
-  goals.push({
-    kind: "unify",
-    left: simple(left, goals, fresh),
-    right: simple(right, goals, fresh),
-    at: left.at,
-  });
+function addUnify(left: Term, right: Term, to: Collecting): void {
+  if (isComplex(right)) return addInto(right, simple(left, to), to);
+  if (isComplex(left)) return addInto(left, simple(right, to), to);
+  to.goals.push({ kind: "unify", left: simple(left, to), right: simple(right, to), at: left.at });
 }
+
+type Complex = CallTerm | Comprehension | RefTerm;
 
 /** Whether the term itself, its parts aside, is more than a value or a place in a document. */
-function isComplex(term: Term): boolean {
+function isComplex(term: Term): term is Complex {
   return term.kind === "call" || term.kind === "comprehension" || (term.kind === "ref" && !isDirect(term));
 }
 
@@ -220,85 +229,74 @@ function isGround(term: Term): boolean {
   return term.kind === "ref" && term.head.kind === "var" && isDocument(term.head.name) && isDirect(term);
 }
 
-/** Whether a name is that of a document, and no variable. */
-export function isDocument(name: string): boolean {
-  return name === "input" || name === "data";
+/** Adds the goals by which `out` is what the term comes to. */
+function addInto(term: Complex, out: Term, to: Collecting): void {
+  if (term.kind === "call") return addCall(term, out, to);
+  if (term.kind === "comprehension") return addComprehension(term, out, to);
+  const head = simple(term.head, to);
+  const path = term.path.map((part) => simple(part, to));
+  to.goals.push({ kind: "scan", ref: { ...term, head, path }, out, at: term.at });
 }
 
-function addInto(term: Term, out: Term, goals: Goal[], fresh: Fresh): void {
-  const { at } = term;
-  switch (term.kind) {
-    case "call":
-      return addCall(term, out, goals, fresh);
-    case "comprehension": {
-      const [only] = term.body;
-      // A variable of a template is looked at where it stands.
-      if (term.isTemplate === true && only?.kind === "unify" && only.right.kind === "var" && only.with.length === 0) {
-        const value: Term = { kind: "set", items: [only.right], at };
-        goals.push({ kind: "unify", left: out, right: value, at });
-        return;
-      }
-      const body: Goal[] = [...goalsOf(term.body, fresh)];
-      const key = term.key === undefined ? undefined : simple(term.key, body, fresh);
-      const item = simple(term.item, body, fresh);
-      goals.push({
-        kind: "closure",
-        makes: term.makes,
-        key,
-        item,
-        body,
-        out,
-        isTemplate: term.isTemplate === true,
-        at,
-      });
-      return;
-    }
-    case "ref": {
-      const head = simple(term.head, goals, fresh);
-      const path = term.path.map((part) => simple(part, goals, fresh));
-      goals.push({ kind: "scan", ref: { ...term, head, path }, out, at });
-      return;
-    }
-    case "scalar":
-    case "var":
-    case "array":
-    case "set":
-    case "object":
-      goals.push({ kind: "unify", left: out, right: simple(term, goals, fresh), at });
+function addComprehension(term: Comprehension, out: Term, { goals, fresh }: Collecting): void {
+  const { at, makes } = term;
+  const isTemplate = term.isTemplate === true;
+  const [only] = term.body;
+  // A variable of a template is looked at where it stands.
+  if (isTemplate && only?.kind === "unify" && only.right.kind === "var" && only.with.length === 0) {
+    goals.push({ kind: "unify", left: out, right: { kind: "set", items: [only.right], at }, at });
+    return;
   }
+  const body: Goal[] = [...goalsOf(term.body, fresh)];
+  const key = term.key && simple(term.key, { goals: body, fresh });
+  const item = simple(term.item, { goals: body, fresh });
+  goals.push({ kind: "closure", makes, key, item, body, out, isTemplate, at });
 }
 
-function addCall(
-  term: Extract<Term, { readonly kind: "call" }>,
-  out: Term | undefined,
-  goals: Goal[],
-  fresh: Fresh,
-): void {
-  const args = term.args.map((arg) => simple(arg, goals, fresh));
-  goals.push({ kind: "call", name: term.name, args, out, at: term.at });
+function addCall({ name, args, at }: CallTerm, out: Term | undefined, to: Collecting): void {
+  to.goals.push({ kind: "call", name, args: args.map((arg) => simple(arg, to)), out, at });
 }
 
 /** The term without calls, iterations and comprehensions, which become goals of their own before it. */
-export function simple(term: Term, goals: Goal[], fresh: Fresh): Term {
-  switch (term.kind) {
-    case "scalar":
-    case "var":
-      return term;
-    case "array":
-    case "set":
-      return { ...term, items: term.items.map((item) => simple(item, goals, fresh)) };
-    case "object":
-      return {
-        ...term,
-        pairs: term.pairs.map(([key, value]) => [simple(key, goals, fresh), simple(value, goals, fresh)]),
-      };
-    case "ref":
+export function simple(term: Term, to: Collecting): Term {
+  if (term.kind === "array" || term.kind === "set" || term.kind === "object")
+    return mapMembers(term, (inner) => simple(inner, to));
+  if (!isComplex(term)) return term;
+  const out = freshVar(to, term.at);
+  addInto(term, out, to);
+  return out;
+}
+
+/** The terms of a goal outside of its body. */
+export function termsOf(goal: Goal): readonly Term[] {
+  return termsOrNone(goal).filter((term) => term !== undefined);
+}
+
+function termsOrNone(goal: Goal): readonly (Term | undefined)[] {
+  switch (goal.kind) {
+    case "unify":
+      return [goal.left, goal.right];
+    case "truth":
+      return [goal.term];
+    case "scan":
+      return [goal.ref, goal.out];
     case "call":
-    case "comprehension": {
-      if (!isComplex(term)) return term;
-      const out: Term = { kind: "var", name: `%${fresh()}`, at: term.at };
-      addInto(term, out, goals, fresh);
-      return out;
-    }
+      return [...goal.args, goal.out];
+    case "closure":
+      return [goal.out];
+    case "someIn":
+      return [goal.key, goal.value, goal.domain];
+    case "every":
+      return [goal.domain];
+    case "not":
+      return [];
+    case "with":
+      return goal.replaced.map(({ value }) => value);
   }
+}
+
+/** The terms of a goal that belong to its body: what a comprehension is made of, and what `every` goes through. */
+export function bodyTermsOf(goal: Goal): readonly Term[] {
+  const terms = goal.kind === "closure" ? [goal.key, goal.item] : goal.kind === "every" ? [goal.key, goal.value] : [];
+  return terms.filter((term) => term !== undefined);
 }

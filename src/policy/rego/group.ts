@@ -1,5 +1,4 @@
-import type { Group } from "./documents.ts";
-import type { Det, Frame, Match, Run, State } from "./frame.ts";
+import type { Group, Det, Frame, Match, Run, State } from "./documents.ts";
 import { charge, chargeKey } from "./limits.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { built } from "./terms.ts";
@@ -26,7 +25,7 @@ export interface CompiledRule {
 }
 
 /** What the rules of a group make. */
-export type GroupKind = "complete" | "function" | "object" | "set";
+export type GroupKind = "complete" | "object" | "set";
 
 /** The rules of one name, compiled when they are evaluated for the first time. */
 export interface GroupRules {
@@ -51,25 +50,27 @@ export function ruleGroup({ path, kind, arity, rules }: GroupOptions): Group {
       if (known === "pending") throw new RegoError("rego_recursion_error", `rule ${path} is recursive`);
       if (known !== undefined) return known.value;
       state.cache.set(group, "pending");
-      const value =
-        kind === "complete"
-          ? completeValue(path, rules(), state)
-          : kind === "set"
-            ? setValue(rules(), state)
-            : objectValue(path, rules(), state);
+      const value = values[kind](path, rules(), { state, args: none });
       state.cache.set(group, { value });
       return value;
     },
-    call: (args, state) => completeValue(path, rules(), state, args),
+    call: (args, state) => completeValue(path, rules(), { state, args }),
   };
   return group;
 }
 
+/** An evaluation of rules; those that are no functions have no arguments. */
+interface Call {
+  readonly state: State;
+  readonly args: readonly RegoValue[];
+}
+
+const none: readonly RegoValue[] = [];
+
 /** Runs the first branch that holds. `yields` is given the frame for each way in which it does; true ends it. */
 function runRule(
   rule: CompiledRule,
-  state: State,
-  args: readonly RegoValue[],
+  { state, args }: Call,
   yields: (branch: CompiledBranch, frame: Frame) => boolean,
 ): void {
   charge(state.meter, 1);
@@ -85,26 +86,19 @@ function runRule(
   }
 }
 
-const none: readonly RegoValue[] = [];
-
-function completeValue(
-  path: string,
-  { rules, fallback }: GroupRules,
-  state: State,
-  args = none,
-): RegoValue | undefined {
+function completeValue(path: string, { rules, fallback }: GroupRules, call: Call): RegoValue | undefined {
   let result: RegoValue | undefined;
   for (const rule of rules) {
-    runRule(rule, state, args, (branch, frame) => {
+    runRule(rule, call, (branch, frame) => {
       const value = branch.value(frame);
       if (value === undefined) return false;
       if (result === undefined) result = value;
-      else if (!isEqual(result, value)) throw conflict(path, args, rule.at);
+      else if (!isEqual(result, value)) throw conflict(path, call, rule.at);
       return branch.isConstant;
     });
   }
   if (result === undefined && fallback !== undefined) {
-    runRule(fallback, state, args, (branch, frame) => {
+    runRule(fallback, call, (branch, frame) => {
       result = branch.value(frame);
       return true;
     });
@@ -112,7 +106,7 @@ function completeValue(
   return result;
 }
 
-function conflict(path: string, args: readonly RegoValue[], at: RegoPlace): RegoError {
+function conflict(path: string, { args }: Call, at: RegoPlace): RegoError {
   const text =
     args === none
       ? `complete rules must not produce multiple outputs: rule ${path} produced conflicting values`
@@ -120,10 +114,10 @@ function conflict(path: string, args: readonly RegoValue[], at: RegoPlace): Rego
   return new RegoError("eval_conflict_error", text, at);
 }
 
-function setValue({ rules }: GroupRules, state: State): RegoValue {
+function setValue(_path: string, { rules }: GroupRules, call: Call): RegoValue {
   const members: RegoValue[] = [];
   for (const rule of rules) {
-    runRule(rule, state, none, (branch, frame) => {
+    runRule(rule, call, (branch, frame) => {
       const member = branch.member?.(frame);
       if (member !== undefined) members.push(built(member, frame));
       return false;
@@ -132,6 +126,12 @@ function setValue({ rules }: GroupRules, state: State): RegoValue {
   return setOf(members);
 }
 
+const values: Readonly<Record<GroupKind, (path: string, rules: GroupRules, call: Call) => RegoValue | undefined>> = {
+  complete: completeValue,
+  object: objectValue,
+  set: setValue,
+};
+
 /** An object that rules make together, member by member. */
 interface Growing {
   readonly children: Map<MapKey, readonly [RegoValue, Growing]>;
@@ -139,55 +139,50 @@ interface Growing {
   members: RegoValue[] | undefined;
 }
 
-function objectValue(path: string, { rules, fallback }: GroupRules, state: State): RegoValue | undefined {
-  const root: Growing = { children: new Map(), value: undefined, members: undefined };
+function objectValue(path: string, { rules, fallback }: GroupRules, call: Call): RegoValue | undefined {
+  const { meter } = call.state;
+  const root = newGrowing();
   for (const rule of rules) {
-    runRule(rule, state, none, (branch, frame) => {
-      charge(state.meter, 1);
+    runRule(rule, call, (branch, frame) => {
+      charge(meter, 1);
       const keys = branch.keys.map((key) => key(frame));
-      const value = branch.member === undefined ? branch.value(frame) : branch.member(frame);
-      if (value === undefined || keys.includes(undefined)) return false;
-      for (const key of keys) if (key !== undefined) chargeKey(state.meter, key);
-      const problem = grow(root, keys as readonly RegoValue[], {
-        value: built(value, frame),
-        isMember: branch.member !== undefined,
-      });
-      if (problem)
-        throw new RegoError(
-          "eval_conflict_error",
-          `rule ${path} produced conflicting values: object keys must be unique`,
-          rule.at,
-        );
-      return false;
+      const value = (branch.member ?? branch.value)(frame);
+      if (value === undefined || !keys.every((key) => key !== undefined)) return false;
+      for (const key of keys) chargeKey(meter, key);
+      const leaf = { value: built(value, frame), isMember: branch.member !== undefined };
+      if (grow(root, keys, leaf)) return false;
+      const text = `rule ${path} produced conflicting values: object keys must be unique`;
+      throw new RegoError("eval_conflict_error", text, rule.at);
     });
   }
-  if (root.children.size === 0 && fallback !== undefined) return completeValue(path, { rules: [], fallback }, state);
+  if (root.children.size === 0 && fallback !== undefined) return completeValue(path, { rules: [], fallback }, call);
   return grown(root);
 }
 
-/** Puts a value where it belongs; true when there is another already. */
+function newGrowing(): Growing {
+  return { children: new Map(), value: undefined, members: undefined };
+}
+
+/** Puts a value where it belongs; false when there is another already. */
 function grow(
   root: Growing,
   keys: readonly RegoValue[],
-  leaf: { readonly value: RegoValue; readonly isMember: boolean },
+  { value, isMember }: { readonly value: RegoValue; readonly isMember: boolean },
 ): boolean {
   let at = root;
   for (const key of keys) {
-    if (at.value !== undefined || at.members !== undefined) return true;
-    const found = at.children.get(keyOf(key))?.[1];
-    const inner = found ?? { children: new Map(), value: undefined, members: undefined };
-    if (found === undefined) at.children.set(keyOf(key), [key, inner]);
+    if (at.value !== undefined || at.members !== undefined) return false;
+    const [, inner] = at.children.get(keyOf(key)) ?? [key, newGrowing()];
+    at.children.set(keyOf(key), [key, inner]);
     at = inner;
   }
-  if (at.children.size > 0) return true;
-  if (leaf.isMember) {
-    if (at.value !== undefined) return true;
-    (at.members ??= []).push(leaf.value);
-    return false;
+  if (at.children.size > 0) return false;
+  if (isMember) {
+    (at.members ??= []).push(value);
+    return at.value === undefined;
   }
-  if (at.members !== undefined || (at.value !== undefined && !isEqual(at.value, leaf.value))) return true;
-  at.value = leaf.value;
-  return false;
+  if (at.value === undefined) at.value = value;
+  return at.members === undefined && isEqual(at.value, value);
 }
 
 function grown({ children, value, members }: Growing): RegoValue {

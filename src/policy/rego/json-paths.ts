@@ -1,4 +1,5 @@
 import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
+import { memberOf } from "./documents.ts";
 import { charge } from "./limits.ts";
 import { RegoError } from "./rego-error.ts";
 import {
@@ -6,8 +7,10 @@ import {
   keyOf,
   objectOf,
   setOf,
-  sortedMembers,
   typeOf,
+  isKind,
+  itemsOf,
+  entryOf,
   type MapKey,
   type RegoArray,
   type RegoEntry,
@@ -21,7 +24,7 @@ type GrowingTree = Map<MapKey, GrowingTree | undefined>;
 
 /** A path of keys, given as `a/b` or as an array. */
 export function stepsOf(path: RegoValue, name: string, place: CallPlace): readonly RegoValue[] {
-  if (typeof path === "object" && path !== null && path.kind === "array") return path.items;
+  if (isKind(path, "array")) return path.items;
   if (path === "") return [];
   if (typeof path === "string") {
     const steps = path.replace(/^\/+/, "").split("/");
@@ -33,7 +36,7 @@ export function stepsOf(path: RegoValue, name: string, place: CallPlace): readon
 
 function treeOf(paths: RegoArray | RegoSet, name: string, place: CallPlace): PathTree {
   const root: GrowingTree = new Map();
-  for (const path of paths.kind === "array" ? paths.items : sortedMembers(paths)) {
+  for (const path of itemsOf(paths)) {
     const steps = stepsOf(path, name, place);
     charge(place.state.meter, 1 + steps.length);
     grow(root, steps.map(keyOf));
@@ -79,23 +82,19 @@ function mapped(value: RegoValue, visit: Visit): RegoValue {
   }
 }
 
-function filtered(value: RegoValue, tree: PathTree, place: CallPlace): RegoValue {
-  charge(place.state.meter, 1 + tree.size);
+/** The value with what is at the paths alone, or without it. */
+function selected(
+  value: RegoValue,
+  tree: PathTree,
+  how: { readonly keeps: boolean; readonly place: CallPlace },
+): RegoValue {
+  const { meter } = how.place.state;
+  charge(meter, 1 + tree.size);
   return mapped(value, (member, key) => {
-    charge(place.state.meter, 1);
+    charge(meter, 1);
     const below = tree.get(key);
-    if (below !== undefined) return filtered(member, below, place);
-    return tree.has(key) ? member : undefined;
-  });
-}
-
-function removed(value: RegoValue, tree: PathTree, place: CallPlace): RegoValue {
-  charge(place.state.meter, 1 + tree.size);
-  return mapped(value, (member, key) => {
-    charge(place.state.meter, 1);
-    const below = tree.get(key);
-    if (below !== undefined) return removed(member, below, place);
-    return tree.has(key) ? undefined : member;
+    if (below !== undefined) return selected(member, below, how);
+    return tree.has(key) === how.keeps ? member : undefined;
   });
 }
 
@@ -123,28 +122,30 @@ function changed(target: RegoValue, { steps, value, place }: Change): RegoValue 
   charge(place.state.meter, 1);
   if (first === undefined) return value;
   if (typeof target !== "object" || target === null) throw nowhere(place);
-  const key = keyOf(first);
-  const inner = (member: RegoValue | undefined): RegoValue | undefined => {
-    if (member === undefined && (rest.length > 0 || value === undefined)) throw nowhere(place);
-    return changed(member ?? null, { steps: rest, value, place });
+  const isInsert = rest.length === 0 && value !== undefined;
+  /** What becomes of the member that the first step means: none or one. */
+  const inner = (member: RegoValue | undefined): readonly RegoValue[] => {
+    if (member === undefined && !isInsert) throw nowhere(place);
+    const other = changed(member ?? null, { steps: rest, value, place });
+    return other === undefined ? [] : [other];
   };
-  const given = (member: RegoValue | undefined): readonly RegoValue[] => (member === undefined ? [] : [member]);
+  const key = keyOf(first);
   switch (target.kind) {
     case "array": {
-      const at = positionOf(first, target.items.length, place);
-      const isInsert = rest.length === 0 && value !== undefined;
-      const item = isInsert ? value : inner(target.items[at]);
-      charge(place.state.meter, target.items.length);
-      return arrayOf([...target.items.slice(0, at), ...given(item), ...target.items.slice(isInsert ? at : at + 1)]);
+      const { items } = target;
+      const at = positionOf(first, items.length, place);
+      const item = isInsert ? [value] : inner(items[at]);
+      charge(place.state.meter, items.length);
+      return arrayOf([...items.slice(0, at), ...item, ...items.slice(isInsert ? at : at + 1)]);
     }
     case "set": {
-      if (rest.length === 0 && value !== undefined && keyOf(value) !== key) throw nowhere(place);
-      const others = [...target.members].filter(([each]) => each !== key).map(([, member]) => member);
+      if (isInsert && keyOf(value) !== key) throw nowhere(place);
       charge(place.state.meter, target.members.size);
-      return setOf([...others, ...given(inner(target.members.get(key)))]);
+      const others = [...target.members].filter(([each]) => each !== key).map(([, member]) => member);
+      return setOf([...others, ...inner(target.members.get(key))]);
     }
     case "object": {
-      const member = inner(target.entries.get(key)?.[1]);
+      const [member] = inner(target.entries.get(key)?.[1]);
       charge(place.state.meter, target.entries.size);
       const others = [...target.entries].filter(([each]) => each !== key).map(([, entry]) => entry);
       return objectOf(member === undefined ? others : [...others, [first, member]]);
@@ -157,12 +158,7 @@ function valueAtSteps(value: RegoValue, steps: readonly RegoValue[], place: Call
   for (const step of steps) {
     charge(place.state.meter, 1);
     if (typeof at !== "object" || at === null) throw nowhere(place);
-    const next =
-      at.kind === "array"
-        ? at.items[positionOf(step, at.items.length, place)]
-        : at.kind === "set"
-          ? at.members.get(keyOf(step))
-          : at.entries.get(keyOf(step))?.[1];
+    const next = memberOf(at, at.kind === "array" ? positionOf(step, at.items.length, place) : step);
     if (next === undefined) throw nowhere(place);
     at = next;
   }
@@ -170,48 +166,40 @@ function valueAtSteps(value: RegoValue, steps: readonly RegoValue[], place: Call
 }
 
 function patched(source: RegoValue, patch: RegoValue, place: CallPlace): RegoValue {
-  if (typeof patch !== "object" || patch === null || patch.kind !== "object")
-    throw failed(
-      "json.patch: must be an array of JSON-Patch objects, but at least one element is not an object",
-      place,
-    );
+  const problem = "json.patch: must be an array of JSON-Patch objects, but at least one element is not an object";
+  if (!isKind(patch, "object")) throw failed(problem, place);
   const field = (name: string): RegoValue => {
-    const found = patch.entries.get(name)?.[1];
+    const found = entryOf(patch, name);
     if (found === undefined) throw failed(`json.patch: missing required attribute '${name}'`, place);
     return found;
   };
-  const steps = stepsOf(field("path"), "json.patch", place);
+  const path = stepsOf(field("path"), "json.patch", place);
   const from = (): readonly RegoValue[] => stepsOf(field("from"), "json.patch", place);
-  const at = (target: RegoValue, to: readonly RegoValue[], value: RegoValue | undefined): RegoValue =>
-    changed(target, { steps: to, value, place }) ?? null;
-  const op = field("op");
-  switch (op) {
-    case "add":
-      return at(source, steps, field("value"));
-    case "remove":
-      return at(source, steps, undefined);
-    case "replace":
-      return at(at(source, steps, undefined), steps, field("value"));
-    case "move":
-      return at(at(source, from(), undefined), steps, valueAtSteps(source, from(), place));
-    case "copy":
-      return at(source, steps, valueAtSteps(source, from(), place));
-    case "test": {
-      if (keyOf(valueAtSteps(source, steps, place)) === keyOf(field("value"))) return source;
+  const put = (target: RegoValue, steps: readonly RegoValue[], value: RegoValue | undefined): RegoValue =>
+    changed(target, { steps, value, place }) ?? null;
+  const operations: Readonly<Record<string, () => RegoValue>> = {
+    add: () => put(source, path, field("value")),
+    remove: () => put(source, path, undefined),
+    replace: () => put(put(source, path, undefined), path, field("value")),
+    move: () => put(put(source, from(), undefined), path, valueAtSteps(source, from(), place)),
+    copy: () => put(source, path, valueAtSteps(source, from(), place)),
+    test: () => {
+      if (keyOf(valueAtSteps(source, path, place)) === keyOf(field("value"))) return source;
       throw failed("json.patch: value from 'test' does not match", place);
-    }
-    default:
-      throw failed("json.patch: unrecognized op", place);
-  }
+    },
+  };
+  const op = field("op");
+  if (typeof op !== "string" || !Object.hasOwn(operations, op)) throw failed("json.patch: unrecognized op", place);
+  return operations[op]?.() ?? null;
 }
 
 /** What works on paths in documents. */
 export const pathBuiltins: readonly Builtin[] = [
   builtin("json.filter", ["object", "set|array"], ([object, paths], place) =>
-    filtered(object, treeOf(paths, "json.filter", place), place),
+    selected(object, treeOf(paths, "json.filter", place), { keeps: true, place }),
   ),
   builtin("json.remove", ["object", "set|array"], ([object, paths], place) =>
-    removed(object, treeOf(paths, "json.remove", place), place),
+    selected(object, treeOf(paths, "json.remove", place), { keeps: false, place }),
   ),
   builtin("json.patch", ["any", "array"], ([source, patches], place) => {
     let result = source;

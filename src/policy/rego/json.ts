@@ -1,6 +1,7 @@
 import { RegoError } from "./rego-error.ts";
-import { normalNumber, numberOf } from "./numbers.ts";
 import {
+  normalNumber,
+  numberOf,
   arrayOf,
   objectOf,
   sortedEntries,

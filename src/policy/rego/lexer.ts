@@ -1,6 +1,5 @@
-import { numberOf } from "./numbers.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
-import type { RegoNumber } from "./values.ts";
+import { numberOf, type RegoNumber } from "./values.ts";
 
 /** A word of a module. */
 export interface RegoToken {
@@ -57,10 +56,10 @@ export function tokenize(source: string, file: string): readonly RegoToken[] {
     const place: Place = { at, afterNewline: line > before, isAdjacent: skipped === "" };
     if (offset >= source.length) {
       if (templates.length > 0) throw parseError("non-terminated string", at);
-      tokens.push(token(place, "end", "end of file"));
+      tokens.push(token(place, { kind: "end", text: "end of file" }));
       return tokens;
     }
-    const word = inTemplates(source, offset, place, templates) ?? wordAt(source, offset, place);
+    const word = inTemplates({ source, offset, place }, templates) ?? wordAt({ source, offset, place });
     tokens.push(word.token);
     step(word.written);
   }
@@ -74,13 +73,17 @@ interface Word {
   readonly written: string;
 }
 
-function token(
-  { at, afterNewline, isAdjacent }: Place,
-  kind: RegoToken["kind"],
-  text: string,
-  more: { readonly number?: RegoNumber; readonly isOpen?: boolean } = {},
-): RegoToken {
-  return { kind, text, number: more.number, at, afterNewline, isAdjacent, isOpen: more.isOpen === true };
+/** Where a word begins. */
+interface Start {
+  readonly source: string;
+  readonly offset: number;
+  readonly place: Place;
+}
+
+type Meaning = Pick<RegoToken, "kind" | "text"> & Partial<Pick<RegoToken, "number" | "isOpen">>;
+
+function token(place: Place, meaning: Meaning): RegoToken {
+  return { number: undefined, isOpen: false, ...meaning, ...place };
 }
 
 /** A template whose expression is being read, and how many braces are open in that. */
@@ -90,37 +93,36 @@ interface Template {
 }
 
 /** The word where a template begins, or an expression in one ends; braces within are counted. */
-function inTemplates(source: string, offset: number, place: Place, templates: Template[]): Word | undefined {
+function inTemplates(start: Start, templates: Template[]): Word | undefined {
+  const { source, offset } = start;
   const [first, second] = [source[offset], source[offset + 1]];
   if (first === "$" && (second === '"' || second === "`")) {
     templates.push({ isRaw: second === "`", braces: 0 });
-    return partOfTemplate(source, { offset, skip: 2, kind: "template" }, place, templates);
+    return partOfTemplate(start, "template", templates);
   }
   const inner = templates.at(-1);
   if (inner === undefined) return undefined;
-  if (first === "}" && inner.braces === 0)
-    return partOfTemplate(source, { offset, skip: 1, kind: "templateRest" }, place, templates);
+  if (first === "}" && inner.braces === 0) return partOfTemplate(start, "templateRest", templates);
   if (first === "{") inner.braces += 1;
   if (first === "}") inner.braces -= 1;
   return undefined;
 }
 
-interface PartPlace {
-  readonly offset: number;
-  readonly skip: number;
-  readonly kind: "template" | "templateRest";
-}
-
-function partOfTemplate(source: string, { offset, skip, kind }: PartPlace, place: Place, templates: Template[]): Word {
+function partOfTemplate(
+  { source, offset, place }: Start,
+  kind: "template" | "templateRest",
+  templates: Template[],
+): Word {
   const isRaw = templates.at(-1)?.isRaw === true;
-  const part = match(isRaw ? rawTemplatePart : templatePart, source, offset + skip);
-  const end = source[offset + skip + part.length];
+  const from = offset + (kind === "template" ? 2 : 1);
+  const part = match(isRaw ? rawTemplatePart : templatePart, source, from);
+  const end = source[from + part.length];
   if (end !== "{" && end !== (isRaw ? "`" : '"')) throw parseError("non-terminated string", place.at);
   if (end !== "{") templates.pop();
   const plain = part.replaceAll(/\\([^])/g, (escape, letter: string) => (letter === "{" ? "{" : escape));
   const text = isRaw ? part.replaceAll("\\{", "{") : unquoted(`"${plain}"`, place.at);
-  const written = source.slice(offset, offset + skip + part.length + 1);
-  return { token: token(place, kind, text, { isOpen: end === "{" }), written };
+  const written = source.slice(offset, from + part.length + 1);
+  return { token: token(place, { kind, text, isOpen: end === "{" }), written };
 }
 
 function match(pattern: RegExp, source: string, offset: number): string {
@@ -131,37 +133,34 @@ function match(pattern: RegExp, source: string, offset: number): string {
 const isLetter = (code: number): boolean => (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95;
 const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
-function wordAt(source: string, offset: number, place: Place): Word {
+function wordAt(start: Start): Word {
+  const { source, offset, place } = start;
   const code = source.charCodeAt(offset);
+  const first = source[offset];
   if (isLetter(code)) {
     const written = match(name, source, offset);
-    return { token: token(place, "name", written), written };
+    return { token: token(place, { kind: "name", text: written }), written };
   }
-  if (isDigit(code) || source[offset] === ".") {
-    const written = match(number, source, offset);
-    if (written !== "") return { token: numberToken(source, offset, written, place), written };
-  }
-  if (source[offset] === '"') {
-    const written = match(text, source, offset);
-    if (written === "") throw parseError("non-terminated string", place.at);
-    return { token: token(place, "string", unquoted(written, place.at)), written };
-  }
-  if (source[offset] === "`") {
-    const written = match(rawText, source, offset);
-    if (written === "") throw parseError("non-terminated string", place.at);
-    return { token: token(place, "string", written.slice(1, -1).replaceAll("\r", "")), written };
-  }
+  const numeral = isDigit(code) || first === "." ? match(number, source, offset) : "";
+  if (numeral !== "") return { token: numberToken(start, numeral), written: numeral };
+  if (first === '"' || first === "`") return stringAt(start, first === '"' ? text : rawText);
   const written = match(sign, source, offset);
-  if (written !== "") return { token: token(place, "sign", written), written };
+  if (written !== "") return { token: token(place, { kind: "sign", text: written }), written };
   throw parseError(`illegal token ${String.fromCodePoint(source.codePointAt(offset) ?? 0)}`, place.at);
 }
 
-// oxlint-disable-next-line max-params
-function numberToken(source: string, offset: number, written: string, place: Place): RegoToken {
+function stringAt({ source, offset, place }: Start, form: RegExp): Word {
+  const written = match(form, source, offset);
+  if (written === "") throw parseError("non-terminated string", place.at);
+  const meaning = form === rawText ? written.slice(1, -1).replaceAll("\r", "") : unquoted(written, place.at);
+  return { token: token(place, { kind: "string", text: meaning }), written };
+}
+
+function numberToken({ source, offset, place }: Start, written: string): RegoToken {
   const value = numberOf(written);
   const next = source.charCodeAt(offset + written.length);
   if (value === undefined || isLetter(next) || isDigit(next)) throw parseError("illegal number format", place.at);
-  return token(place, "number", written, { number: value });
+  return token(place, { kind: "number", text: written, number: value });
 }
 
 function unquoted(written: string, at: RegoPlace): string {

@@ -1,6 +1,6 @@
 import { builtin, failed, mistyped, type Builtin, type CallPlace } from "./builtin.ts";
 import { valueAtPath } from "./collection-builtins.ts";
-import { charge } from "./limits.ts";
+import { charge, occupy } from "./limits.ts";
 import {
   entryOf,
   keyOf,
@@ -8,18 +8,16 @@ import {
   setOf,
   sizeOf,
   typeOf,
+  arrayOf,
+  isKind,
+  keepEntries,
+  itemsOf,
   type RegoArray,
   type RegoObject,
   type RegoSet,
   type RegoValue,
+  type MapKey,
 } from "./values.ts";
-
-function isKind<K extends "array" | "object" | "set">(
-  value: RegoValue | undefined,
-  kind: K,
-): value is Extract<RegoValue, { readonly kind: K }> {
-  return typeof value === "object" && value !== null && value.kind === kind;
-}
 
 function keysOf(keys: RegoArray | RegoObject | RegoSet): ReadonlySet<unknown> {
   if (keys.kind === "array") return new Set(keys.items.map(keyOf));
@@ -43,21 +41,15 @@ function found([object, key, fallback]: readonly [RegoObject, RegoValue, RegoVal
 
 function isSubset(whole: RegoValue, part: RegoValue, place: CallPlace): boolean {
   charge(place.state.meter, 1);
-  if (isKind(whole, "object") && isKind(part, "object")) {
+  if (isKind(whole, "object") && isKind(part, "object"))
     return [...part.entries.values()].every(([key, value]) => {
       const other = entryOf(whole, key);
-      return (
-        other !== undefined &&
-        (isKind(value, "object") || isKind(value, "array") || isKind(value, "set")
-          ? isSubset(other, value, place)
-          : keyOf(other) === keyOf(value))
-      );
+      if (other === undefined) return false;
+      const isComposite = typeof value === "object" && value !== null;
+      return isComposite ? isSubset(other, value, place) : keyOf(other) === keyOf(value);
     });
-  }
-  if (isKind(whole, "set") && isKind(part, "set"))
-    return [...part.members.keys()].every((key) => whole.members.has(key));
-  if (isKind(whole, "array") && isKind(part, "set")) {
-    const keys = new Set(whole.items.map(keyOf));
+  if (isKind(part, "set") && (isKind(whole, "set") || isKind(whole, "array"))) {
+    const keys = keysOf(whole);
     return [...part.members.keys()].every((key) => keys.has(key));
   }
   if (isKind(whole, "array") && isKind(part, "array")) {
@@ -88,11 +80,68 @@ export const objectBuiltins: readonly Builtin[] = [
   }),
   builtin("object.remove", ["object", "object|set|array"], ([object, keys]) => {
     const gone = keysOf(keys);
-    return objectOf([...object.entries].filter(([key]) => !gone.has(key)).map(([, entry]) => entry));
+    return keepEntries(object, (key) => !gone.has(key));
   }),
   builtin("object.filter", ["object", "object|set|array"], ([object, keys]) => {
     const kept = keysOf(keys);
-    return objectOf([...object.entries].filter(([key]) => kept.has(key)).map(([, entry]) => entry));
+    return keepEntries(object, (key) => kept.has(key));
   }),
   builtin("object.subset", ["any", "any"], ([whole, part], place) => isSubset(whole, part, place)),
+];
+
+function verticesOf(value: RegoValue): readonly RegoValue[] {
+  return isKind(value, "array") || isKind(value, "set") ? itemsOf(value) : [];
+}
+
+/** Every vertex of the graph that can be come to. */
+function reachable(graph: RegoObject, from: RegoArray | RegoSet, place: CallPlace): RegoValue {
+  const reached = new Map<MapKey, RegoValue>();
+  const queue = [...verticesOf(from)];
+  for (let at = 0; at < queue.length; at++) {
+    const vertex = queue[at] ?? null;
+    charge(place.state.meter, 1);
+    const edges = reached.has(keyOf(vertex)) ? undefined : entryOf(graph, vertex);
+    if (edges === undefined) continue;
+    reached.set(keyOf(vertex), vertex);
+    const next = verticesOf(edges);
+    occupy(place.state.meter, next.length);
+    queue.push(...next);
+  }
+  return setOf(reached.values());
+}
+
+/** Every longest path through the graph; one that would come back ends before. */
+function paths(graph: RegoObject, from: RegoArray | RegoSet, place: CallPlace): RegoValue {
+  const found: RegoValue[] = [];
+  const put = (path: readonly RegoValue[]): void => {
+    occupy(place.state.meter, 1 + path.length);
+    found.push(arrayOf(path));
+  };
+  const walk = (vertex: RegoValue, path: readonly RegoValue[], seen: ReadonlySet<MapKey>): void => {
+    charge(place.state.meter, 1 + path.length);
+    const edges = entryOf(graph, vertex);
+    if (edges === undefined) return put(path);
+    const longer = [...path, vertex];
+    const passed = new Set(seen).add(keyOf(vertex));
+    const next = verticesOf(edges);
+    if (next.length === 0) put(longer);
+    for (const neighbor of next) {
+      if (passed.has(keyOf(neighbor))) put(longer);
+      else walk(neighbor, longer, passed);
+    }
+  };
+  for (const vertex of verticesOf(from)) {
+    const edges = entryOf(graph, vertex);
+    if (edges === undefined) continue;
+    const next = verticesOf(edges);
+    if (next.length === 0) put([vertex]);
+    for (const neighbor of next) walk(neighbor, [vertex], new Set([keyOf(vertex)]));
+  }
+  return setOf(found);
+}
+
+/** Graphs, such as roles that include others: an object of what each vertex leads to. */
+export const graphBuiltins: readonly Builtin[] = [
+  builtin("graph.reachable", ["object", "set|array"], ([graph, from], place) => reachable(graph, from, place)),
+  builtin("graph.reachable_paths", ["object", "set|array"], ([graph, from], place) => paths(graph, from, place)),
 ];

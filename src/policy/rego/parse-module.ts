@@ -1,7 +1,15 @@
-import type { Import, Module, RegoVersion, Rule, Term } from "./ast.ts";
-import { parseBody, parseLiteral } from "./parse-body.ts";
-import { parseRule } from "./parse-rule.ts";
-import { parseStep, parseTerm } from "./parse-term.ts";
+import {
+  innerTerms,
+  type Import,
+  type Module,
+  type RegoVersion,
+  type Rule,
+  type Term,
+  type Branch,
+  type Literal,
+} from "./ast.ts";
+import { parseBody, parseLiteral, attempt } from "./parse-body.ts";
+import { parseStep, parseTerm, parseList, templateFunction } from "./parse-term.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { tokenReader, type TokenReader } from "./token-reader.ts";
 
@@ -100,4 +108,163 @@ function importKeywords(reader: TokenReader, path: readonly string[], at: RegoPl
   }
   // `every` is read with `in`.
   if (third === "every") reader.keywords.add("in");
+}
+
+/** One rule; several when v0 gives it several bodies. */
+function parseRule(reader: TokenReader): readonly Rule[] {
+  const { at } = reader.peek();
+  const isDefault = reader.took("default");
+  const head = parseHead(reader);
+  const hasValue = reader.isSign(":=") || reader.isSign("=");
+  const value = parseValue(reader, at);
+  const { args, tests } = templatesApart(reader, head.args);
+  if (isDefault) {
+    refuseDefault(reader, value, head.args);
+    const { path, member } = head;
+    return [{ path, args, member, isDefault, at, branches: [{ value, body: tests }] }];
+  }
+  const bodies = parseBodies(reader);
+  const [first, ...more] = bodies;
+  const { path, member } = asSet(reader, head, { hasValue, hasIf: first?.hasIf === true });
+  if (first === undefined && !hasValue && member === undefined)
+    reader.fail(`${head.name} must have value assignment and/or body declaration`, at);
+  const elses = parseElses(reader);
+  if (elses.length > 0) refuseElse(reader, path, member);
+  const rule = { path, args, member, isDefault, at };
+  const branch = (each: Branch): Branch => ({ value: each.value, body: [...tests, ...each.body] });
+  return [
+    { ...rule, branches: [{ value, body: first?.body ?? [] }, ...elses].map(branch) },
+    ...more.map(({ body }) => ({ ...rule, branches: [branch({ value, body })] })),
+  ];
+}
+
+/** In v0, `p[x]` without a value and without `if` is a set. */
+function asSet(
+  { version }: TokenReader,
+  { path, member, isBracketed }: Head,
+  { hasValue, hasIf }: { readonly hasValue: boolean; readonly hasIf: boolean },
+): Pick<Head, "path" | "member"> {
+  const isSet = version === "v0" && member === undefined && !hasValue && !hasIf && isBracketed;
+  return isSet ? { path: path.slice(0, -1), member: path.at(-1) } : { path, member };
+}
+
+/** Only a rule of one value has an `else`. */
+function refuseElse(reader: TokenReader, path: readonly Term[], member: Term | undefined): void {
+  if (member !== undefined) reader.fail("else keyword cannot be used on multi-value rules");
+  if (path.some((part) => part.kind !== "scalar"))
+    reader.fail("else keyword cannot be used on rules with variables in head");
+}
+
+/** A default is a constant, of whatever arguments. */
+function refuseDefault(reader: TokenReader, value: Term, args: readonly Term[] | undefined): void {
+  const found = notConstant(value);
+  if (found !== undefined) reader.fail(`illegal default rule (value cannot contain ${found.kind})`, found.at);
+  const names = (args ?? []).map((arg) => (arg.kind === "var" ? arg.name : undefined));
+  if (names.includes(undefined)) reader.fail("illegal default rule (arguments must be variables)", value.at);
+  if (new Set(names).size < names.length) reader.fail("illegal default rule (arguments cannot be repeated)", value.at);
+}
+
+function notConstant(term: Term): Term | undefined {
+  if (["var", "ref", "call"].includes(term.kind)) return term;
+  return innerTerms(term)
+    .map(notConstant)
+    .find((found) => found !== undefined);
+}
+
+interface Arguments {
+  readonly args: readonly Term[] | undefined;
+  readonly tests: readonly Literal[];
+}
+
+/** Arguments that are templates become variables, which the bodies compare with what the templates are then. */
+function templatesApart(reader: TokenReader, args: readonly Term[] | undefined): Arguments {
+  const tests: Literal[] = [];
+  const plain = args?.map((arg): Term => {
+    if (arg.kind !== "call" || arg.name[0] !== templateFunction) return arg;
+    const { at } = arg;
+    const left: Term = { kind: "var", name: `$${reader.fresh()}`, at };
+    tests.push({ kind: "unify", left, right: arg, with: [], at });
+    return left;
+  });
+  return { args: plain, tests };
+}
+
+interface Head {
+  readonly name: string;
+  readonly path: readonly Term[];
+  readonly args: readonly Term[] | undefined;
+  readonly member: Term | undefined;
+  /** Whether it is a name and one part in brackets. */
+  readonly isBracketed: boolean;
+}
+
+function parseHead(reader: TokenReader): Head {
+  const isReference = reader.isReference();
+  const { kind, text, at } = reader.next();
+  if (kind !== "name" || (reader.keywords.has(text) && !isReference))
+    return reader.fail(`var cannot be used for rule name`, at);
+  const path: Term[] = [{ kind: "scalar", value: text, at }];
+  let isBracketed = false;
+  while ((reader.isSign(".") || reader.isSign("[")) && reader.peek().isAdjacent) {
+    isBracketed = reader.isSign("[") && path.length === 1;
+    path.push(parseStep(reader));
+  }
+  let args: readonly Term[] | undefined;
+  if (reader.isSign("(") && reader.peek().isAdjacent) {
+    reader.next();
+    const list = parseList(reader, ")");
+    // `f()` is the rule `f`.
+    args = list.length === 0 ? undefined : list;
+  }
+  const member = args === undefined && reader.took("contains") ? parseTerm(reader) : undefined;
+  return { name: text, path, args, member, isBracketed: isBracketed && args === undefined };
+}
+
+function parseValue(reader: TokenReader, at: RegoPlace): Term {
+  if (reader.took(":=") || reader.took("=")) return parseTerm(reader);
+  return { kind: "scalar", value: true, at };
+}
+
+interface Body {
+  readonly body: readonly Literal[];
+  readonly hasIf: boolean;
+}
+
+function parseBodies(reader: TokenReader): readonly Body[] {
+  const bodies: Body[] = [];
+  for (;;) {
+    const hasIf = bodies.length === 0 && reader.took("if");
+    if (!hasIf && !reader.isSign("{")) return bodies;
+    if (!hasIf && bodies.length > 0 && reader.peek().afterNewline) return bodies;
+    if (!hasIf && reader.version === "v1") reader.fail("`if` keyword is required before rule body");
+    bodies.push({ body: parseIfBody(reader, hasIf), hasIf });
+    if (hasIf) return bodies;
+  }
+}
+
+function parseIfBody(reader: TokenReader, hasIf: boolean): readonly Literal[] {
+  if (hasIf && !reader.isSign("{")) return [parseLiteral(reader)];
+  const mark = reader.mark();
+  // A quick look spares most bodies from being read twice.
+  const { kind, text } = reader.peek(1);
+  const isBody = kind === "name" && ["some", "every", "not"].includes(text) && reader.peek(2).text !== ".";
+  const literal = hasIf && !isBody ? attempt(reader, () => parseLiteral(reader)) : undefined;
+  // A set would always hold: what looks like one is a body.
+  if (literal !== undefined && !(literal.kind === "expression" && literal.term.kind === "set")) return [literal];
+  reader.backTo(mark);
+  reader.expect("{");
+  return parseBody(reader, "}");
+}
+
+function parseElses(reader: TokenReader): readonly Branch[] {
+  const branches: Branch[] = [];
+  while (reader.isKeyword("else")) {
+    const { at } = reader.next();
+    const value = parseValue(reader, at);
+    const hasIf = reader.took("if");
+    if (!hasIf && reader.isSign("{") && reader.version === "v1")
+      reader.fail("`if` keyword is required before rule body");
+    branches.push({ value, body: hasIf || reader.isSign("{") ? parseIfBody(reader, hasIf) : [] });
+  }
+  return branches;
 }

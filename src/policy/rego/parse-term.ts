@@ -1,4 +1,4 @@
-import type { Literal, Term } from "./ast.ts";
+import { dottedName, type Literal, type Term } from "./ast.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import type { TokenReader } from "./token-reader.ts";
 
@@ -172,7 +172,7 @@ export function parseSuffixes(reader: TokenReader, head: Term): Term {
     const { kind, text, isAdjacent } = reader.peek();
     if (kind !== "sign" || !isAdjacent) return term;
     if (text === "(") {
-      const name = nameOf(term);
+      const name = dottedName(term);
       if (name === undefined) return reader.fail();
       reader.next();
       term = { kind: "call", name, args: parseList(reader, ")"), at };
@@ -198,18 +198,6 @@ function extended(term: Term, step: Term, at: RegoPlace): Term {
   if (term.kind === "scalar" && typeof term.value !== "string") return term;
   if (term.kind === "ref") return { ...term, path: [...term.path, step] };
   return { kind: "ref", head: term, path: [step], at };
-}
-
-/** The parts of a term that names a function. */
-function nameOf(term: Term): readonly string[] | undefined {
-  if (term.kind === "var") return [term.name];
-  if (term.kind !== "ref" || term.head.kind !== "var") return undefined;
-  const parts = [term.head.name];
-  for (const part of term.path) {
-    if (part.kind !== "scalar" || typeof part.value !== "string") return undefined;
-    parts.push(part.value);
-  }
-  return parts;
 }
 
 /** Terms up to a closing sign, which is read, too. A comma may stand behind the last. */

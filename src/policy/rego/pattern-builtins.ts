@@ -1,7 +1,6 @@
 import { RE2JS, RE2JSException, type Matcher } from "re2js";
 import { countedText } from "../counted-text.ts";
 import { builtin, failed, type Builtin, type CallPlace } from "./builtin.ts";
-import { globMatches } from "./glob.ts";
 import { charge, occupy } from "./limits.ts";
 import { arrayOf, type RegoArray, type RegoNumber, type RegoValue } from "./values.ts";
 
@@ -18,14 +17,24 @@ function patternOf(source: string, place: CallPlace): RE2JS {
   if (known !== undefined) return known;
   if (source.length > maxPatternCharacters)
     throw failed(`error parsing regexp: longer than ${maxPatternCharacters} characters`, place);
-  charge(meter, source.length * (dear.test(source) ? 400 : 20));
+  charge(meter, compileCost(source));
+  const pattern = compiled(source);
+  if (pattern instanceof RE2JSException) throw failed(pattern.message, place);
+  occupy(meter, pattern.programSize());
+  if (patterns.size < remembered) patterns.set(source, pattern);
+  return pattern;
+}
+
+function compileCost(source: string): number {
+  return source.length * (dear.test(source) ? 400 : 20);
+}
+
+/** The pattern, or what is wrong with it. */
+function compiled(source: string): RE2JS | RE2JSException {
   try {
-    const pattern = RE2JS.compile(source);
-    occupy(meter, pattern.programSize());
-    if (patterns.size < remembered) patterns.set(source, pattern);
-    return pattern;
+    return RE2JS.compile(source);
   } catch (error) {
-    if (error instanceof RE2JSException) throw failed(error.message, place);
+    if (error instanceof RE2JSException) return error;
     throw error;
   }
 }
@@ -61,14 +70,8 @@ function searching(source: string, text: string, place: CallPlace): RE2JS {
 
 function isPattern(source: RegoValue, place: CallPlace): boolean {
   if (typeof source !== "string" || source.length > maxPatternCharacters) return false;
-  charge(place.state.meter, source.length * (dear.test(source) ? 400 : 20));
-  try {
-    RE2JS.compile(source);
-    return true;
-  } catch (error) {
-    if (error instanceof RE2JSException) return false;
-    throw error;
-  }
+  charge(place.state.meter, compileCost(source));
+  return compiled(source) instanceof RE2JS;
 }
 
 function matches([source, text]: readonly [string, string], place: CallPlace): boolean {
@@ -141,7 +144,8 @@ function expanded(template: string, group: (at: number) => string): string {
 function globbed([pattern, delimiters, text]: readonly [string, RegoArray | null, string], place: CallPlace): boolean {
   const given = delimiters === null ? [] : delimiters.items.map(String);
   charge(place.state.meter, (pattern.length * (text.length + 1)) >> 2);
-  return globMatches(pattern, delimiters !== null && given.length === 0 ? ["."] : given, text, place);
+  const isDelimiter = new Set(delimiters !== null && given.length === 0 ? ["."] : given);
+  return globMatches(pattern, text, { isDelimiter, place });
 }
 
 /** Regular expressions of RE2, and globs. */
@@ -159,3 +163,141 @@ export const patternBuiltins: readonly Builtin[] = [
     return text.replaceAll(/[*?\\[\]{}]/g, (sign) => `\\${sign}`);
   }),
 ];
+
+/** A part of a pattern. `many` stops at a delimiter, `all` does not; `alternatives` are patterns. */
+type Part =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "one" | "many" | "all" }
+  | { readonly kind: "class"; readonly isNegated: boolean; readonly ranges: readonly (readonly [string, string])[] }
+  | { readonly kind: "alternatives"; readonly of: readonly (readonly Part[])[] };
+
+/** Whether a text as a whole fits a glob of gobwas/glob, which OPA uses. */
+function globMatches(pattern: string, text: string, { isDelimiter, place }: Omit<Text, "letters">): boolean {
+  const parts = readParts({ points: Array.from(pattern), at: 0, depth: 0, place }, "");
+  const letters = Array.from(text);
+  return matchParts(parts, new Set([0]), { letters, isDelimiter, place }).has(letters.length);
+}
+
+interface Reader {
+  readonly points: readonly string[];
+  at: number;
+  depth: number;
+  readonly place: CallPlace;
+}
+
+const deepest = 20;
+
+function readParts(reader: Reader, stops: string): readonly Part[] {
+  const parts: Part[] = [];
+  for (let point = reader.points[reader.at]; point !== undefined; point = reader.points[reader.at]) {
+    if (stops.includes(point)) return parts;
+    reader.at += 1;
+    parts.push(readPart(reader, point));
+  }
+  if (stops !== "") throw failed("glob.match: unexpected end of pattern", reader.place);
+  return parts;
+}
+
+function readPart(reader: Reader, point: string): Part {
+  switch (point) {
+    case "?":
+      return { kind: "one" };
+    case "*": {
+      if (reader.points[reader.at] !== "*") return { kind: "many" };
+      reader.at += 1;
+      return { kind: "all" };
+    }
+    case "[":
+      return readClass(reader);
+    case "{":
+      return readAlternatives(reader);
+    case "\\": {
+      const text = reader.points[reader.at] ?? "";
+      reader.at += 1;
+      return { kind: "text", text };
+    }
+    default:
+      return { kind: "text", text: point };
+  }
+}
+
+function readClass(reader: Reader): Part {
+  const isNegated = reader.points[reader.at] === "!";
+  if (isNegated) reader.at += 1;
+  const end = reader.points.indexOf("]", reader.at);
+  if (end === -1) throw failed("glob.match: unexpected end of pattern", reader.place);
+  const inner = reader.points.slice(reader.at, end);
+  reader.at = end + 1;
+  const [low = "", dash, high] = inner;
+  if (inner.length === 3 && dash === "-" && high !== undefined)
+    return { kind: "class", isNegated, ranges: [[low, high]] };
+  return { kind: "class", isNegated, ranges: inner.map((each) => [each, each] as const) };
+}
+
+function readAlternatives(reader: Reader): Part {
+  if (reader.depth >= deepest) throw failed("glob.match: nested too deep", reader.place);
+  reader.depth += 1;
+  const of: (readonly Part[])[] = [];
+  for (;;) {
+    of.push(readParts(reader, ",}"));
+    const sign = reader.points[reader.at];
+    reader.at += 1;
+    if (sign === "}") break;
+  }
+  reader.depth -= 1;
+  return { kind: "alternatives", of };
+}
+
+interface Text {
+  readonly letters: readonly string[];
+  readonly isDelimiter: ReadonlySet<string>;
+  readonly place: CallPlace;
+}
+
+/** Where a match may end that begins at one of `starts`: all ways at once, so none is tried twice. */
+function matchParts(parts: readonly Part[], starts: ReadonlySet<number>, text: Text): ReadonlySet<number> {
+  let positions = starts;
+  for (const part of parts) {
+    charge(text.place.state.meter, 1 + positions.size);
+    positions = matchPart(part, positions, text);
+    if (positions.size === 0) break;
+  }
+  return positions;
+}
+
+function matchPart(part: Part, starts: ReadonlySet<number>, text: Text): ReadonlySet<number> {
+  if (part.kind === "alternatives") return new Set(part.of.flatMap((each) => [...matchParts(each, starts, text)]));
+  const ends = new Set<number>();
+  for (const start of starts) {
+    if (part.kind === "many" || part.kind === "all")
+      addEnds(ends, start, part.kind === "many" ? text : { letters: text.letters });
+    else if (fits(part, text.letters[start], text.isDelimiter)) ends.add(start + 1);
+  }
+  if (part.kind === "many" || part.kind === "all") charge(text.place.state.meter, ends.size);
+  return ends;
+}
+
+/** Every place up to the next delimiter, or to the end. */
+function addEnds(
+  ends: Set<number>,
+  start: number,
+  { letters, isDelimiter }: Partial<Text> & Pick<Text, "letters">,
+): void {
+  for (let at = start; !ends.has(at); at++) {
+    ends.add(at);
+    const letter = letters[at];
+    if (letter === undefined || isDelimiter?.has(letter) === true) return;
+  }
+}
+
+function fits(
+  part: Exclude<Part, { readonly kind: "alternatives" | "many" | "all" }>,
+  letter: string | undefined,
+  isDelimiter: ReadonlySet<string>,
+): boolean {
+  if (letter === undefined) return false;
+  if (part.kind === "text") return part.text === letter;
+  if (part.kind === "class")
+    return part.ranges.some(([low, high]) => low <= letter && letter <= high) !== part.isNegated;
+  return !isDelimiter.has(letter);
+}

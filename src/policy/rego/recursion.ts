@@ -1,7 +1,8 @@
-import type { Term } from "./ast.ts";
+import { innerTerms, type Term } from "./ast.ts";
+import { groupAt } from "./callee.ts";
 import type { CompiledSource } from "./compile-rule.ts";
 import type { Branching, Group } from "./documents.ts";
-import type { Goal } from "./goals.ts";
+import { bodyTermsOf, termsOf, type Goal } from "./goals.ts";
 import { RegoError } from "./rego-error.ts";
 
 /** Refuses rules that need their own value. @throws RegoError `rego_recursion_error` */
@@ -54,67 +55,21 @@ function findCycle(
 }
 
 function goalNeeds(goal: Goal, rules: Branching, into: Set<Group>): void {
-  const terms: (Term | undefined)[] = [];
-  switch (goal.kind) {
-    case "unify":
-      terms.push(goal.left, goal.right);
-      break;
-    case "truth":
-      terms.push(goal.term);
-      break;
-    case "scan":
-      terms.push(goal.ref, goal.out);
-      break;
-    case "call":
-      callNeeds(goal.name, rules, into);
-      terms.push(...goal.args, goal.out);
-      break;
-    case "closure":
-      terms.push(goal.key, goal.item, goal.out);
-      break;
-    case "someIn":
-    case "every":
-      terms.push(goal.key, goal.value, goal.domain);
-      break;
-    case "with":
-      for (const { value } of goal.replaced) {
-        if (value.kind === "call") callNeeds(value.name, rules, into);
-        else terms.push(value);
-      }
-      break;
-    case "not":
-      break;
-  }
-  for (const term of terms) if (term !== undefined) termNeeds(term, rules, into);
+  if (goal.kind === "call") callNeeds(goal.name, rules, into);
+  for (const term of [...termsOf(goal), ...bodyTermsOf(goal)]) termNeeds(term, rules, into);
   if ("body" in goal) for (const inner of goal.body) goalNeeds(inner, rules, into);
 }
 
 function callNeeds(name: readonly string[], rules: Branching, into: Set<Group>): void {
-  let at: Branching | undefined = rules;
-  for (const part of name.slice(1)) at = at?.children.get(part);
-  if (name[0] === "data" && at?.group !== undefined) into.add(at.group);
+  const group = groupAt(rules, name);
+  if (group !== undefined) into.add(group);
 }
 
+/** A call among terms is the name of a function that `with` puts in the place of another. */
 function termNeeds(term: Term, rules: Branching, into: Set<Group>): void {
-  switch (term.kind) {
-    case "ref":
-      if (term.head.kind === "var" && term.head.name === "data") pathNeeds(term.path, rules, into);
-      else termNeeds(term.head, rules, into);
-      for (const part of term.path) termNeeds(part, rules, into);
-      break;
-    case "array":
-    case "set":
-      for (const item of term.items) termNeeds(item, rules, into);
-      break;
-    case "object":
-      for (const pair of term.pairs) for (const part of pair) termNeeds(part, rules, into);
-      break;
-    case "scalar":
-    case "var":
-    case "call":
-    case "comprehension":
-      break;
-  }
+  if (term.kind === "call") callNeeds(term.name, rules, into);
+  if (term.kind === "ref" && term.head.kind === "var" && term.head.name === "data") pathNeeds(term.path, rules, into);
+  for (const inner of innerTerms(term)) termNeeds(inner, rules, into);
 }
 
 /** The rules at a path, or all below it; behind a variable, all that it may be. */

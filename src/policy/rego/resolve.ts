@@ -1,4 +1,16 @@
-import type { Comprehension, Import, Literal, Operand, RefTerm, Term, VarTerm, With } from "./ast.ts";
+import {
+  dottedName,
+  mapMembers,
+  isDocument,
+  type Comprehension,
+  type Import,
+  type Literal,
+  type Operand,
+  type RefTerm,
+  type Term,
+  type VarTerm,
+  type With,
+} from "./ast.ts";
 import { builtinNamed } from "./builtins.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 
@@ -34,13 +46,18 @@ export function newScope(parent?: Scope): Scope {
   return { declared: new Map(), seen: new Set(), parent };
 }
 
-function lookUp(name: string, scope: Scope): string | undefined {
+/** Where a name stands: in a scope of a module. */
+export interface Where {
+  readonly scope: Scope;
+  readonly names: Names;
+}
+
+function lookUp(name: string, { scope }: Where): string | undefined {
   for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) {
     const found = at.declared.get(name);
-    if (found !== undefined) {
-      found.isUsed = true;
-      return found.unique;
-    }
+    if (found === undefined) continue;
+    found.isUsed = true;
+    return found.unique;
   }
   return undefined;
 }
@@ -57,67 +74,67 @@ export function documentRef(root: string, path: readonly string[], at: RegoPlace
 
 /** The reference that a name stands for outside of all scopes; undefined for one that is a variable. */
 function globalRef(name: string, names: Names, at: RegoPlace): RefTerm | undefined {
-  if (isRoot(name)) return documentRef(name, [], at);
+  if (isDocument(name)) return documentRef(name, [], at);
   const found = names.imports.get(name);
   if (found !== undefined) return documentRef(found.path[0] ?? "", found.path.slice(1), at);
   return names.rules.has(name) ? documentRef("data", [...names.package, name], at) : undefined;
 }
 
 /** Declares the variables of a pattern. @throws RegoError `rego_compile_error` for one that is taken */
-export function declare(term: Term, how: How, scope: Scope, names: Names): Term {
+export function declare(term: Term, how: How, where: Where): Term {
+  const inner = (part: Term): Term => declare(part, how, where);
   switch (term.kind) {
     case "var":
-      return declareVar(term, how, scope, names);
-    case "array":
-      return { ...term, items: term.items.map((item) => declare(item, how, scope, names)) };
-    case "object":
-      return {
-        ...term,
-        pairs: term.pairs.map(([key, value]) => [resolveTerm(key, scope, names), declare(value, how, scope, names)]),
-      };
+      return declareVar(term, how, where);
     case "scalar":
       return term;
-    case "set":
-    case "call":
-    case "ref":
-    case "comprehension":
-      if (how === "arg" && term.kind === "call")
-        throw new RegoError("rego_compile_error", "rule arguments cannot contain calls", term.at);
-      if (how === "assigned") throw new RegoError("rego_compile_error", `cannot assign to ${term.kind}`, term.at);
-      if (how === "arg" && term.kind === "ref" && term.head.kind === "var" && isRoot(term.head.name))
-        throw new RegoError("rego_unsafe_var_error", `var ${term.head.name} is unsafe`, term.at);
-      return resolveTerm(term, scope, names);
+    case "array":
+      return { ...term, items: term.items.map(inner) };
+    case "object":
+      return { ...term, pairs: term.pairs.map(([key, value]) => [resolveTerm(key, where), inner(value)]) };
+    default:
+      refusePattern(term, how);
+      return resolveTerm(term, where);
   }
 }
 
-const isRoot = (name: string): boolean => name === "input" || name === "data";
+function refusePattern(term: Term, how: How): void {
+  if (how === "assigned") throw new RegoError("rego_compile_error", `cannot assign to ${term.kind}`, term.at);
+  if (how !== "arg") return;
+  if (term.kind === "call") throw new RegoError("rego_compile_error", "rule arguments cannot contain calls", term.at);
+  if (term.kind === "ref" && term.head.kind === "var" && isDocument(term.head.name))
+    throw new RegoError("rego_unsafe_var_error", `var ${term.head.name} is unsafe`, term.at);
+}
 
-function declareVar(term: VarTerm, how: How, scope: Scope, names: Names): Term {
+function declareVar(term: VarTerm, how: How, where: Where): Term {
+  const { scope, names } = where;
   const { name, at } = term;
   if (name.startsWith("$")) return term;
   const before = scope.declared.get(name);
   if (before !== undefined && how === "arg") return { ...term, name: before.unique };
-  const problem =
-    before?.how === "arg"
-      ? `arg ${name} redeclared`
-      : before !== undefined
-        ? `var ${name} ${before.how} above`
-        : scope.seen.has(name)
-          ? `var ${name} referenced above`
-          : isRoot(name)
-            ? `${how === "arg" ? "args" : "variables"} must not shadow ${name} (use a different variable name)`
-            : undefined;
+  const problem = before === undefined ? nameProblem(name, how, scope) : declaredProblem(name, before.how);
   if (problem !== undefined) throw new RegoError("rego_compile_error", problem, at);
   const unique = `${name}@${names.fresh()}`;
   scope.declared.set(name, { unique, how, at, isUsed: true });
   return { ...term, name: unique };
 }
 
+function declaredProblem(name: string, how: How): string {
+  return how === "arg" ? `arg ${name} redeclared` : `var ${name} ${how} above`;
+}
+
+function nameProblem(name: string, how: How, { seen }: Scope): string | undefined {
+  if (seen.has(name)) return `var ${name} referenced above`;
+  const what = how === "arg" ? "args" : "variables";
+  return isDocument(name) ? `${what} must not shadow ${name} (use a different variable name)` : undefined;
+}
+
 /** Declares a variable that has to be used. */
-function declareForUse(term: Term, at: RegoPlace, scope: Scope, names: Names): Term {
-  const declared = declare(term, "declared", scope, names);
-  const entry = term.kind === "var" ? scope.declared.get(term.name) : undefined;
-  if (entry !== undefined && term.kind === "var") scope.declared.set(term.name, { ...entry, at, isUsed: false });
+function declareForUse(term: Term, at: RegoPlace, where: Where): Term {
+  const { declared: known } = where.scope;
+  const declared = declare(term, "declared", where);
+  const entry = term.kind === "var" ? known.get(term.name) : undefined;
+  if (entry !== undefined && term.kind === "var") known.set(term.name, { ...entry, at, isUsed: false });
   return declared;
 }
 
@@ -128,119 +145,121 @@ export function refuseUnused(scope: Scope): void {
 }
 
 /** The term with its names told apart: variables from references to documents. */
-export function resolveTerm(term: Term, scope: Scope, names: Names): Term {
-  const resolve = (inner: Term): Term => resolveTerm(inner, scope, names);
+export function resolveTerm(term: Term, where: Where): Term {
+  const resolve = (inner: Term): Term => resolveTerm(inner, where);
   switch (term.kind) {
     case "scalar":
       return term;
-    case "var": {
-      const unique = lookUp(term.name, scope);
-      if (unique !== undefined) {
-        scope.seen.add(term.name);
-        return { ...term, name: unique };
-      }
-      const ref = globalRef(term.name, names, term.at);
-      if (ref !== undefined) return ref;
-      scope.seen.add(term.name);
-      return term;
-    }
+    case "var":
+      return resolveVar(term, where);
     case "ref": {
       const head = resolve(term.head);
       const path = term.path.map(resolve);
       return head.kind === "ref" ? { ...head, path: [...head.path, ...path] } : { ...term, head, path };
     }
     case "call":
-      return { ...term, name: functionName(term.name, scope, names), args: term.args.map(resolve) };
+      return { ...term, name: functionName(term.name, where), args: term.args.map(resolve) };
     case "array":
     case "set":
-      return { ...term, items: term.items.map(resolve) };
     case "object":
-      return { ...term, pairs: term.pairs.map(([key, value]) => [resolve(key), resolve(value)]) };
+      return mapMembers(term, resolve);
     case "comprehension":
-      return resolveComprehension(term, scope, names);
+      return resolveComprehension(term, where);
   }
 }
 
+function resolveVar(term: VarTerm, where: Where): Term {
+  const unique = lookUp(term.name, where);
+  const ref = unique === undefined ? globalRef(term.name, where.names, term.at) : undefined;
+  if (ref !== undefined) return ref;
+  where.scope.seen.add(term.name);
+  return unique === undefined ? term : { ...term, name: unique };
+}
+
 /** The whole name of a function: of our own, from `data` on. */
-export function functionName(name: readonly string[], scope: Scope, names: Names): readonly string[] {
+export function functionName(name: readonly string[], where: Where): readonly string[] {
+  const { names } = where;
   const [first = "", ...rest] = name;
-  if (lookUp(first, scope) !== undefined || first === "data" || first === "input") return name;
+  if (lookUp(first, where) !== undefined || isDocument(first)) return name;
   const found = names.imports.get(first);
   if (found !== undefined) return [...found.path, ...rest];
   return names.rules.has(first) ? ["data", ...names.package, ...name] : name;
 }
 
-function resolveComprehension(term: Comprehension, outer: Scope, names: Names): Comprehension {
-  const scope = term.isTemplate === true ? outer : newScope(outer);
-  const body = resolveBody(term.body, scope, names);
-  const key = term.key === undefined ? undefined : resolveTerm(term.key, scope, names);
-  const item = resolveTerm(term.item, scope, names);
-  if (scope !== outer) refuseUnused(scope);
+function resolveComprehension(term: Comprehension, outer: Where): Comprehension {
+  const where = term.isTemplate === true ? outer : within(outer);
+  const body = resolveBody(term.body, where);
+  const key = term.key && resolveTerm(term.key, where);
+  const item = resolveTerm(term.item, where);
+  if (where !== outer) refuseUnused(where.scope);
   return { ...term, body, key, item };
 }
 
+function within({ scope, names }: Where): Where {
+  return { scope: newScope(scope), names };
+}
+
 /** The same, for a body that nothing else belongs to. */
-function resolveWhole(body: readonly Literal[], scope: Scope, names: Names): readonly Literal[] {
-  const resolved = resolveBody(body, scope, names);
-  refuseUnused(scope);
+function resolveWhole(body: readonly Literal[], where: Where): readonly Literal[] {
+  const resolved = resolveBody(body, where);
+  refuseUnused(where.scope);
   return resolved;
 }
 
 /** The expressions of a body with their names told apart. @throws RegoError `rego_compile_error` */
-export function resolveBody(body: readonly Literal[], scope: Scope, names: Names): readonly Literal[] {
-  return body.map((literal) => resolveLiteral(literal, scope, names));
+export function resolveBody(body: readonly Literal[], where: Where): readonly Literal[] {
+  return body.map((literal) => resolveLiteral(literal, where));
 }
 
-function resolveLiteral(literal: Literal, scope: Scope, names: Names): Literal {
-  const replaced = literal.with.map((each) => resolveWith(each, scope, names));
-  return { ...resolveBare(literal, scope, names), with: replaced };
+function resolveLiteral(literal: Literal, where: Where): Literal {
+  const replaced = literal.with.map((each) => resolveWith(each, where));
+  return { ...resolveBare(literal, where), with: replaced };
 }
 
-function resolveBare(literal: Literal, scope: Scope, names: Names): Literal {
-  const resolve = (term: Term): Term => resolveTerm(term, scope, names);
+function resolveBare(literal: Literal, where: Where): Literal {
+  const resolve = (term: Term): Term => resolveTerm(term, where);
   switch (literal.kind) {
     case "expression":
       return { ...literal, term: resolve(literal.term) };
     case "assign": {
       const right = resolve(literal.right);
-      return { ...literal, left: declare(literal.left, "assigned", scope, names), right };
+      return { ...literal, left: declare(literal.left, "assigned", where), right };
     }
     case "unify":
       return { ...literal, left: resolve(literal.left), right: resolve(literal.right) };
     case "not":
       refuseAssignment([literal.body], "negated expression");
-      return { ...literal, body: resolveLiteral(literal.body, scope, names) };
+      return { ...literal, body: resolveLiteral(literal.body, where) };
     case "notBody":
-      return { ...literal, inner: resolveOperand(literal.inner, "negated expression", scope, names) };
+      return { ...literal, inner: resolveOperand(literal.inner, "negated expression", where) };
     case "logical": {
       const { operator } = literal;
-      const operand = (each: Operand): Operand => resolveOperand(each, `implicit ${operator} operand`, scope, names);
+      const operand = (each: Operand): Operand => resolveOperand(each, `implicit ${operator} operand`, where);
       return { ...literal, operands: literal.operands.map(operand) };
     }
     case "some":
-      for (const each of literal.vars) declareForUse(each, literal.at, scope, names);
+      for (const each of literal.vars) declareForUse(each, literal.at, where);
       return literal;
     case "someIn": {
       const domain = resolve(literal.domain);
-      const key = literal.key === undefined ? undefined : declare(literal.key, "declared", scope, names);
-      return { ...literal, domain, key, value: declare(literal.value, "declared", scope, names) };
+      const key = literal.key && declare(literal.key, "declared", where);
+      return { ...literal, domain, key, value: declare(literal.value, "declared", where) };
     }
     case "every": {
-      const domain = resolve(literal.domain);
-      const inner = newScope(scope);
       const { at } = literal;
-      const key = literal.key === undefined ? undefined : declareForUse(literal.key, at, inner, names);
-      const value = declareForUse(literal.value, at, inner, names);
-      return { ...literal, domain, key, value, body: resolveWhole(literal.body, inner, names) };
+      const domain = resolve(literal.domain);
+      const inner = within(where);
+      const key = literal.key && declareForUse(literal.key, at, inner);
+      const value = declareForUse(literal.value, at, inner);
+      return { ...literal, domain, key, value, body: resolveWhole(literal.body, inner) };
     }
   }
 }
 
-// oxlint-disable-next-line max-params
-function resolveOperand({ body, isExplicit }: Operand, what: string, scope: Scope, names: Names): Operand {
-  if (isExplicit) return { isExplicit, body: resolveWhole(body, newScope(scope), names) };
+function resolveOperand({ body, isExplicit }: Operand, what: string, where: Where): Operand {
+  if (isExplicit) return { isExplicit, body: resolveWhole(body, within(where)) };
   refuseAssignment(body, what);
-  return { isExplicit, body: resolveBody(body, scope, names) };
+  return { isExplicit, body: resolveBody(body, where) };
 }
 
 /** What a single expression assigns would be seen by nobody. */
@@ -250,19 +269,15 @@ function refuseAssignment(body: readonly Literal[], what: string): void {
 }
 
 /** The name of a function as a call, so that it is told from a variable. */
-function resolveWith({ target, value }: With, scope: Scope, names: Names): With {
-  return { target: functionOr(target, scope, names), value: functionOr(value, scope, names) };
+function resolveWith({ target, value }: With, where: Where): With {
+  return { target: functionOr(target, where), value: functionOr(value, where) };
 }
 
-function functionOr(term: Term, scope: Scope, names: Names): Term {
-  const { head, path } = term.kind === "ref" ? term : { head: term, path: [] };
-  if (head.kind !== "var" || lookUp(head.name, scope) !== undefined) return resolveTerm(term, scope, names);
-  if (globalRef(head.name, names, term.at) !== undefined) return resolveTerm(term, scope, names);
-  const name = [head.name];
-  for (const part of path) {
-    if (part.kind !== "scalar" || typeof part.value !== "string") return resolveTerm(term, scope, names);
-    name.push(part.value);
-  }
-  if (builtinNamed(name.join(".")) === undefined) return resolveTerm(term, scope, names);
+function functionOr(term: Term, where: Where): Term {
+  const name = dottedName(term);
+  const [first] = name ?? [];
+  if (name === undefined || first === undefined) return resolveTerm(term, where);
+  const isKnown = lookUp(first, where) !== undefined || globalRef(first, where.names, term.at) !== undefined;
+  if (isKnown || builtinNamed(name.join(".")) === undefined) return resolveTerm(term, where);
   return { kind: "call", name: [name.join(".")], args: [], at: term.at };
 }

@@ -1,11 +1,19 @@
 import type { Term } from "./ast.ts";
+import { inEither, within, type Bound } from "./bound.ts";
 import type { CalleeOf } from "./callee.ts";
-import { enter, entriesOf, entriesOfValue, valueAt, type Cursor } from "./documents.ts";
-import type { Frame, Match, Run } from "./frame.ts";
+import {
+  enter,
+  entriesOf,
+  entriesOfValue,
+  valueAt,
+  type Cursor,
+  type Frame,
+  type Match,
+  type Run,
+} from "./documents.ts";
 import type { CallGoal, ClosureGoal, EveryGoal, Goal } from "./goals.ts";
 import { charge, chargeKey } from "./limits.ts";
 import { RegoError } from "./rego-error.ts";
-import { inEither, within, type Bound } from "./bound.ts";
 import { isBound, order, unsafeVars, varsOf } from "./safety.ts";
 import { built, headCursor, termMatch, termUnify, termValue, type Unit } from "./terms.ts";
 import { arrayOf, isEqual, keyOf, objectOf, setOf, type MapKey, type RegoEntry, type RegoValue } from "./values.ts";

@@ -1,34 +1,13 @@
-import type { Term } from "./ast.ts";
+import { innerTerms, isDocument, type Term } from "./ast.ts";
 import { within, type Bound } from "./bound.ts";
-import { isDocument, type Goal } from "./goals.ts";
+import { bodyTermsOf, termsOf, type Goal } from "./goals.ts";
 import type { RegoPlace } from "./rego-error.ts";
 import { keyOf } from "./values.ts";
 
 /** Variables of a term. */
 export function varsOf(term: Term, into: Set<string> = new Set()): Set<string> {
-  switch (term.kind) {
-    case "var":
-      if (!isDocument(term.name)) into.add(term.name);
-      break;
-    case "ref":
-      varsOf(term.head, into);
-      for (const part of term.path) varsOf(part, into);
-      break;
-    case "array":
-    case "set":
-      for (const item of term.items) varsOf(item, into);
-      break;
-    case "object":
-      for (const [key, value] of term.pairs) {
-        varsOf(key, into);
-        varsOf(value, into);
-      }
-      break;
-    case "scalar":
-    case "call":
-    case "comprehension":
-      break;
-  }
+  if (term.kind !== "var") for (const inner of innerTerms(term)) varsOf(inner, into);
+  else if (!isDocument(term.name)) into.add(term.name);
   return into;
 }
 
@@ -210,74 +189,41 @@ function visibleVars(goal: Goal, into: Set<string>): void {
     for (const inner of goal.body) visibleVars(inner, into);
 }
 
-function termsOf(goal: Goal): readonly Term[] {
-  const given = (term: Term | undefined): readonly Term[] => (term === undefined ? [] : [term]);
-  switch (goal.kind) {
-    case "unify":
-      return [goal.left, goal.right];
-    case "truth":
-      return [goal.term];
-    case "scan":
-      return [goal.ref, goal.out];
-    case "call":
-      return [...goal.args, ...given(goal.out)];
-    case "closure":
-      return [goal.out];
-    case "someIn":
-      return [...given(goal.key), goal.value, goal.domain];
-    case "every":
-      return [goal.domain];
-    case "not":
-      return [];
-    case "with":
-      return goal.replaced.map(({ value }) => value);
-  }
-}
-
 /** All variables of goals, those of closures too. */
 function allVars(goals: readonly Goal[], into: Set<string>): Set<string> {
   for (const goal of goals) {
-    for (const term of termsOf(goal)) varsOf(term, into);
+    for (const term of [...termsOf(goal), ...bodyTermsOf(goal)]) varsOf(term, into);
     if ("body" in goal) allVars(goal.body, into);
-    if (goal.kind === "closure") {
-      varsOf(goal.item, into);
-      if (goal.key !== undefined) varsOf(goal.key, into);
-    }
   }
   return into;
 }
 
+type GoalOf<K extends Goal["kind"]> = Extract<Goal, { readonly kind: K }>;
+type After<K extends Goal["kind"]> = (goal: GoalOf<K>, bound: Bound, around: Bound) => Gained | undefined;
+
+const after: { readonly [K in Goal["kind"]]: After<K> } = {
+  unify: ({ left, right }, bound) => unified(left, right, bound),
+  truth: ({ term }, bound) => gainedIf(isBound(term, bound)),
+  scan: afterScan,
+  call: afterCall,
+  someIn: afterSomeIn,
+  closure: (goal, bound, around) => gainedIf(isPattern(goal.out, bound) && closureRuns(goal, bound, around), goal.out),
+  every: (goal, bound, around) => gainedIf(isBound(goal.domain, bound) && closureRuns(goal, bound, around)),
+  not: (goal, bound, around) => {
+    const isReady = goal.isExplicit || namedVars(goal.body).every((name) => bound.has(name));
+    return gainedIf(isReady && closureRuns(goal, bound, around));
+  },
+  with: afterWith,
+};
+
 /** What is bound by a goal; undefined when it lacks some of what it needs. */
 function boundAfter(goal: Goal, bound: Bound, around: Bound): Gained | undefined {
-  switch (goal.kind) {
-    case "unify":
-      return unified(goal.left, goal.right, bound);
-    case "truth":
-      return gainedIf(isBound(goal.term, bound));
-    case "scan":
-      return afterScan(goal, bound);
-    case "call":
-      return afterCall(goal, bound);
-    case "someIn":
-      return afterSomeIn(goal, bound);
-    case "closure":
-      return gainedIf(isPattern(goal.out, bound) && closureRuns(goal, bound, around), goal.out);
-    case "every":
-      return gainedIf(isBound(goal.domain, bound) && closureRuns(goal, bound, around));
-    case "not": {
-      const isReady = goal.isExplicit || namedVars(goal.body).every((name) => bound.has(name));
-      return gainedIf(isReady && closureRuns(goal, bound, around));
-    }
-    case "with":
-      return afterWith(goal, bound, around);
-  }
+  return after[goal.kind](goal as never, bound, around);
 }
 
 function gainedIf(condition: boolean, ...terms: readonly (Term | undefined)[]): Gained | undefined {
   return condition ? varsOfAll(terms) : undefined;
 }
-
-type GoalOf<K extends Goal["kind"]> = Extract<Goal, { readonly kind: K }>;
 
 function afterCall(goal: GoalOf<"call">, bound: Bound): Gained | undefined {
   if (!goal.args.every((arg) => isBound(arg, bound))) return afterOutput(goal, bound);
@@ -299,7 +245,7 @@ function afterWith(goal: GoalOf<"with">, bound: Bound, around: Bound): Gained | 
   return stuck.length === 0 ? gained : undefined;
 }
 
-function afterScan({ ref, out }: Extract<Goal, { readonly kind: "scan" }>, bound: Bound): Gained | undefined {
+function afterScan({ ref, out }: GoalOf<"scan">, bound: Bound): Gained | undefined {
   if (!isBound(ref.head, bound)) return undefined;
   let known = within(bound);
   for (const part of ref.path) {
@@ -310,7 +256,7 @@ function afterScan({ ref, out }: Extract<Goal, { readonly kind: "scan" }>, bound
 }
 
 /** A call may name its output as a last argument. */
-function afterOutput({ args, out }: Extract<Goal, { readonly kind: "call" }>, bound: Bound): Gained | undefined {
+function afterOutput({ args, out }: GoalOf<"call">, bound: Bound): Gained | undefined {
   const last = args.at(-1);
   if (out !== undefined || last === undefined || !isPattern(last, bound)) return undefined;
   return gainedIf(
@@ -326,21 +272,17 @@ function namedVars(goals: readonly Goal[]): readonly string[] {
   return [...names].filter((name) => !name.startsWith("%"));
 }
 
-function closureRuns(
-  goal: Extract<Goal, { readonly kind: "closure" | "every" | "not" }>,
-  bound: Bound,
-  around: Bound,
-): boolean {
-  const inside = goal.kind === "every" ? within(bound).and(varsOfAll([goal.key, goal.value])) : bound;
+function closureRuns(goal: GoalOf<"closure" | "every" | "not">, bound: Bound, around: Bound): boolean {
+  const inside = goal.kind === "every" ? within(bound).and(varsOfAll(bodyTermsOf(goal))) : bound;
   if (goal.kind === "closure" && goal.isTemplate && !namedVars(goal.body).every((name) => bound.has(name)))
     return false;
   if (goal.kind !== "not" || goal.isExplicit) {
     for (const name of allVars([goal], new Set()))
       if (around.has(name) && !inside.has(name) && !isOut(goal, name)) return false;
   }
-  const { stuck, bound: after } = order(goal.body, inside, around);
+  const { stuck, bound: known } = order(goal.body, inside, around);
   if (stuck.length > 0) return false;
-  return goal.kind !== "closure" || [goal.item, goal.key].every((term) => term === undefined || isBound(term, after));
+  return goal.kind !== "closure" || bodyTermsOf(goal).every((term) => isBound(term, known));
 }
 
 function isOut(goal: Goal, name: string): boolean {

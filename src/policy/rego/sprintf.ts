@@ -1,7 +1,7 @@
+import { goEscapes } from "../cel/text-functions.ts";
 import { failed, type CallPlace } from "./builtin.ts";
 import { occupy } from "./limits.ts";
-import { isInteger } from "./numbers.ts";
-import { sizeOf, sortedEntries, sortedMembers, type RegoNumber, type RegoValue } from "./values.ts";
+import { isInteger, sizeOf, sortedEntries, sortedMembers, type RegoNumber, type RegoValue } from "./values.ts";
 
 const verb = /%([-+# 0]*)(\d{0,4})(?:\.(\d{0,3}))?([a-zA-Z%])/g;
 const maxWidth = 1000;
@@ -110,18 +110,6 @@ function numberText(value: RegoNumber): string {
   return String(value);
 }
 
-const shortEscapes: ReadonlyMap<string, string> = new Map([
-  ['"', '\\"'],
-  ["\\", "\\\\"],
-  ["\u0007", "\\a"],
-  ["\b", "\\b"],
-  ["\f", "\\f"],
-  ["\n", "\\n"],
-  ["\r", "\\r"],
-  ["\t", "\\t"],
-  ["\v", "\\v"],
-]);
-
 /** By the number of digits that follow. */
 const escapeLetters = { 2: "x", 4: "u", 8: "U" } as const;
 
@@ -130,7 +118,7 @@ function quoted(text: string): string {
   const escape = (sign: string): string => {
     const code = sign.codePointAt(0) ?? 0;
     const width = code < 0x80 ? 2 : code < 0x1_0000 ? 4 : 8;
-    return shortEscapes.get(sign) ?? `\\${escapeLetters[width]}${code.toString(16).padStart(width, "0")}`;
+    return goEscapes.get(sign) ?? `\\${escapeLetters[width]}${code.toString(16).padStart(width, "0")}`;
   };
   return `"${text.replaceAll(/["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, escape)}"`;
 }

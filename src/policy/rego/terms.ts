@@ -1,21 +1,18 @@
-import type { RefTerm, Term } from "./ast.ts";
-import { dataCursor, enter, valueAt, type Branching, type Cursor } from "./documents.ts";
-import type { Det, Frame, Match } from "./frame.ts";
-import { isDocument } from "./goals.ts";
-import { charge, occupy } from "./limits.ts";
+import { isDocument, type RefTerm, type Term } from "./ast.ts";
 import { within, type Bound } from "./bound.ts";
-import { isBound, partsOf, unified, varsOf } from "./safety.ts";
 import {
-  arrayOf,
-  isEqual,
-  objectOf,
-  setOf,
-  sizeOf,
-  type RegoArray,
-  type RegoEntry,
-  type RegoObject,
-  type RegoValue,
-} from "./values.ts";
+  dataCursor,
+  enter,
+  valueAt,
+  type Branching,
+  type Cursor,
+  type Det,
+  type Frame,
+  type Match,
+} from "./documents.ts";
+import { charge, occupy } from "./limits.ts";
+import { isBound, partsOf, unified, varsOf } from "./safety.ts";
+import { arrayOf, isEqual, objectOf, setOf, sizeOf, isKind, type RegoEntry, type RegoValue } from "./values.ts";
 
 /** What is compiled of one rule so far. */
 export interface Unit {
@@ -160,12 +157,6 @@ function objectMatch(pairs: readonly (readonly [Term, Term])[], unit: Unit, boun
       const member = name === undefined ? undefined : enter(value, name, frame.state);
       return member !== undefined && match(frame, member as RegoValue);
     });
-}
-
-function isKind(value: RegoValue, kind: "array"): value is RegoArray;
-function isKind(value: RegoValue, kind: "object"): value is RegoObject;
-function isKind(value: RegoValue, kind: string): boolean {
-  return typeof value === "object" && value !== null && value.kind === kind;
 }
 
 /** Unifies two terms of which enough is bound. */

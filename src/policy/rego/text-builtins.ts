@@ -1,14 +1,16 @@
-import { builtin, failed, mistyped, type Builtin, type CallPlace } from "./builtin.ts";
+import { builtin, failed, mistyped, integerOperand, type Builtin, type CallPlace } from "./builtin.ts";
 import { pairsOf } from "./collection-builtins.ts";
 import { charge, occupy } from "./limits.ts";
-import { isInteger, toBigInt } from "./numbers.ts";
 import { RegoError } from "./rego-error.ts";
 import { regoText, sprintf } from "./sprintf.ts";
 import {
+  isInteger,
   arrayOf,
   sizeOf,
   sortedMembers,
   typeOf,
+  isKind,
+  itemsOf,
   type RegoArray,
   type RegoNumber,
   type RegoSet,
@@ -17,7 +19,7 @@ import {
 
 function textsOf(list: RegoArray | RegoSet | string, name: string, place: CallPlace): readonly string[] {
   if (typeof list === "string") return [list];
-  return (list.kind === "array" ? list.items : sortedMembers(list)).map((item) => {
+  return itemsOf(list).map((item) => {
     if (typeof item === "string") return item;
     const text = `${name} must be ${list.kind} of strings but got ${list.kind} containing ${typeOf(item)}`;
     throw new RegoError("eval_type_error", text, place.at);
@@ -69,16 +71,16 @@ const bases = [2, 8, 10, 16];
 
 function formatInteger([value, base]: readonly [RegoNumber, RegoNumber], place: CallPlace): string {
   if (!bases.includes(Number(base))) throw mistyped("format_int: operand 2 must be one of {2, 8, 10, 16}", place);
-  const whole = isInteger(value) ? toBigInt(value) : BigInt(Math.trunc(Number(value)));
+  const whole = isInteger(value) ? BigInt(value) : BigInt(Math.trunc(Number(value)));
   return whole.toString(Number(base));
 }
 
 /** The first so many parts, or, below zero, the last. */
 function splitN([text, separator, count]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
-  if (!isInteger(count)) throw mistyped("operand 3 must be integer number but got floating-point number", place);
+  const limit = Number(integerOperand(count, 3, place));
   occupy(place.state.meter, text.length);
   const parts = separator === "" ? Array.from(text) : text.split(separator);
-  return arrayOf(Number(count) >= 0 ? parts.slice(0, Number(count)) : parts.slice(Number(count)));
+  return arrayOf(limit >= 0 ? parts.slice(0, limit) : parts.slice(limit));
 }
 
 /** A position in UTF-16 units as one in code points. */
@@ -113,7 +115,7 @@ function matching(name: string, test: (text: string, part: string) => boolean): 
 /** A template: texts, and sets of the one value that stands there, or of none. */
 function filledIn({ items }: RegoArray, place: CallPlace): string {
   const texts = items.map((item) => {
-    const members = typeof item === "object" && item !== null && item.kind === "set" ? sortedMembers(item) : [item];
+    const members = isKind(item, "set") ? sortedMembers(item) : [item];
     if (members.length > 1)
       throw new RegoError("eval_conflict_error", "template-strings must not produce multiple outputs", place.at);
     const [value] = members;

@@ -1,7 +1,7 @@
-import { builtin, failed, mistyped, type Builtin, type CallPlace } from "./builtin.ts";
+import { nanosecondsOfUnit } from "../../apimachinery/duration.ts";
+import { builtin, failed, mistyped, integerOperand, type Builtin, type CallPlace } from "./builtin.ts";
 import { charge } from "./limits.ts";
-import { normalNumber, toBigInt, isInteger } from "./numbers.ts";
-import { arrayOf, type RegoNumber, type RegoValue } from "./values.ts";
+import { normalNumber, isInteger, arrayOf, isKind, type RegoNumber, type RegoValue } from "./values.ts";
 
 const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:[.,](\d{1,9})\d*)?([Zz]|[+-]\d{2}:\d{2})$/;
 const [minInt64, maxInt64] = [-(2n ** 63n), 2n ** 63n - 1n];
@@ -25,12 +25,11 @@ function within(ns: bigint, place: CallPlace): RegoNumber {
 
 /** A point of time: nanoseconds, which may come with the name of a time zone. The date is that of the zone, as if it were UTC. */
 function instantOf(value: RegoValue, place: CallPlace): { readonly date: Date; readonly ns: bigint } {
-  const isPair = typeof value === "object" && value !== null && value.kind === "array";
-  const [given, zone] = isPair ? value.items : [value];
+  const [given, zone] = isKind(value, "array") ? value.items : [value];
   const isTime = (typeof given === "number" || typeof given === "bigint") && isInteger(given);
   if (!isTime) throw mistyped("operand 1 must be one of {number, array} but got another type", place);
   if (zone !== undefined && typeof zone !== "string") throw mistyped("operand 1 must hold the name of a zone", place);
-  const ns = toBigInt(given);
+  const ns = BigInt(given);
   if (ns < minInt64 || ns > maxInt64) throw failed("timestamp too big", place);
   const ms = Number(ns / 1_000_000n - (ns % 1_000_000n < 0n ? 1n : 0n));
   const isUtc = zone === undefined || zone === "" || zone === "UTC";
@@ -58,19 +57,12 @@ function dateIn(zone: string, ms: number, place: CallPlace): Date {
   }
 }
 
-const units: readonly (readonly [string, bigint])[] = [
-  ["ns", 1n],
-  ["us", 1_000n],
-  ["µs", 1_000n],
-  ["ms", 1_000_000n],
-  ["s", 1_000_000_000n],
-  ["m", 60_000_000_000n],
-  ["μs", 1_000n],
-  ["h", 3_600_000_000_000n],
+const units: ReadonlyMap<string, bigint> = new Map([
+  ...nanosecondsOfUnit,
   ["d", 86_400_000_000_000n],
   ["w", 604_800_000_000_000n],
   ["y", 31_536_000_000_000_000n],
-];
+]);
 const piece = /^(?:(\d{1,19})(?:\.(\d{0,18}))?|\.(\d{1,18}))(ns|us|µs|μs|ms|s|m|h|d|w|y)/;
 
 function duration(text: string, place: CallPlace): RegoValue {
@@ -84,7 +76,7 @@ function duration(text: string, place: CallPlace): RegoValue {
     const found = piece.exec(rest);
     const [all = "", whole = "0", behind = "", alone = "", name = ""] = found ?? [];
     const fraction = behind + alone;
-    const unit = units.find(([each]) => each === name)?.[1];
+    const unit = units.get(name);
     if (unit === undefined) throw problem;
     total += BigInt(whole) * unit + (fraction === "" ? 0n : (BigInt(fraction) * unit) / 10n ** BigInt(fraction.length));
     rest = rest.slice(all.length);
@@ -95,16 +87,14 @@ function duration(text: string, place: CallPlace): RegoValue {
 const msPerDay = 86_400_000;
 
 function whole(value: RegoNumber, operand: number, place: CallPlace): number {
-  if (!isInteger(value))
-    throw mistyped(`operand ${operand} must be integer number but got floating-point number`, place);
-  const number = Number(value);
+  const number = Number(integerOperand(value, operand, place));
   if (Math.abs(number) > 1e6) throw failed("time outside of valid range", place);
   return number;
 }
 
 /** A point of time without a zone: days of a zone may have 23 hours. */
 function plainInstantOf(value: RegoValue, place: CallPlace): ReturnType<typeof instantOf> {
-  const zone = typeof value === "object" && value !== null && value.kind === "array" ? value.items[1] : "";
+  const zone = isKind(value, "array") ? value.items[1] : "";
   if (zone !== undefined && zone !== "" && zone !== "UTC")
     throw failed("no time zone but UTC is there for this", place);
   return instantOf(value, place);

@@ -88,6 +88,19 @@ function newMemory(): (start: number, read: () => ReadTerm) => ReadTerm {
   };
 }
 
+/** What can be asked of the next word. */
+function lookAhead(
+  peek: TokenReader["peek"],
+  keywords: ReadonlySet<string>,
+): Pick<TokenReader, "isSign" | "isKeyword" | "isReference"> {
+  const isReference = (): boolean => peek().kind === "name" && extendsReference(peek(1));
+  return {
+    isSign: (text) => peek().kind === "sign" && peek().text === text,
+    isReference,
+    isKeyword: (text) => peek().kind === "name" && peek().text === text && keywords.has(text) && !isReference(),
+  };
+}
+
 /** @throws RegoError `size` or `rego_parse_error` */
 export function tokenReader(source: string, { file, version, parseBody, parseLiteral }: ReaderOptions): TokenReader {
   const tokens = tokenize(source, file);
@@ -99,23 +112,23 @@ export function tokenReader(source: string, { file, version, parseBody, parseLit
   const remember = newMemory();
   let work = (tokens.length + 100) * rereads;
   const peek = (ahead = 0): RegoToken => tokens[Math.min(position + ahead, last)] as RegoToken;
-  const isSign = (text: string): boolean => peek().kind === "sign" && peek().text === text;
-  const isReference = (): boolean => peek().kind === "name" && extendsReference(peek(1));
-  const isKeyword = (text: string): boolean =>
-    peek().kind === "name" && peek().text === text && keywords.has(text) && !isReference();
+  const ahead = lookAhead(peek, keywords);
   let name: RegoToken | undefined;
   const fail = (message?: string, at = peek().at): never => {
     const { kind, text } = peek();
     throw parseError(message ?? `unexpected ${kind === "sign" ? `${text} token` : `${kind} ${text}`}`, at);
   };
+  const spend = (): void => {
+    if ((work -= 1) < 0) throw new RegoError("size", "too many ways to read this", peek().at);
+  };
   const next = (): RegoToken => {
     const token = peek();
-    if ((work -= 1) < 0) throw new RegoError("size", "too many ways to read this", token.at);
+    spend();
     if (position < last) position += 1;
     return token;
   };
   const took = (text: string): boolean => {
-    if (!isSign(text) && !isKeyword(text)) return false;
+    if (!ahead.isSign(text) && !ahead.isKeyword(text)) return false;
     next();
     return true;
   };
@@ -127,9 +140,7 @@ export function tokenReader(source: string, { file, version, parseBody, parseLit
     notBodies: { areOn: false },
     peek,
     next,
-    isSign,
-    isKeyword,
-    isReference,
+    ...ahead,
     allowAsName: () => {
       name = peek();
     },
@@ -144,7 +155,7 @@ export function tokenReader(source: string, { file, version, parseBody, parseLit
       position = mark;
     },
     nested: (read) => {
-      if ((work -= 1) < 0) throw new RegoError("size", "too many ways to read this", peek().at);
+      spend();
       if (depth >= deepest) throw new RegoError("size", `nested deeper than ${deepest} levels`, peek().at);
       depth += 1;
       try {

@@ -1,3 +1,4 @@
+import { compareTexts } from "../cel/equality.ts";
 import { RegoError } from "./rego-error.ts";
 
 /** Integers beyond 2^53 are bigints, all other numbers are not. */
@@ -128,6 +129,29 @@ export function typeOf(value: RegoValue): RegoTypeName {
   return typeof value === "bigint" ? "number" : (typeof value as "boolean" | "number" | "string");
 }
 
+/** Whether a value is a composite of a kind. */
+export function isKind<K extends "array" | "object" | "set">(
+  value: RegoValue | undefined,
+  kind: K,
+): value is Extract<RegoValue, { readonly kind: K }> {
+  return typeof value === "object" && value !== null && value.kind === kind;
+}
+
+/** The items of an array, or the members of a set in order. */
+export function itemsOf(list: RegoArray | RegoSet): readonly RegoValue[] {
+  return list.kind === "array" ? list.items : sortedMembers(list);
+}
+
+/** The set of those members whose keys fit. */
+export function keepMembers({ members }: RegoSet, fits: (key: MapKey) => boolean): RegoSet {
+  return setOf([...members].filter(([key]) => fits(key)).map(([, member]) => member));
+}
+
+/** The object of those entries whose keys fit. */
+export function keepEntries({ entries }: RegoObject, fits: (key: MapKey) => boolean): RegoObject {
+  return objectOf([...entries].filter(([key]) => fits(key)).map(([, entry]) => entry));
+}
+
 /** The order of all values: null, booleans, numbers, strings by code points, arrays, objects, sets. */
 export function compareValues(a: RegoValue, b: RegoValue): number {
   if (a === b) return 0;
@@ -168,14 +192,67 @@ function compareObjects(a: RegoObject, b: RegoObject): number {
   return ours.length - theirs.length;
 }
 
-/** UTF-16 orders what is beyond the first plane before its last units; code points do not. */
-function compareTexts(a: string, b: string): number {
-  const length = Math.min(a.length, b.length);
-  for (let at = 0; at < length; at++) {
-    const [x, y] = [a.charCodeAt(at), b.charCodeAt(at)];
-    if (x === y) continue;
-    const [xPair, yPair] = [x >= 0xd800 && x < 0xe000, y >= 0xd800 && y < 0xe000];
-    return xPair === yPair ? x - y : xPair ? 1 : -1;
+/** The number in its only form: an integer that a double holds exactly is no bigint. */
+export function normalNumber(value: RegoNumber): RegoNumber {
+  if (typeof value === "number") return value === 0 ? 0 : value;
+  return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
+}
+
+const numberText = /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
+/** How many digits an integer may have. */
+const maxDigits = 5000;
+
+/** The number that a text in the form of JSON means; undefined when it is beyond all bounds. */
+export function numberOf(text: string): RegoNumber | undefined {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && !/[.eE]/.test(text)) return value === 0 ? 0 : value;
+  const match = numberText.exec(text);
+  if (match === null) return undefined;
+  const [, sign = "", whole = "", fraction = "", power = "0"] = match;
+  const behind = fraction.replace(/0+$/, "");
+  const digits = whole + behind;
+  const exponent = Number(power) - behind.length;
+  const isWhole = exponent >= 0 || digits.endsWith("0");
+  const exactly = isWhole ? integerOf(digits, exponent, sign) : undefined;
+  return exactly ?? (Number.isFinite(value) ? normalNumber(value) : undefined);
+}
+
+/** Digits with so many zeros behind them, or taken away; undefined for no integer, or one too long. */
+function integerOf(digits: string, exponent: number, sign: string): RegoNumber | undefined {
+  const end = digits.length + exponent;
+  if (digits.length > maxDigits || end > maxDigits) return undefined;
+  if (exponent < 0 && !/^0*$/.test(digits.slice(Math.max(0, end)))) return undefined;
+  const text = exponent < 0 ? digits.slice(0, Math.max(0, end)) : digits + "0".repeat(exponent);
+  const value = BigInt(text === "" ? "0" : text);
+  return normalNumber(sign === "-" ? -value : value);
+}
+
+/** Whether there is nothing behind the point. */
+export function isInteger(value: RegoNumber): boolean {
+  return typeof value === "bigint" || Number.isInteger(value);
+}
+
+const maxBits = 4096n;
+
+/** An operation of arithmetic, as doubles and as integers do it. */
+export interface Operation {
+  readonly doubles: (a: number, b: number) => number;
+  readonly integers: (a: bigint, b: bigint) => bigint;
+}
+
+/** `a + b`. */
+export const addition: Operation = { doubles: (a, b) => a + b, integers: (a, b) => a + b };
+/** `a * b`. */
+export const multiplication: Operation = { doubles: (a, b) => a * b, integers: (a, b) => a * b };
+
+/** The outcome of an operation, which integers do exactly; undefined when it is beyond all bounds. */
+export function exact({ doubles, integers }: Operation, a: RegoNumber, b: RegoNumber): RegoNumber | undefined {
+  if (typeof a === "number" && typeof b === "number") {
+    const quick = doubles(a, b);
+    if (Number.isSafeInteger(quick) || !Number.isInteger(a) || !Number.isInteger(b))
+      return Number.isFinite(quick) ? normalNumber(quick) : undefined;
   }
-  return a.length - b.length;
+  if (!isInteger(a) || !isInteger(b)) return normalNumber(doubles(Number(a), Number(b)));
+  const outcome = integers(BigInt(a), BigInt(b));
+  return outcome > 1n << maxBits || -outcome > 1n << maxBits ? undefined : normalNumber(outcome);
 }

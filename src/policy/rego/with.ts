@@ -1,18 +1,14 @@
-import type { Term, With } from "./ast.ts";
+import { isDocument, dottedName, type Term, type With } from "./ast.ts";
 import type { CalleeOf } from "./callee.ts";
-import type { Branching, Overlay } from "./documents.ts";
-import type { Det, Frame, Mock, State } from "./frame.ts";
+import type { Branching, Overlay, Det, Frame, Mock, State } from "./documents.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { termValue, type Unit } from "./terms.ts";
-import { keyOf, objectOf, type RegoEntry, type RegoValue } from "./values.ts";
+import { keyOf, objectOf, isKind, type RegoEntry, type RegoValue } from "./values.ts";
 
 type Replace = (state: State, value: RegoValue) => State;
 
 /** What an evaluation knows after values of `with` took their places; undefined when one has no value. @throws RegoError for what cannot be replaced */
-export function replacing(
-  replaced: readonly With[],
-  context: { readonly unit: Unit; readonly callee: CalleeOf },
-): (frame: Frame) => State | undefined {
+export function replacing(replaced: readonly With[], context: Compiling): (frame: Frame) => State | undefined {
   const steps = replaced.map((each) => step(each, context));
   return (frame) => {
     let state: State | undefined = { ...frame.state, cache: new Map() };
@@ -26,20 +22,30 @@ export function replacing(
 
 type Step = (frame: Frame, state: State) => State | undefined;
 
-function step({ target, value }: With, context: { readonly unit: Unit; readonly callee: CalleeOf }): Step {
-  const { callee } = context;
-  const name = functionNameOf(target);
-  if (name !== undefined && callee.knows(name)) {
-    const other = functionNameOf(value);
-    const mock =
-      other !== undefined && callee.knows(other)
-        ? callee({ name: other, args: [], at: value.at, isMock: true }).one
-        : undefined;
-    return mock === undefined
-      ? valued(termValue(value, context.unit), (state, given) => mocked(state, name.join("."), { value: given }))
-      : (_frame, state) => mocked(state, name.join("."), { call: mock });
-  }
-  if (target.kind !== "ref" || target.head.kind !== "var" || !["input", "data"].includes(target.head.name)) {
+interface Compiling {
+  readonly unit: Unit;
+  readonly callee: CalleeOf;
+}
+
+function step(replaced: With, context: Compiling): Step {
+  const name = functionNameOf(replaced.target);
+  return name !== undefined && context.callee.knows(name)
+    ? functionStep(name.join("."), replaced.value, context)
+    : documentStep(replaced, context.unit);
+}
+
+/** Puts a function or a value in the place of a function. */
+function functionStep(name: string, value: Term, { unit, callee }: Compiling): Step {
+  const other = functionNameOf(value);
+  if (other === undefined || !callee.knows(other))
+    return valued(termValue(value, unit), (state, given) => mocked(state, name, { value: given }));
+  const { one: call } = callee({ name: other, args: [], at: value.at, isMock: true });
+  return (_frame, state) => mocked(state, name, { call });
+}
+
+/** Puts a value over a part of `input` or `data`. */
+function documentStep({ target, value }: With, unit: Unit): Step {
+  if (target.kind !== "ref" || target.head.kind !== "var" || !isDocument(target.head.name)) {
     const text = "with keyword target must reference existing input, data, or a function";
     throw new RegoError("rego_type_error", text, target.at);
   }
@@ -47,12 +53,12 @@ function step({ target, value }: With, context: { readonly unit: Unit; readonly 
     if (part.kind !== "scalar") throw new RegoError("rego_type_error", "with keyword target must be ground", part.at);
     return part.value;
   });
-  if (target.head.name === "data") refusePart(path, context.unit.rules, target.at);
-  return valued(
-    termValue(value, context.unit),
-    target.head.name === "input"
-      ? (state, given) => ({ ...state, input: withMember(state.input, path, given) })
-      : (state, given) => ({ ...state, overlay: withOverlay(state.overlay, path, given) }),
+  const isData = target.head.name === "data";
+  if (isData) refusePart(path, unit.rules, target.at);
+  return valued(termValue(value, unit), (state, given) =>
+    isData
+      ? { ...state, overlay: withOverlay(state.overlay, path, given) }
+      : { ...state, input: withMember(state.input, path, given) },
   );
 }
 
@@ -76,9 +82,8 @@ function valued(value: Det, replace: Replace): Step {
 /** The name that a term would have as a function. */
 function functionNameOf(term: Term): readonly string[] | undefined {
   if (term.kind === "call") return term.args.length === 0 ? (term.name[0] ?? "").split(".") : undefined;
-  if (term.kind !== "ref" || term.head.kind !== "var" || term.head.name !== "data") return undefined;
-  const parts = term.path.map((part) => (part.kind === "scalar" && typeof part.value === "string" ? part.value : ""));
-  return parts.includes("") ? undefined : ["data", ...parts];
+  const name = dottedName(term);
+  return name?.[0] === "data" && !name.includes("") ? name : undefined;
 }
 
 function mocked(state: State, name: string, mock: Mock): State {
@@ -88,8 +93,7 @@ function mocked(state: State, name: string, mock: Mock): State {
 function withMember(target: RegoValue | undefined, path: readonly RegoValue[], value: RegoValue): RegoValue {
   const [first, ...rest] = path;
   if (first === undefined) return value;
-  const isObject = typeof target === "object" && target !== null && target.kind === "object";
-  const entries = new Map(isObject ? target.entries : []);
+  const entries = new Map(isKind(target, "object") ? target.entries : []);
   const inner = entries.get(keyOf(first))?.[1];
   const entry: RegoEntry = [first, withMember(inner, rest, value)];
   entries.set(keyOf(first), entry);
