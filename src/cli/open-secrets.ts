@@ -3,14 +3,14 @@ import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../client/kub
 import { holdsSecret } from "../client/kubeconfig-secrets.ts";
 import { logEntry, type Log } from "../apimachinery/log-entry.ts";
 import type { Io } from "./io.ts";
-import { printable } from "./printable.ts";
+import { writeLine } from "./printable.ts";
 
 /** Where a warning goes. */
 export type Warn = (message: string) => void;
 
 /** One line on stderr, for commands that write no log. */
 export function warnOnStderr(io: Io): Warn {
-  return (message) => io.stderr.write(`${printable(`warning: ${message}`)}\n`);
+  return (message) => writeLine(io.stderr, `warning: ${message}`);
 }
 
 /** One line of the log. */

@@ -22,7 +22,6 @@ export const runVersion: Run = async (args, io) => {
       `Client Version: ${release}\n${found === undefined ? "" : `Server Version: ${printable(typeof gitVersion === "string" ? gitVersion : "unknown")}\n`}`,
   });
   if (server !== undefined && "error" in server) throw asCliError(server.error);
-  return "ok";
 };
 
 type Version = Readonly<Record<string, unknown>>;

@@ -4,11 +4,12 @@ import type { RemoteClient } from "../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import { CliError, usageError } from "./cli-error.ts";
-import { endedCredential } from "./credential-end.ts";
 import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
 import { warnOfOpenKubeconfig, warnOfOpenSecrets, type Warn } from "./open-secrets.ts";
 import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
+import { X509Certificate } from "node:crypto";
+import { isJsonObject } from "../apimachinery/json-value.ts";
 
 /** A server that a kubeconfig leads to. */
 export interface ServerAccess {
@@ -107,4 +108,45 @@ async function readIfThere(file: string, io: Io): Promise<Kubeconfig | undefined
     throw usageError(systemErrorText(error, { operation: "read", at: `the kubeconfig ${file}` }));
   }
   return parseKubeconfig(Buffer.from(bytes).toString("utf8"), file);
+}
+
+/**
+ * What of a kubeconfig's credentials has ended by `now`, in milliseconds since the epoch, and when, in a sentence; undefined where
+ * nothing has, or says when it does. Nothing is verified: it explains a refusal, and decides nothing.
+ */
+export function endedCredential(
+  { clientCertPem, token }: Pick<ResolvedKubeconfig, "clientCertPem" | "token">,
+  now: number,
+): string | undefined {
+  const ends = [
+    { what: "client certificate", at: clientCertPem === undefined ? undefined : certificateEnd(clientCertPem) },
+    { what: "token", at: token === undefined ? undefined : tokenEnd(token) },
+  ];
+  const ended = ends.find(({ at }) => at !== undefined && at <= now);
+  if (ended?.at === undefined) return undefined;
+  return `The ${ended.what} of the kubeconfig ended at ${new Date(ended.at).toISOString().replace(/\.\d+Z$/, "Z")}.`;
+}
+
+function certificateEnd(pem: string): number | undefined {
+  try {
+    return dated(Date.parse(new X509Certificate(pem).validTo));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of a JSON web token; others do not say. */
+function tokenEnd(token: string): number | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
+    const exp = isJsonObject(claims) ? claims["exp"] : undefined;
+    return typeof exp === "number" ? dated(exp * 1000) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Beyond that no date can be written. */
+function dated(ms: number): number | undefined {
+  return Number.isFinite(ms) && Math.abs(ms) <= 8.64e15 ? ms : undefined;
 }

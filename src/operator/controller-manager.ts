@@ -13,7 +13,7 @@ import { serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { systemResolver } from "../controllers/certificates/system-resolver.ts";
 import { parseCsr } from "../pki/csr.ts";
-import { clusterRevocations } from "./cluster-revocations.ts";
+import { clusterRevocations } from "./watched-revocations.ts";
 import type { ControllerPlan } from "./controller-plan.ts";
 import type { World } from "./world.ts";
 

@@ -22,15 +22,23 @@ import { accessRequests, stateOf, type AccessRequest } from "../apis/access-requ
 import { answeredConversion } from "../apis/add-on-conversion.ts";
 import { namespaces } from "../apis/namespace.ts";
 import type { Resource } from "../apis/resource.ts";
-import { accountsOf, namespaceWarning } from "./machine-namespaces.ts";
-import { addOnConversion, clusterWebhookName } from "./manifests/cluster-webhooks.ts";
-import { webhookConfigurationName, type WebhookPlace } from "./manifests/webhook-configurations.ts";
-import type { SecureServing } from "./serving/secure-serving.ts";
-import { serveReviews } from "./serving/serve-reviews.ts";
-import type { ServingPair } from "./serving/serving-pair.ts";
+import {
+  addOnConversion,
+  clusterWebhookName,
+  clusterWebhookPaths,
+  webhookConfigurationName,
+  type WebhookPlace,
+  webhookPaths,
+  machinesLabel,
+} from "./manifests/webhook-configurations.ts";
+import type { SecureServing, ServingPair } from "./serving/secure-serving.ts";
+import { serveReviews, type JsonServerOptions } from "./serving/json-server.ts";
 import { registerWebhook } from "./webhook-registration.ts";
-import { webhookAnswers } from "./webhook-server.ts";
 import type { World } from "./world.ts";
+import type { ReviewStage } from "../admission/review-answer.ts";
+import type { AccountLookups } from "../admission/account-owner.ts";
+import type { AdmissionPlugin } from "../admission/admission.ts";
+import { serviceAccounts } from "../apis/service-account.ts";
 
 export interface WebhookOptions {
   readonly serving: SecureServing;
@@ -48,7 +56,7 @@ export interface WebhookOptions {
 }
 
 /** The webhook and what it works with. */
-export interface Webhook {
+interface Webhook {
   readonly options: WebhookOptions;
   readonly world: World;
   readonly client: Client;
@@ -190,5 +198,70 @@ function subjectAccess(client: Client): AccessCheck {
     const asked = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", metadata: {}, spec };
     const { status } = await client.create<Reviewed>(subjectAccessReviews, asked);
     return { allowed: status?.allowed === true, reason: status?.reason ?? "" };
+  };
+}
+
+export interface WebhookReviews {
+  readonly reviews: AccessReviews;
+  /** Absent where clusters are no concern. */
+  readonly clusters?: ClusterReviews | undefined;
+  /** Answers ConversionReviews; absent where nothing is converted. */
+  readonly conversion?: ((review: unknown) => unknown) | undefined;
+}
+
+type Answered = readonly [path: string, stage: ReviewStage, by: AccessReviews | ClusterReviews];
+
+/** What a server answers to AdmissionReviews and ConversionReviews, by path. */
+export function webhookAnswers({
+  reviews,
+  clusters,
+  conversion,
+}: WebhookReviews): Pick<JsonServerOptions, "answerTo" | "takesAnyJson"> {
+  const answered: readonly Answered[] = [
+    [webhookPaths.mutate, "mutating", reviews],
+    [webhookPaths.validate, "validating", reviews],
+    ...(clusters === undefined
+      ? []
+      : ([
+          [clusterWebhookPaths.mutate, "mutating", clusters],
+          [clusterWebhookPaths.validate, "validating", clusters],
+          [clusterWebhookPaths.validateBinding, "validating", clusters],
+          [clusterWebhookPaths.validateAddOn, "validating", clusters],
+        ] as const)),
+  ];
+  return {
+    takesAnyJson: isConversion,
+    answerTo: (path) => {
+      if (conversion !== undefined && isConversion(path)) return async (asked) => conversion(asked);
+      const found = answered.find(([known]) => path.endsWith(known));
+      if (found === undefined) return undefined;
+      const [, stage, by] = found;
+      return async (asked) => by(stage, asked);
+    },
+  };
+}
+
+function isConversion(path: string): boolean {
+  return path.endsWith(clusterWebhookPaths.convert);
+}
+
+/** Reads an account from the cluster, anew each time. */
+function accountsOf(client: Client): AccountLookups["accountOf"] {
+  return (namespace, name) => getOrUndefined(client, serviceAccounts, { namespace, name });
+}
+
+/** Warns the writer of a profile whose namespace is not marked as one of machines: accounts and renewals there are not looked at. */
+function namespaceWarning(client: Client): AdmissionPlugin {
+  return {
+    name: "PratiqueAccessNamespace",
+    validate: async ({ resource, object, warn }) => {
+      if (resource !== accessProfiles || object === undefined) return;
+      const { namespace: name } = (object as AccessProfile).spec;
+      const labels = (await getOrUndefined(client, namespaces, { name }))?.metadata.labels ?? {};
+      if (Object.hasOwn(labels, machinesLabel) && labels[machinesLabel] === "true") return;
+      warn(
+        `namespace ${name} has no label ${machinesLabel}=true: machines there may renew tokens beyond the profile, and with role edit untie their account from its request`,
+      );
+    },
   };
 }

@@ -7,23 +7,25 @@ import {
   stateOf,
   type AccessDecision,
   type AccessRequest,
+  readKey,
 } from "../../apis/access-request.ts";
-import { sameWords } from "../../trust/pairing-words.ts";
+import { sameWords, pairingWords } from "../../trust/pairing-words.ts";
 import type { AccessReview } from "./access-review.ts";
-import { accessSentence } from "./access-text.ts";
-import { approverWords } from "./access-words.ts";
-import { CliError } from "../cli-error.ts";
+import { grantsText, ownWords } from "./pending-text.ts";
+import { CliError, usageError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
+import { printable, writeLine } from "../printable.ts";
 import type { ServerAccess } from "../server-access.ts";
 import { shellWord } from "../../apimachinery/shell-word.ts";
+import type { ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
+import { certificatesOfBundle } from "../../trust/pins.ts";
 
 /** What people decide about access. */
 export type AccessVerdict = AccessDecision["verdict"];
 
 /** What was asked for on the command line, without the request that it is about. */
-export interface AccessAsked {
+interface AccessAsked {
   readonly verdict: AccessVerdict;
   readonly reason: string | undefined;
   /** The words as somebody typed them. */
@@ -31,7 +33,7 @@ export interface AccessAsked {
 }
 
 /** A decision on one request; `seen` is what was looked at, where it was. */
-export interface AccessAct extends AccessAsked {
+interface AccessAct extends AccessAsked {
   readonly name: string;
   readonly seen: AccessRequest | undefined;
   /** Whether it is one of many that were selected and not named. */
@@ -115,8 +117,7 @@ async function compared(
   const expected = await approverWords(request, config);
   if (words === undefined) return expected;
   if (expected.length === 0) {
-    throw new CliError(
-      "usage",
+    throw usageError(
       `the words of accessrequest/${name} cannot be computed: the kubeconfig names no CA (certificate-authority-data), or the request has no key that can be read`,
     );
   }
@@ -171,7 +172,7 @@ function isDone({ name, verdict }: AccessAct, request: AccessRequest): boolean {
 
 function warn({ name, needsCare, warnings }: AccessReview, io: Io): void {
   if (!needsCare) return;
-  for (const warning of warnings) io.stderr.write(`${printable(`warning: accessrequest/${name} ${warning}`)}\n`);
+  for (const warning of warnings) writeLine(io.stderr, `warning: accessrequest/${name} ${warning}`);
 }
 
 const fields: Readonly<Record<AccessVerdict, "accepted" | "denied" | "revoked">> = {
@@ -234,7 +235,7 @@ function printResult({ name, verdict, words, dryRun }: AccessAct, result: Decisi
       ? []
       : [`      If it shows others, the connection is intercepted: pratique revoke accessrequest/${shellWord(name)}`]),
   ]) {
-    io.stderr.write(`${printable(line)}\n`);
+    writeLine(io.stderr, line);
   }
 }
 
@@ -304,4 +305,32 @@ export async function awaitIssued(
     }
     await io.clock.sleep(pollMs, signal);
   }
+}
+
+/**
+ * The six words that the machine must show, once for each CA of the approver's kubeconfig: from the key that the API holds and the CA
+ * that the approver trusts, nothing of it from the machine. Empty where the kubeconfig names no CA or the request has no key.
+ * @throws PinError
+ */
+export async function approverWords(
+  request: AccessRequest,
+  { caPem }: Pick<ResolvedKubeconfig, "caPem">,
+): Promise<readonly (readonly string[])[]> {
+  const key = readKey(request);
+  const { name = "", uid = "" } = request.metadata;
+  if (key === undefined || caPem === undefined) return [];
+  const pins = new Set(certificatesOfBundle(caPem).map(({ pin }) => pin));
+  return Promise.all([...pins].map((caPin) => pairingWords({ name, uid, fingerprint: key.fingerprint, caPin })));
+}
+
+/** One request as one escaped line below its decision. */
+function accessSentence(review: AccessReview): string {
+  const parts = [
+    `profile ${review.profile ?? "<default>"}`,
+    `grants ${grantsText(review)}`,
+    `key ${review.fingerprint ?? "<unreadable>"}`,
+    `from ${review.sourceAddress ?? "<unknown>"}`,
+    `says ${ownWords(review) || "nothing"}`,
+  ];
+  return printable(`  ${review.name}: ${parts.join("; ")}`);
 }

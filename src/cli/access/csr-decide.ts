@@ -7,7 +7,7 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { reviewCsr } from "./csr-review.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
+import { printable, writeLine } from "../printable.ts";
 
 /** The condition that says the decision, with the reason and message that were given. */
 export function csrCondition(decision: "Approved" | "Denied", args: Args): Condition {
@@ -77,6 +77,6 @@ function decisionState(request: ApiObject, decision: "Approved" | "Denied"): "op
 function warn(request: ApiObject, condition: Condition, io: Io): void {
   if (condition.type !== "Approved") return;
   for (const warning of reviewCsr(request).warnings) {
-    io.stderr.write(`${printable(`warning: csr/${request.metadata.name} ${warning}`)}\n`);
+    writeLine(io.stderr, `warning: csr/${request.metadata.name} ${warning}`);
   }
 }

@@ -11,20 +11,17 @@ import {
   type AccessVerdict,
 } from "./access-decide.ts";
 import { accessReviewer } from "./access-review.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError, type ExitName, usageError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { csrCondition, decideCsr } from "./csr-decide.ts";
 import { csrMarks } from "./name-marks.ts";
 import { isUndecided, reviewCsr } from "./csr-review.ts";
-import type { ExitName } from "../exit-code.ts";
-import { failureOf, type Failure } from "../failure.ts";
+import { failureOf, type Failure, writeFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
-import { requestKind, requestName, type RequestKind, type RequestName } from "./request-name.ts";
 import { withServer } from "../server-access.ts";
 
 /** What people decide; only access is revoked. */
-export type Decision = AccessVerdict;
+type Decision = AccessVerdict;
 
 /**
  * Writes the decision on each request that is named or selected, in order. One that fails does not keep the others from being decided;
@@ -32,7 +29,7 @@ export type Decision = AccessVerdict;
  */
 export async function decide(decision: Decision, args: Args, io: Io): Promise<ExitName> {
   const selection = selectionOf(decision, args);
-  return withServer<ExitName>(args, io, async (server) => {
+  return withServer(args, io, async (server) => {
     const targets =
       selection.kind === "named"
         ? selection.requests
@@ -49,7 +46,7 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
           } catch (error) {
             const failure = failureOf(error, args);
             const hints = [...failure.hints, ...bareHint(failure, target, args)];
-            for (const line of [`error: ${failure.message}`, ...hints]) io.stderr.write(`${printable(line)}\n`);
+            writeFailure(io, { message: failure.message, hints });
             if (exit === "ok") exit = failure.exit;
           }
         }
@@ -117,11 +114,11 @@ function selectionOf(decision: Decision, args: Args): Selection {
   }
   const [first, ...others] = args.operands;
   const of = first === undefined ? bare : requestKind(first);
-  if (of === undefined || others.length > 0) throw new CliError("usage", `give names or ${many}, not both`);
+  if (of === undefined || others.length > 0) throw usageError(`give names or ${many}, not both`);
   if (decision === "Approved" && args.text("words") !== undefined)
-    throw new CliError("usage", "--words are those of one request: name it");
+    throw usageError("--words are those of one request: name it");
   if (expected === undefined) {
-    throw new CliError("usage", `${many} needs --expect N, the number of requests that you have looked at`);
+    throw usageError(`${many} needs --expect N, the number of requests that you have looked at`);
   }
   if (decision === "Revoked" && of === "csr") throw notRevocable(first ?? "csr");
   return { kind: "all", of, decision, labels, expected };
@@ -130,23 +127,22 @@ function selectionOf(decision: Decision, args: Args): Selection {
 function checkNamed(decision: Decision, requests: readonly RequestName[], args: Args): void {
   if (requests.length === 0) {
     if (decision === "Revoked") {
-      throw new CliError(
-        "usage",
+      throw usageError(
         "nothing is named: give KIND/NAME, --fingerprint, --serial or --token, or accessrequest --all with --expect N",
       );
     }
-    throw new CliError("usage", "no request is named: give csr/NAME or accessrequest/NAME, or --all with --expect N");
+    throw usageError("no request is named: give csr/NAME or accessrequest/NAME, or --all with --expect N");
   }
-  if (args.number("expect") !== undefined) throw new CliError("usage", "--expect belongs to --all and --selector");
+  if (args.number("expect") !== undefined) throw usageError("--expect belongs to --all and --selector");
   const csr = requests.find(({ kind }) => kind === "csr");
   if (decision !== "Approved" || args.text("words") === undefined) return;
   if (requests.length !== 1 || csr !== undefined) {
-    throw new CliError("usage", "--words are those of one access request: name accessrequest/NAME, and no other");
+    throw usageError("--words are those of one access request: name accessrequest/NAME, and no other");
   }
 }
 
 function notRevocable(what: string): CliError {
-  return new CliError("usage", `"${what}": certificates are revoked by name, csr/NAME, and not by number`);
+  return usageError(`"${what}": certificates are revoked by name, csr/NAME, and not by number`);
 }
 
 function distinct(requests: readonly RequestName[]): readonly RequestName[] {
@@ -229,4 +225,51 @@ async function decideOne(decision: Decision, { kind, name, seen }: Target, decid
   }
   const condition = csrCondition(decision === "Approved" ? "Approved" : "Denied", args);
   return decideCsr({ name, uid: seen?.metadata.uid, condition, dryRun }, server.client, io);
+}
+
+/** The two kinds of requests that people decide on, as their names are printed. */
+type RequestKind = "csr" | "accessrequest";
+
+/** A request by its kind and name. */
+interface RequestName {
+  readonly kind: RequestKind;
+  readonly name: string;
+}
+
+const kindNames: Readonly<Record<RequestKind, readonly string[]>> = {
+  csr: [
+    "csr",
+    "certificatesigningrequest",
+    "certificatesigningrequests",
+    "certificatesigningrequest.certificates.k8s.io",
+    "certificatesigningrequests.certificates.k8s.io",
+  ],
+  accessrequest: [
+    "accessrequest",
+    "accessrequests",
+    "areq",
+    "accessrequest.access.pratique.dev",
+    "accessrequests.access.pratique.dev",
+  ],
+};
+
+/** The kind that a word names, in any case and as kubectl would take it; undefined for any other word. */
+export function requestKind(word: string): RequestKind | undefined {
+  const plain = word.toLowerCase();
+  return (["csr", "accessrequest"] as const).find((kind) => kindNames[kind].includes(plain));
+}
+
+/** Reads `KIND/NAME`, or `NAME` alone, which is of the kind `bare`. @throws CliError usage */
+function requestName(operand: string, bare: RequestKind): RequestName {
+  const slash = operand.indexOf("/");
+  const name = operand.slice(slash + 1);
+  const kind = slash === -1 ? bare : requestKind(operand.slice(0, slash));
+  if (kind === undefined) {
+    throw usageError(`"${operand}" is no request: write csr/NAME or accessrequest/NAME`);
+  }
+  const isKindAlone = slash === -1 && requestKind(name) !== undefined;
+  if (isKindAlone || name === "" || name.includes("/") || name === "." || name === "..") {
+    throw usageError(`"${operand}" names no request: write ${requestKind(operand) ?? kind}/NAME`);
+  }
+  return { kind, name };
 }

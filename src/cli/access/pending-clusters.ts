@@ -1,7 +1,6 @@
 import { labelledCluster } from "../../controllers/clusters/cluster-request.ts";
 import { csrView } from "../../controllers/certificates/csr-view.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
-import { humanDuration } from "../../apimachinery/duration.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { clusterCondition, isAccepted, requesterAnnotation, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { waitingText } from "../../apis/csr-waiting.ts";
@@ -14,8 +13,7 @@ import {
   type AgentRequest,
   type ClusterSight,
 } from "../cluster/cluster-review.ts";
-import { cut } from "./truncate.ts";
-import type { NameMark } from "./name-marks.ts";
+import { groupedBy, type NameMark } from "./name-marks.ts";
 
 /** A cluster that waits for one of its two decisions, or for both. */
 export interface PendingCluster {
@@ -56,7 +54,7 @@ export function pendingClusters(
   now: number,
 ): PendingClusters {
   const there = new Map(items.map((cluster) => [cluster.metadata.name ?? "", cluster]));
-  const byName = byCluster(requests ?? []);
+  const byName = groupedBy(requests ?? [], labelledCluster);
   const names = new Set([...there.keys(), ...byName.keys()]);
   const sights = [...names].map((name) => sightOf(name, there.get(name), requests && (byName.get(name) ?? [])));
   return {
@@ -66,18 +64,6 @@ export function pendingClusters(
       .sort((one, other) => (one.created < other.created ? -1 : one.created > other.created ? 1 : 0)),
     listed: new Set(sights.flatMap((sight) => openRequests(sight).map(({ name }) => name))),
   };
-}
-
-function byCluster(requests: readonly ApiObject[]): ReadonlyMap<string, readonly ApiObject[]> {
-  const found = new Map<string, ApiObject[]>();
-  for (const request of requests) {
-    const name = labelledCluster(request);
-    if (name === undefined) continue;
-    const own = found.get(name) ?? [];
-    own.push(request);
-    found.set(name, own);
-  }
-  return found;
 }
 
 function isWaiting(sight: ClusterSight): boolean {
@@ -127,44 +113,4 @@ function admissionOf(cluster: ManagedCluster | undefined): PendingCluster["admis
   if (cluster === undefined) return "NotRegistered";
   if (isAccepted(cluster)) return "Accepted";
   return conditionOf(cluster, clusterCondition.accepted) !== undefined || hasJoined(cluster) ? "Denied" : "Pending";
-}
-
-export const clusterHeadings: readonly string[] = [
-  "",
-  "NAME",
-  "AGE",
-  "AGENT ID",
-  "CERTIFICATE",
-  "ADMISSION",
-  "REQUESTOR",
-  "STALE",
-  "FINGERPRINT",
-];
-
-const words: Readonly<Record<PendingCluster["certificate"] | PendingCluster["admission"], string>> = {
-  Pending: "pending",
-  Approved: "approved",
-  Issued: "issued",
-  Denied: "denied",
-  Failed: "failed",
-  NotAsked: "not asked for",
-  Unknown: "<unknown>",
-  Accepted: "accepted",
-  NotRegistered: "not registered",
-};
-
-/** The cells of a cluster, not yet escaped. `now` in milliseconds. */
-export function clusterRow(cluster: PendingCluster, now: number): readonly string[] {
-  const { warnings, name, created, agents, certificate, admission, requester, staleRequests, fingerprint } = cluster;
-  return [
-    warnings.length === 0 ? "" : "!",
-    `managedcluster/${name}`,
-    humanDuration(now - Date.parse(created)),
-    cut(agents.join(",") || "<unknown>"),
-    words[certificate],
-    words[admission],
-    cut(requester ?? "<unknown>"),
-    String(staleRequests),
-    fingerprint ?? "<unknown>",
-  ];
 }

@@ -2,7 +2,7 @@ import type { CredentialAgent, CredentialStatus } from "../../agent/node/agent-s
 import { remedies as refusedRemedies } from "../../credentials/proof/credential-probe-manager.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
-import { titledLines } from "../text-table.ts";
+import { titledLines } from "../output.ts";
 import { printable } from "../printable.ts";
 import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
 

@@ -9,8 +9,7 @@ import { agentFiles, agentFolders, folderOf, foundCredentials, warnOfOpenAgentFi
 import { CliError, usageError } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
-import { jsonText } from "../json-text.ts";
+import { jsonText, writeLine } from "../printable.ts";
 
 /** Prints the credential as client.authentication.k8s.io wants it, or the kubeconfig that makes clients ask for it so. @throws CliError */
 export const runCredential: Run = async (args, io) => {
@@ -20,13 +19,12 @@ export const runCredential: Run = async (args, io) => {
   const credential = await machineCredential(found, { files, now: io.clock.now() });
   if (args.on("print-kubeconfig")) {
     io.stdout.write(kubeconfigFor(args, found, { ...credential, ca: await caOf(found, credential, files) }));
-    return "ok";
+    return;
   }
   warnOfRefusal(found, credential, io);
   const asked = execInfo(io.env["KUBERNETES_EXEC_INFO"]);
   requireSameServer(asked.server, credential.server);
   io.stdout.write(`${jsonText(execCredential(asked.apiVersion, credential, io.clock.now()))}\n`);
-  return "ok";
 };
 
 /** The client is given it all the same: the hub may accept it again, and is the one to refuse it. */
@@ -34,7 +32,7 @@ function warnOfRefusal(found: FoundCredential, { refused, server }: MachineCrede
   if (refused === undefined) return;
   const remedy = remedies[found.kind === "token" ? "token" : "client-certificate"];
   const since = `${server} has refused this credential since ${rfc3339(refused.since)} (${refused.message})`;
-  io.stderr.write(`${printable(`warning: ${since}: ${remedy}`)}\n`);
+  writeLine(io.stderr, `warning: ${since}: ${remedy}`);
 }
 
 async function chosen(args: Args, io: Io): Promise<FoundCredential> {

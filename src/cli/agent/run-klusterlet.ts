@@ -4,17 +4,15 @@ import type { LeftHub } from "../../agent/klusterlet/leave-hub.ts";
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { logEntry } from "../../apimachinery/log-entry.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError, type ExitName } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
 import { serveHealth } from "../../host/health-listener.ts";
 import type { Io } from "../io.ts";
 import { klusterletLine } from "./klusterlet-line.ts";
 import { requireBootstrap, withKlusterlet } from "./klusterlet-world.ts";
 import { logTo } from "../log-line.ts";
 import { warnInLog } from "../open-secrets.ts";
-import { writeResult } from "../output.ts";
-import { titledLines } from "../text-table.ts";
+import { writeResult, titledLines } from "../output.ts";
 import { printable } from "../printable.ts";
 
 /** Works as the agent of a cluster until a signal; or takes leave, or prints how it stands. */
@@ -23,7 +21,7 @@ export const runKlusterlet: Run = async (args, io) => {
   return args.on("leave") ? leave(args, io) : stay(args, io);
 };
 
-async function stay(args: Args, io: Io): Promise<ExitName> {
+async function stay(args: Args, io: Io): Promise<void> {
   requireBootstrap(args);
   const log = logTo(args, io);
   const signal = io.interrupted();
@@ -50,7 +48,6 @@ async function stay(args: Args, io: Io): Promise<ExitName> {
     await health?.close();
   }
   log(logEntry("Stopped", "the agent stopped"));
-  return "ok";
 }
 
 const endsAvailability: ReadonlySet<KlusterletEvent["kind"]> = new Set([
@@ -62,7 +59,7 @@ const endsAvailability: ReadonlySet<KlusterletEvent["kind"]> = new Set([
   "leaving-hub",
 ]);
 
-async function leave(args: Args, io: Io): Promise<ExitName> {
+async function leave(args: Args, io: Io): Promise<void> {
   const log = logTo(args, io);
   const signal = io.interrupted();
   const left = await withKlusterlet(
@@ -72,7 +69,6 @@ async function leave(args: Args, io: Io): Promise<ExitName> {
     warnInLog(log),
   );
   await writeResult(args, io, { data: { ...left }, table: () => leftText(left) });
-  return "ok";
 }
 
 function leftText({ cluster, server, onHub, why }: LeftHub): string {

@@ -16,14 +16,11 @@ import {
 } from "../../apis/managed-cluster.ts";
 import { withClusters } from "./cluster-access.ts";
 import type { Run } from "../command.ts";
-import { cut } from "../access/truncate.ts";
-import type { ExitName } from "../exit-code.ts";
-import { writeResult } from "../output.ts";
-import type { TextTable } from "../text-table.ts";
+import { cut, writeResult, type TextTable } from "../output.ts";
 
 /** Prints the clusters by name. */
 export const clusterList: Run = async (args, io) => {
-  return withClusters<ExitName>(args, io, async ({ client }) => {
+  return withClusters(args, io, async ({ client }) => {
     const [{ items }, beats] = await Promise.all([
       client.list<ManagedCluster>(managedClusters),
       heartbeatsBySpoke(client),
@@ -34,7 +31,6 @@ export const clusterList: Run = async (args, io) => {
       .map((cluster) => listed(cluster, beats?.get(cluster.metadata.name ?? ""), now))
       .sort((one, other) => (one.name < other.name ? -1 : 1));
     await writeResult(args, io, { data: clusters, table: () => clusterTable(clusters, now) });
-    return "ok";
   });
 };
 

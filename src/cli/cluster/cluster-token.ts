@@ -21,13 +21,12 @@ import { tokenSecret } from "../../trust/token-secret.ts";
 import { withClusters } from "./cluster-access.ts";
 import { CliError, usageError } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
 import type { ServerAccess } from "../server-access.ts";
-import { warnOfLoopback } from "../token/token-create.ts";
+import { warnOfLoopback } from "../token/run-token.ts";
 import { waitFor } from "../wait-for.ts";
 import { systemErrorText } from "../../apimachinery/system-error.ts";
+import { writeLine } from "../printable.ts";
 
 /** What a spoke is given to ask with. */
 interface Bootstrap {
@@ -51,7 +50,7 @@ export const clusterToken: Run = async (args, io) => {
   }
   const ttlMs = lifetime(args);
   if (path !== undefined) await requirePlace(path, { file, force: args.on("force") });
-  return withClusters<ExitName>(args, io, async (server) => {
+  return withClusters(args, io, async (server) => {
     const caPem = server.config.caPem;
     if (caPem === undefined) {
       throw usageError("your kubeconfig names no CA (certificate-authority), and a spoke needs one", [
@@ -68,7 +67,6 @@ export const clusterToken: Run = async (args, io) => {
     else await replaceFile(path, text);
     await tried(made, server, io);
     printResult(made, { file, clusters }, io);
-    return "ok";
   });
 };
 
@@ -252,5 +250,5 @@ function printResult(
           `    clusters: [${clusters.map((one) => JSON.stringify(one)).join(", ")}]`,
         ]),
   ];
-  for (const line of lines) out.write(`${printable(line)}\n`);
+  for (const line of lines) writeLine(out, line);
 }

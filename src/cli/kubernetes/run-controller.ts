@@ -31,7 +31,6 @@ export const runController: Run = async (args, io) => {
     warnInLog(log),
   );
   log(logEntry("Stopped", "the controller stopped"));
-  return "ok";
 };
 
 function controllerOptions(args: Args): ControllerOptions {

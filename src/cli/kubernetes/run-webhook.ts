@@ -1,7 +1,6 @@
 import { logEntry } from "../../apimachinery/log-entry.ts";
 import type { WebhookPlace } from "../../operator/manifests/webhook-configurations.ts";
-import { checkServing } from "../../operator/serving/secure-serving.ts";
-import { servingPair, type ServingPair } from "../../operator/serving/serving-pair.ts";
+import { checkServing, servingPair, type ServingPair } from "../../operator/serving/secure-serving.ts";
 import { trustBundleOf } from "../../operator/trust-bundle.ts";
 import { serveWebhook, type WebhookOptions } from "../../operator/webhook.ts";
 import { usageError } from "../cli-error.ts";
@@ -23,12 +22,8 @@ export const runWebhook: Run = async (args, io) => {
   if (args.on("print-configuration")) {
     const inventory = args.on("node-inventory") ? "configmaps" : "unguarded";
     const { caPem } = await pairOf();
-    io.stdout.write(
-      configurationsOf({ ...options, inventory, caPem })
-        .map(yamlText)
-        .join("---\n"),
-    );
-    return "ok";
+    const documents = configurationsOf({ ...options, inventory, caPem });
+    return void io.stdout.write(documents.map(yamlText).join("---\n"));
   }
   const log = logTo(args, io);
   await warnOfOpenSecrets([serving.keyFile], io, { warn: warnInLog(log) });
@@ -51,7 +46,6 @@ export const runWebhook: Run = async (args, io) => {
     warnInLog(log),
   );
   log(logEntry("Stopped", "the webhook stopped"));
-  return "ok";
 };
 
 function webhookOptions(args: Args): WebhookOptions {

@@ -2,12 +2,15 @@ import type { Attributes } from "../../authorization/authorizer.ts";
 import { isMistyped, likelyMeant } from "../../authorization/did-you-mean.ts";
 import { isAboutSigners } from "../../authorization/signers.ts";
 import { storedVerbs } from "../../apis/resource.ts";
-import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { kindNamed, type DiscoveredKind } from "./served-kinds.ts";
+import type { Client } from "../../client/client.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { namespaces } from "../../apis/namespace.ts";
+import { usageError } from "../cli-error.ts";
 
 /** What a command line asks about, without whom. */
-export interface AskedAction {
+interface AskedAction {
   readonly attributes: Omit<Attributes, "user">;
   /** What was understood otherwise than it may have been meant, for people. */
   readonly warnings: readonly string[];
@@ -16,7 +19,7 @@ export interface AskedAction {
 }
 
 /** What the words are read with. */
-export interface ActionSurroundings {
+interface ActionSurroundings {
   /** Undefined where the server tells nobody. */
   readonly kinds: readonly DiscoveredKind[] | undefined;
   /** The namespace of the kubeconfig's context. */
@@ -33,12 +36,12 @@ export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings
   const [verb = "", what = ""] = args.operands;
   if (what.startsWith("/")) {
     if (args.text("subresource") !== undefined) {
-      throw new CliError("usage", `a path has no parts: --subresource goes with a resource, not with ${what}`);
+      throw usageError(`a path has no parts: --subresource goes with a resource, not with ${what}`);
     }
     return { attributes: { ...nothing, verb, path: what }, warnings: [], isMistyped: false };
   }
   if (kindNamed(kinds ?? [], verb) !== undefined && (storedVerbs as readonly string[]).includes(what)) {
-    throw new CliError("usage", `the verb comes first: ${what} ${verb}, and not ${verb} ${what}`);
+    throw usageError(`the verb comes first: ${what} ${verb}, and not ${verb} ${what}`);
   }
   const slash = what.indexOf("/");
   const [word, name] = slash < 0 ? [what, ""] : [what.slice(0, slash), what.slice(slash + 1)];
@@ -115,4 +118,19 @@ function placeOf(
     return { namespace: kind.group === "" && kind.plural === "namespaces" ? name : "", warnings };
   }
   return { namespace: args.on("all-namespaces") ? "" : (given ?? namespace), warnings: [] };
+}
+
+/**
+ * What to say where -n names a namespace that the server does not have: the answer is about that name all the same. Nothing where it
+ * is there, or where the caller may not look.
+ */
+export async function namespaceWarnings(args: Args, asked: string, client: Client): Promise<readonly string[]> {
+  if (asked === "" || args.text("namespace") !== asked) return [];
+  try {
+    await client.get(namespaces, { name: asked });
+    return [];
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.code !== 404) return [];
+    return [`the server has no namespace "${asked}"`];
+  }
 }

@@ -21,9 +21,10 @@ import {
 import { stringAt } from "../../apis/json-fields.ts";
 import { selfSubjectReviews, type SelfSubjectReview } from "../../apis/token-review.ts";
 import { CliError } from "../cli-error.ts";
-import { specOf, type Explained, type Question } from "./explained.ts";
 import { readPolicy, type ReadPolicy } from "../../authorization/rbac-reader.ts";
 import type { ServerAccess } from "../server-access.ts";
+import { accessReviewSpec } from "../../authorization/access-review-spec.ts";
+import type { DiscoveredKind } from "./served-kinds.ts";
 
 /**
  * Explains a decision of a server that has no explanations of its own. The verdict is the server's; the binding, or what comes nearest,
@@ -153,4 +154,31 @@ function certificateUser(pem: string): UserInfo | undefined {
   if (leaf === undefined) return undefined;
   const { commonName, organizations } = subjectOf(parseCertificate(leaf.bytes).subject, "the certificate's subject");
   return { username: commonName, groups: [...organizations, authenticatedGroup] };
+}
+
+/** Who said what of an explanation. */
+interface ExplanationSource {
+  /** The kind of review that the verdict comes from. */
+  readonly verdict: string;
+  /** Whether the server told what comes nearest, or it was worked out here from roles and bindings. */
+  readonly rights: "the server" | "worked out here" | "not known";
+}
+
+/** An explanation, whoever made it. */
+export interface Explained {
+  readonly status: AccessExplanationStatus;
+  readonly source: ExplanationSource;
+}
+
+/** A question as the command line put it; `user` is undefined for the caller. */
+export interface Question {
+  readonly action: Omit<Attributes, "user">;
+  readonly user: UserInfo | undefined;
+  readonly kinds: readonly DiscoveredKind[] | undefined;
+}
+
+/** The spec of a review that asks for it, in the words of the API. */
+export function specOf(action: Omit<Attributes, "user">, user: UserInfo | undefined): object {
+  const { user: _anonymous, ...about } = accessReviewSpec({ ...action, user: { username: "", groups: [] } });
+  return user === undefined ? about : accessReviewSpec({ ...action, user });
 }

@@ -2,9 +2,9 @@ import type { Attributes } from "../../authorization/authorizer.ts";
 import { placeOf } from "../../authorization/suggest-bindings.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 import type { AccessExplanationStatus, ExplainedObject } from "../../apis/access-explanation.ts";
-import type { Explained } from "./explained.ts";
+import type { Explained } from "./explain-from-outside.ts";
 import { printable } from "../printable.ts";
-import { textTable } from "../text-table.ts";
+import { textTable } from "../output.ts";
 
 /** An explanation and what it is of. */
 export interface WhyShown extends Explained {

@@ -11,6 +11,12 @@ import type { KeyPair } from "../../ca/hub-certificates.ts";
 import { loadTrustRoots } from "../../pki/verify-chain.ts";
 import { OptionError } from "../../apimachinery/option-error.ts";
 import { systemErrorText } from "../../apimachinery/system-error.ts";
+import { failureMessage } from "../../client/failure-message.ts";
+import { logEntry } from "../../apimachinery/log-entry.ts";
+import { acceptFailureLog } from "../../host/accept-failure-log.ts";
+import { renewalLoop } from "../../host/renewal-loop.ts";
+import type { World } from "../world.ts";
+import { clientCaOf, type SecureServing, type ServingPair } from "./secure-serving.ts";
 
 /** Answers one question, JSON as it was parsed, with another. What it rejects with as a StatusError the asker is told. */
 export type JsonAnswer = (asked: unknown) => Promise<unknown>;
@@ -174,4 +180,56 @@ function clientCheck({ clientCaPem, clock }: JsonServerOptions): (request: Incom
     const verdict = await authenticate({ authorization: undefined, peerCertificates: presented(request) });
     return verdict.kind === "authenticated";
   };
+}
+
+type Answers = "answerTo" | "takesAnyJson" | "isReady" | "answersEarly" | "metrics";
+
+interface ReviewServing extends Pick<JsonServerOptions, Answers> {
+  /** What answers, for log lines: `the webhook`. */
+  readonly program: string;
+  readonly serving: SecureServing;
+  readonly pair: ServingPair;
+  readonly world: World;
+  readonly signal: AbortSignal;
+  /** What runs once the port is open, until `signal` aborts. */
+  readonly whileServing: () => Promise<unknown>;
+}
+
+const drainMs = 5_000;
+
+/** Answers reviews over HTTPS until `signal` aborts; reviews in progress then have five seconds. @throws OptionError */
+export async function serveReviews(options: ReviewServing): Promise<void> {
+  const { program, serving, pair, world, signal, whileServing, ...answers } = options;
+  const { clock, log } = world;
+  const listening = await serveJson({
+    ...answers,
+    ...pair.current(),
+    caPem: pair.caPem,
+    host: serving.bindAddress,
+    port: serving.port,
+    clientCaPem: await clientCaOf(serving, world),
+    certificateProblem: pair.problem,
+    clock,
+    onFault: (error) =>
+      log(logEntry("ReviewFailed", `${program} cannot answer a review`, { error: failureMessage(error) })),
+    acceptFailed: acceptFailureLog({ log, now: () => performance.now(), server: program }),
+  });
+  log(logEntry("Listening", `${program} listens`, { port: listening.port }));
+  const running = whileServing();
+  await renewalLoop({
+    clock,
+    signal,
+    renewIfDue: () => pair.look(listening.renew),
+    failed: (error) =>
+      log(
+        logEntry(
+          "CertificateRenewalFailed",
+          `${program} cannot renew its serving certificate; it keeps the previous one`,
+          { error },
+        ),
+      ),
+  });
+  log(logEntry("Stopping", `${program} stops: reviews in progress may finish; a second signal ends it at once`));
+  await listening.close(drainMs);
+  await running;
 }
