@@ -209,7 +209,7 @@ export interface WebhookReviews {
   readonly conversion?: ((review: unknown) => unknown) | undefined;
 }
 
-type Answered = readonly [path: string, stage: ReviewStage, by: AccessReviews | ClusterReviews];
+type Stage = readonly [path: string, stage: ReviewStage, by: AccessReviews | ClusterReviews | undefined];
 
 /** What a server answers to AdmissionReviews and ConversionReviews, by path. */
 export function webhookAnswers({
@@ -217,26 +217,19 @@ export function webhookAnswers({
   clusters,
   conversion,
 }: WebhookReviews): Pick<JsonServerOptions, "answerTo" | "takesAnyJson"> {
-  const answered: readonly Answered[] = [
+  const { mutate, validate, validateBinding, validateAddOn } = clusterWebhookPaths;
+  const stages: readonly Stage[] = [
     [webhookPaths.mutate, "mutating", reviews],
     [webhookPaths.validate, "validating", reviews],
-    ...(clusters === undefined
-      ? []
-      : ([
-          [clusterWebhookPaths.mutate, "mutating", clusters],
-          [clusterWebhookPaths.validate, "validating", clusters],
-          [clusterWebhookPaths.validateBinding, "validating", clusters],
-          [clusterWebhookPaths.validateAddOn, "validating", clusters],
-        ] as const)),
+    [mutate, "mutating", clusters],
+    ...[validate, validateBinding, validateAddOn].map((path) => [path, "validating", clusters] as const),
   ];
   return {
     takesAnyJson: isConversion,
     answerTo: (path) => {
       if (conversion !== undefined && isConversion(path)) return async (asked) => conversion(asked);
-      const found = answered.find(([known]) => path.endsWith(known));
-      if (found === undefined) return undefined;
-      const [, stage, by] = found;
-      return async (asked) => by(stage, asked);
+      const [, stage, by] = stages.find(([known, , answers]) => answers !== undefined && path.endsWith(known)) ?? [];
+      return stage && by && (async (asked) => by(stage, asked));
     },
   };
 }

@@ -81,6 +81,39 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
       throw error;
     }
   }
+
+  /** Compiles files that have changed; undefined where they change once more meanwhile. */
+  async function compiled(files: PolicyFiles): Promise<CompiledPolicy | undefined> {
+    await clock?.sleep(settleMs);
+    if (!(await isStill(files))) return undefined;
+    failed = { key: files.key, looks: 0 };
+    const next = await files.compile();
+    failed = undefined;
+    if (await isStill(files, next)) return next;
+    next.close?.();
+    return undefined;
+  }
+
+  async function reload(): Promise<void> {
+    const now = await read();
+    if (failed?.key === now.key && failed.looks < looksBetweenTries) {
+      failed = { key: now.key, looks: failed.looks + 1 };
+      return;
+    }
+    failed = undefined;
+    if (now.key !== key) {
+      const next = await compiled(now);
+      if (next === undefined) return;
+      const before = current;
+      current = next;
+      key = now.key;
+      before.retire?.();
+      reloaded?.("success");
+      log(logEntry("Reloaded", "the authorizer reloaded the policy"));
+    }
+    problem = "";
+  }
+
   return {
     ask: async (input) => {
       try {
@@ -90,30 +123,8 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
       }
     },
     close: () => current.close?.(),
-    look: async () => {
-      try {
-        const now = await read();
-        if (failed?.key === now.key && failed.looks < looksBetweenTries) {
-          failed = { key: now.key, looks: failed.looks + 1 };
-          return;
-        }
-        failed = undefined;
-        if (now.key !== key) {
-          await clock?.sleep(settleMs);
-          if (!(await isStill(now))) return;
-          failed = { key: now.key, looks: 0 };
-          const next = await now.compile();
-          failed = undefined;
-          if (!(await isStill(now, next))) return next.close?.();
-          const before = current;
-          current = next;
-          key = now.key;
-          before.retire?.();
-          reloaded?.("success");
-          log(logEntry("Reloaded", "the authorizer reloaded the policy"));
-        }
-        problem = "";
-      } catch (error) {
+    look: () =>
+      reload().catch((error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);
         if (message === problem) return;
         problem = message;
@@ -123,8 +134,7 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
             error: message,
           }),
         );
-      }
-    },
+      }),
   };
 }
 

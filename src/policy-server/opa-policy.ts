@@ -81,7 +81,7 @@ function urlOf(given: string, hasCa: boolean): URL {
   const form = problem("must be http[s]://HOST[:PORT]");
   if (!URL.canParse(given)) throw form;
   const url = new URL(given);
-  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
+  if (`${url.username}${url.password}${url.search}${url.hash}` !== "")
     throw problem("must hold no credentials, query or fragment");
   if (url.protocol === "https:") return url;
   if (url.protocol !== "http:") throw form;

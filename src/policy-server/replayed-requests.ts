@@ -28,33 +28,36 @@ export async function* replayedRequests(
   where: Pick<NamedFiles, "cwd">,
   left: NotReplayed,
 ): AsyncGenerator<AuditedRequest> {
-  const recent = recentIds(remembered);
-  // A watch may end long after it began.
-  const open = recentIds(remembered);
+  const isRepeated = repetitions();
   for (const file of files) {
     let number = 0;
     for await (const line of auditLines(file, where)) {
       number += 1;
       if (line?.length === 0) continue;
       const read = line === undefined ? "unreadable" : readAuditedRequest(parsed(line));
-      if (typeof read !== "object") {
-        if (read === "unreadable") {
-          left.unreadable += 1;
-          left.firstUnreadable ??= `${file}:${number}`;
-        } else if (read === "undecided") left.undecided += 1;
-        continue;
-      }
-      // Clients choose audit ids, and must not hide one request behind another; all stages of one have its time.
-      const id = `${read.auditId} ${read.time}`;
-      if (read.auditId !== "" && (recent.has(id) || open.take(id))) {
-        left.repeated += 1;
-        continue;
-      }
-      recent.add(id);
-      if (read.stage === "ResponseStarted") open.add(id);
-      yield read;
+      if (typeof read === "object" && !isRepeated(read)) yield read;
+      else if (typeof read === "object") left.repeated += 1;
+      else if (read === "undecided") left.undecided += 1;
+      if (read !== "unreadable") continue;
+      left.unreadable += 1;
+      left.firstUnreadable ??= `${file}:${number}`;
     }
   }
+}
+
+/** Whether a request was told of before, in another stage or file. */
+function repetitions(): (request: AuditedRequest) => boolean {
+  const recent = recentIds(remembered);
+  // A watch may end long after it began.
+  const open = recentIds(remembered);
+  return ({ auditId, time, stage }) => {
+    // Clients choose audit ids, and must not hide one request behind another; all stages of one have its time.
+    const id = `${auditId} ${time}`;
+    if (auditId !== "" && (recent.has(id) || open.take(id))) return true;
+    recent.add(id);
+    if (stage === "ResponseStarted") open.add(id);
+    return false;
+  };
 }
 
 /** JSON, or undefined. */

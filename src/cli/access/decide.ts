@@ -104,45 +104,46 @@ type Selection =
 /** @throws CliError usage */
 function selectionOf(decision: Decision, args: Args): Selection {
   const labels = args.text("selector");
-  const expected = args.number("expect");
-  const many = args.on("all") ? "--all" : labels === undefined ? undefined : "--selector";
   const bare = decision === "Revoked" ? "accessrequest" : "csr";
-  if (many === undefined) {
-    const requests = distinct(args.operands.map((operand) => requestName(operand, bare)));
-    checkNamed(decision, requests, args);
-    return { kind: "named", requests };
-  }
+  if (args.on("all")) return allOf(decision, args, { option: "--all", labels, bare });
+  if (labels !== undefined) return allOf(decision, args, { option: "--selector", labels, bare });
+  const requests = distinct(args.operands.map((operand) => requestName(operand, bare)));
+  checkNamed(decision, requests, args);
+  return { kind: "named", requests };
+}
+
+function allOf(
+  decision: Decision,
+  args: Args,
+  given: { readonly option: string; readonly labels: string | undefined; readonly bare: RequestKind },
+): Selection {
+  const { option, labels, bare } = given;
+  const expected = args.number("expect");
   const [first, ...others] = args.operands;
   const of = first === undefined ? bare : requestKind(first);
-  if (of === undefined || others.length > 0) throw usageError(`give names or ${many}, not both`);
+  if (of === undefined || others.length > 0) throw usageError(`give names or ${option}, not both`);
   if (decision === "Approved" && args.text("words") !== undefined)
     throw usageError("--words are those of one request: name it");
-  if (expected === undefined) {
-    throw usageError(`${many} needs --expect N, the number of requests that you have looked at`);
-  }
-  if (decision === "Revoked" && of === "csr") throw notRevocable(first ?? "csr");
+  if (expected === undefined)
+    throw usageError(`${option} needs --expect N, the number of requests that you have looked at`);
+  if (decision === "Revoked" && of === "csr")
+    throw usageError(`"${first}": certificates are revoked by name, csr/NAME, and not by number`);
   return { kind: "all", of, decision, labels, expected };
 }
 
 function checkNamed(decision: Decision, requests: readonly RequestName[], args: Args): void {
   if (requests.length === 0) {
-    if (decision === "Revoked") {
-      throw usageError(
-        "nothing is named: give KIND/NAME, --fingerprint, --serial or --token, or accessrequest --all with --expect N",
-      );
-    }
-    throw usageError("no request is named: give csr/NAME or accessrequest/NAME, or --all with --expect N");
+    throw usageError(
+      decision === "Revoked"
+        ? "nothing is named: give KIND/NAME, --fingerprint, --serial or --token, or accessrequest --all with --expect N"
+        : "no request is named: give csr/NAME or accessrequest/NAME, or --all with --expect N",
+    );
   }
   if (args.number("expect") !== undefined) throw usageError("--expect belongs to --all and --selector");
-  const csr = requests.find(({ kind }) => kind === "csr");
   if (decision !== "Approved" || args.text("words") === undefined) return;
-  if (requests.length !== 1 || csr !== undefined) {
+  if (requests.length !== 1 || requests[0]?.kind === "csr") {
     throw usageError("--words are those of one access request: name accessrequest/NAME, and no other");
   }
-}
-
-function notRevocable(what: string): CliError {
-  return usageError(`"${what}": certificates are revoked by name, csr/NAME, and not by number`);
 }
 
 function distinct(requests: readonly RequestName[]): readonly RequestName[] {
@@ -159,17 +160,14 @@ async function selected(
   const { items } = await client.list(of === "csr" ? certificateSigningRequests : accessRequests, options);
   const open = items.filter((item) => (of === "csr" ? isUndecided(item) : isOpen(decision, item)));
   if (open.length !== expected) {
-    const what =
-      decision === "Revoked" ? ["has access", "have access"] : ["waits for a decision", "wait for a decision"];
-    throw new CliError(
-      "conflict",
-      `--expect ${expected}, but ${open.length === 1 ? `1 request ${what[0]}` : `${open.length} requests ${what[1]}`}; nothing was done`,
-      [
-        decision === "Revoked"
-          ? "Look at them again: kubectl get accessrequests"
-          : "Look at them again: pratique pending",
-      ],
-    );
+    const [one, many, command] =
+      decision === "Revoked"
+        ? ["has access", "have access", "kubectl get accessrequests"]
+        : ["waits for a decision", "wait for a decision", "pratique pending"];
+    const found = open.length === 1 ? `1 request ${one}` : `${open.length} requests ${many}`;
+    throw new CliError("conflict", `--expect ${expected}, but ${found}; nothing was done`, [
+      `Look at them again: ${command}`,
+    ]);
   }
   const careful = decision === "Approved" ? await needCare(of, open, { client, now, items }) : [];
   if (careful.length > 0) {

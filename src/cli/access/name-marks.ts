@@ -177,6 +177,11 @@ export function groupedBy<T>(
   return found;
 }
 
+/** The oldest first. */
+export function byAge(one: { readonly created: string }, other: { readonly created: string }): number {
+  return one.created < other.created ? -1 : one.created > other.created ? 1 : 0;
+}
+
 /** The first few of them. */
 export function listed(requests: readonly string[]): string {
   const more = requests.length - maxNamed;

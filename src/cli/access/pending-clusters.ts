@@ -10,10 +10,9 @@ import {
   hasJoined,
   openRequests,
   sightOf,
-  type AgentRequest,
   type ClusterSight,
 } from "../cluster/cluster-review.ts";
-import { groupedBy, type NameMark } from "./name-marks.ts";
+import { byAge, groupedBy, type NameMark } from "./name-marks.ts";
 
 /** A cluster that waits for one of its two decisions, or for both. */
 export interface PendingCluster {
@@ -24,11 +23,11 @@ export interface PendingCluster {
   /** The agents whose requests are open, else that of the newest request. */
   readonly agents: readonly string[];
   /** The request to decide on first: the newest that is open, else the newest of all. */
-  readonly request?: string;
-  readonly requester?: string;
+  readonly request: string | undefined;
+  readonly requester: string | undefined;
   /** Why the request is not approved automatically, as its conditions say: reason and message. */
-  readonly waitsFor?: string;
-  readonly fingerprint?: string;
+  readonly waitsFor: string | undefined;
+  readonly fingerprint: string | undefined;
   /** How the first of the two decisions stands; `NotAsked` where there is no request, `Unknown` where none may be seen. */
   readonly certificate: "Pending" | "Approved" | "Issued" | "Denied" | "Failed" | "NotAsked" | "Unknown";
   /** How the second stands; `NotRegistered` where there is a request and no cluster. */
@@ -61,7 +60,7 @@ export function pendingClusters(
     clusters: sights
       .filter(isWaiting)
       .map((sight) => pendingCluster(sight, now))
-      .sort((one, other) => (one.created < other.created ? -1 : one.created > other.created ? 1 : 0)),
+      .sort(byAge),
     listed: new Set(sights.flatMap((sight) => openRequests(sight).map(({ name }) => name))),
   };
 }
@@ -79,14 +78,16 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
   const { name, cluster, requests } = sight;
   const open = openRequests(sight);
   const first = open[0] ?? requests?.[0];
-  const requester = first?.requester.username ?? cluster?.metadata.annotations?.[requesterAnnotation];
   const created = open.at(-1)?.created ?? cluster?.metadata.creationTimestamp ?? "";
   return {
     kind: "ManagedCluster",
     name,
     created,
-    ...factsOf(open, first),
-    ...(requester === undefined ? {} : { requester }),
+    agents: [...new Set((first === undefined ? [] : [first, ...open]).map(({ agent }) => agent))].sort(),
+    request: first?.name,
+    fingerprint: first?.fingerprint,
+    waitsFor: first?.state === "Pending" ? waitingText(csrView(first.object).conditions) : undefined,
+    requester: first?.requester.username ?? cluster?.metadata.annotations?.[requesterAnnotation],
     certificate: first?.state ?? (requests === undefined ? "Unknown" : "NotAsked"),
     admission: admissionOf(cluster),
     staleRequests: Math.max(open.length - 1, 0),
@@ -96,17 +97,6 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
       ...sight.unfit.map((one) => `csr/${one.name} has its name and cannot be its agent's: ${one.why}`),
     ],
   };
-}
-
-function factsOf(
-  open: readonly AgentRequest[],
-  first: AgentRequest | undefined,
-): Pick<PendingCluster, "agents" | "request" | "fingerprint" | "waitsFor"> {
-  if (first === undefined) return { agents: [] };
-  const agents = [...new Set([first, ...open].map(({ agent }) => agent))].sort();
-  const waitsFor = first.state === "Pending" ? waitingText(csrView(first.object).conditions) : undefined;
-  const facts = { agents, request: first.name, fingerprint: first.fingerprint };
-  return waitsFor === undefined ? facts : { ...facts, waitsFor };
 }
 
 function admissionOf(cluster: ManagedCluster | undefined): PendingCluster["admission"] {

@@ -12,7 +12,7 @@ import { readTokenSecret, tokenSecretName, tokenSecretNamespace } from "../../tr
 import { clustersServed } from "../cluster/cluster-access.ts";
 import { accessReviewer, type AccessReview, type AccessReviewerOptions } from "./access-review.ts";
 import { isUndecided, reviewCsr, type CsrReview } from "./csr-review.ts";
-import { csrMarks } from "./name-marks.ts";
+import { byAge, csrMarks } from "./name-marks.ts";
 import { pendingClusters, type PendingCluster } from "./pending-clusters.ts";
 
 /** A kind of request that people decide on. */
@@ -101,11 +101,6 @@ function readings(client: RemoteClient): {
       };
     },
   };
-}
-
-/** The oldest first. */
-export function byAge(one: { readonly created: string }, other: { readonly created: string }): number {
-  return one.created < other.created ? -1 : one.created > other.created ? 1 : 0;
 }
 
 async function withTokenDescriptions(client: Client, reviews: readonly CsrReview[]): Promise<readonly CsrReview[]> {

@@ -18,7 +18,7 @@ import type { Args, Run } from "../command.ts";
 import { type ExitName, usageError } from "../cli-error.ts";
 import { serveHealth } from "../../host/health-listener.ts";
 import type { Io } from "../io.ts";
-import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
+import { warningInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { logTo } from "../log-line.ts";
 import { writeResult } from "../output.ts";
 import { readText } from "../../host/read-text.ts";
@@ -71,10 +71,10 @@ async function run(args: Args, io: Io, { log, signal, status, manager }: Running
     log(logEntry("Ready", "the hub accepts all credentials"));
   };
   const dirs = agentFolders(args, io);
-  const warn = warnInLog(log);
-  await warnOfOpenAgentFolders(dirs, io, warn);
+  const logged = warningInLog(io, log);
+  await warnOfOpenAgentFolders(dirs, logged);
   if (keyFile !== undefined) await readText("key", keyFile, io);
-  await warnOfOpenSecrets([keyFile], io, { warn });
+  await warnOfOpenSecrets([keyFile], logged);
   await io.runAgent({
     dirs,
     view: folderView(io),

@@ -4,6 +4,7 @@ import { remedies } from "../../credentials/proof/credential-probe-manager.ts";
 import { machineCredential, type MachineCredential } from "../../agent/node/machine-credential.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
 import { execKubeconfig, type ClusterReference } from "../../client/build-kubeconfig.ts";
+import { stringAt, valueAt } from "../../apis/json-fields.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { agentFiles, agentFolders, folderOf, foundCredentials, warnOfOpenAgentFiles } from "./agent-folders.ts";
 import { CliError, usageError } from "../cli-error.ts";
@@ -52,20 +53,18 @@ async function chosen(args: Args, io: Io): Promise<FoundCredential> {
   return first;
 }
 
-const apiVersions: ReadonlySet<string> = new Set([
-  "client.authentication.k8s.io/v1",
-  "client.authentication.k8s.io/v1beta1",
-]);
+const apiVersions: readonly string[] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 
 /** What a client says of itself. Without it, as when a person types the command, version 1 is printed. */
 function execInfo(text = ""): { readonly apiVersion: string; readonly server?: string | undefined } {
   if (text === "") return { apiVersion: "client.authentication.k8s.io/v1" };
-  const { apiVersion, spec } = fieldsOf(parsed(text));
-  if (typeof apiVersion !== "string" || !apiVersions.has(apiVersion)) {
+  const info = parsed(text);
+  const apiVersion = stringAt(info, "apiVersion");
+  if (!apiVersions.includes(apiVersion)) {
     throw usageError("KUBERNETES_EXEC_INFO is not of client.authentication.k8s.io/v1 or v1beta1");
   }
   // Where the client means to send the credential, if it says so.
-  const { server } = fieldsOf(fieldsOf(spec)["cluster"]);
+  const server = valueAt(info, "spec", "cluster", "server");
   return { apiVersion, server: typeof server === "string" ? server : undefined };
 }
 
@@ -122,14 +121,11 @@ function kubeconfigFor(args: Args, found: FoundCredential, { server, ca }: Clust
   });
 }
 
+/** JSON, or undefined. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
   }
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? { ...value } : {};
 }

@@ -11,7 +11,7 @@ import type { Io } from "../io.ts";
 import { klusterletLine } from "./klusterlet-line.ts";
 import { requireBootstrap, withKlusterlet } from "./klusterlet-world.ts";
 import { logTo } from "../log-line.ts";
-import { warnInLog } from "../open-secrets.ts";
+import { warningInLog } from "../open-secrets.ts";
 import { writeResult, titledLines } from "../output.ts";
 import { printable } from "../printable.ts";
 
@@ -29,20 +29,16 @@ async function stay(args: Args, io: Io): Promise<void> {
   const health = await serveHealth(args.text("health-address"), { isReady: () => isAvailable, log });
   if (health !== undefined) log(logEntry("Listening", "the agent answers health checks", { port: health.port }));
   try {
-    await withKlusterlet(
-      args,
-      io,
-      (options) =>
-        io.runKlusterlet({
-          ...options,
-          hubTimeoutMs: args.number("hub-timeout"),
-          signal,
-          report: (event) => {
-            isAvailable = event.kind === "available" || (isAvailable && !endsAvailability.has(event.kind));
-            log(klusterletLine(event));
-          },
-        }),
-      warnInLog(log),
+    await withKlusterlet(args, warningInLog(io, log), (options) =>
+      io.runKlusterlet({
+        ...options,
+        hubTimeoutMs: args.number("hub-timeout"),
+        signal,
+        report: (event) => {
+          isAvailable = event.kind === "available" || (isAvailable && !endsAvailability.has(event.kind));
+          log(klusterletLine(event));
+        },
+      }),
     );
   } finally {
     await health?.close();
@@ -62,11 +58,8 @@ const endsAvailability: ReadonlySet<KlusterletEvent["kind"]> = new Set([
 async function leave(args: Args, io: Io): Promise<void> {
   const log = logTo(args, io);
   const signal = io.interrupted();
-  const left = await withKlusterlet(
-    args,
-    io,
-    (options) => io.leaveHub({ ...options, signal, report: (event) => log(klusterletLine(event)) }, args.on("force")),
-    warnInLog(log),
+  const left = await withKlusterlet(args, warningInLog(io, log), (options) =>
+    io.leaveHub({ ...options, signal, report: (event) => log(klusterletLine(event)) }, args.on("force")),
   );
   await writeResult(args, io, { data: { ...left }, table: () => leftText(left) });
 }

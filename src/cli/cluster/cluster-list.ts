@@ -50,28 +50,25 @@ type ListedCluster = ReturnType<typeof listed>;
 function listed(cluster: ManagedCluster, beat: string | undefined, now: number) {
   const { name = "", labels = {}, annotations = {}, creationTimestamp = "", deletionTimestamp } = cluster.metadata;
   const state = (type: string): string | undefined => conditionOf(cluster, type)?.status;
-  const version = cluster.status?.version?.kubernetes;
-  const set = labels[clusterSetLabel];
   const joined = state(clusterCondition.joined) === "True";
-  // The hub beats first when it makes the lease; until somebody has come in, that is not the agent's.
-  const lastHeartbeat = joined ? beat : undefined;
   const because = annotations[denialReasonAnnotation];
   return {
     name,
     accepted: isAccepted(cluster),
     // Accepted once and not any more, or denied before that: by what is stored on the cluster, never by requests, whose labels the requester sets.
     denied: !isAccepted(cluster) && (state(clusterCondition.accepted) !== undefined || because !== undefined),
-    ...(because === undefined ? {} : { deniedBecause: because }),
+    deniedBecause: because,
     deleting: deletionTimestamp !== undefined,
     joined,
     // `Unknown` where its agent is silent, `None` where it never spoke.
     available: state(clusterCondition.available) ?? "None",
-    ...(version === undefined ? {} : { version }),
-    ...(lastHeartbeat === undefined ? {} : { lastHeartbeat }),
+    version: cluster.status?.version?.kubernetes,
+    // The hub beats first when it makes the lease; until somebody has come in, that is not the agent's.
+    lastHeartbeat: joined ? beat : undefined,
     agents: [...agentsOn(cluster)]
       .filter(([, end]) => end > now)
       .map(([id, end]) => ({ id, certificateUntil: rfc3339(end) })),
-    ...(set === undefined ? {} : { set }),
+    set: labels[clusterSetLabel],
     created: creationTimestamp,
   };
 }

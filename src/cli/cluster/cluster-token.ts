@@ -7,7 +7,9 @@ import {
   clusterBootstrapGroup,
 } from "../../authorization/bootstrap-policy/registration-roles.ts";
 import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
-import type { Client, ResourceRef } from "../../client/client.ts";
+import { selfSubjectAccessReviews, type SubjectAccessReview } from "../../apis/access-review.ts";
+import { clusterGroup } from "../../apis/managed-cluster.ts";
+import type { Client } from "../../client/client.ts";
 import { nodePatternProblem } from "../../controllers/certificates/node-pattern.ts";
 import { secrets, serviceAccounts } from "../../controllers/kinds.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
@@ -150,33 +152,17 @@ interface IssuedToken extends ApiObject {
   readonly status?: { readonly token?: string; readonly expirationTimestamp?: string };
 }
 
-const reviews: ResourceRef = {
-  group: "authorization.k8s.io",
-  version: "v1",
-  plural: "selfsubjectaccessreviews",
-  kind: "SelfSubjectAccessReview",
-  scope: "Cluster",
-};
-
 /** What an agent does before it has a certificate. */
 const needed = [
-  {
-    group: "cluster.open-cluster-management.io",
-    resource: "managedclusters",
-    verbs: ["create", "get", "list", "watch"],
-  },
-  { group: "certificates.k8s.io", resource: "certificatesigningrequests", verbs: ["create", "get", "list", "watch"] },
-].flatMap(({ verbs, ...rest }) => verbs.map((verb) => ({ ...rest, verb })));
+  { group: clusterGroup, resource: "managedclusters" },
+  { group: "certificates.k8s.io", resource: "certificatesigningrequests" },
+].flatMap((rest) => ["create", "get", "list", "watch"].map((verb) => ({ ...rest, verb })));
 
 /** The right in words, where the server does not grant it. */
 async function lackedRight(client: Client, resourceAttributes: (typeof needed)[number]): Promise<string | undefined> {
-  const review = {
-    apiVersion: "authorization.k8s.io/v1",
-    kind: reviews.kind,
-    metadata: {},
-    spec: { resourceAttributes },
-  };
-  const { status } = await client.create<ApiObject & { status?: { allowed?: boolean } }>(reviews, review);
+  const { group, version, kind } = selfSubjectAccessReviews;
+  const review = { apiVersion: `${group}/${version}`, kind, metadata: {}, spec: { resourceAttributes } };
+  const { status } = await client.create<SubjectAccessReview>(selfSubjectAccessReviews, review);
   return status?.allowed === true ? undefined : `${resourceAttributes.verb} ${resourceAttributes.resource}`;
 }
 

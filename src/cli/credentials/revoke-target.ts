@@ -28,9 +28,9 @@ export function isAboutCredentials(args: Args): boolean {
     throw usageError("--issuer belongs to --serial");
   }
   if (isAny) return true;
-  const alone = ["until", "namespace"].find((option) => args.text(option) !== undefined);
-  const flag = ["force", "remove-grants"].find((option) => args.on(option));
-  const stray = alone ?? flag;
+  const stray =
+    ["until", "namespace"].find((option) => args.text(option) !== undefined) ??
+    ["force", "remove-grants"].find((option) => args.on(option));
   if (stray !== undefined) throw usageError(`--${stray} belongs to the revocation of credentials`);
   return false;
 }
@@ -63,56 +63,49 @@ function isAccessRequest(operand: string): boolean {
   return slash === -1 || requestKind(operand.slice(0, slash)) === "accessrequest";
 }
 
-const kinds: Readonly<Record<string, string>> = {
-  csr: "csr",
-  no: "node",
-  node: "node",
-  nodes: "node",
-  user: "user",
-  sa: "serviceaccount",
-  serviceaccount: "serviceaccount",
-  serviceaccounts: "serviceaccount",
-  bootstraptoken: "bootstraptoken",
-  bootstraptokens: "bootstraptoken",
-  secret: "secret",
-  secrets: "secret",
+/** What is revoked by NAMESPACE/NAME, and by a name alone. */
+const namespaced: Readonly<
+  Record<string, (at: { readonly namespace: string; readonly name: string }) => RevocationTarget>
+> = {
+  serviceaccount: ({ namespace, name }) => ({ user: `system:serviceaccount:${namespace}:${name}` }),
+  secret: (secret) => ({ secret }),
+};
+const clusterWide: Readonly<Record<string, (name: string) => RevocationTarget>> = {
+  node: (name) => ({ user: `${nodeUserPrefix}${name}` }),
+  user: (name) => ({ user: name }),
+  bootstraptoken: (id) => ({ bootstrapTokenID: tokenId(id) }),
+};
+/** The words for each kind. */
+const kindWords: Readonly<Record<string, readonly string[]>> = {
+  node: ["no", "node", "nodes"],
+  user: ["user"],
+  serviceaccount: ["sa", "serviceaccount", "serviceaccounts"],
+  bootstraptoken: ["bootstraptoken", "bootstraptokens"],
+  secret: ["secret", "secrets"],
 };
 
 function ofOperand(operand: string, namespace: string | undefined): NamedTarget {
   const [word = "", ...rest] = operand.split("/");
-  const plain = word.toLowerCase();
-  const kind = requestKind(word) === "csr" ? "csr" : Object.hasOwn(kinds, plain) ? kinds[plain] : undefined;
   const [first = "", second] = rest;
-  const isNamespaced = kind === "serviceaccount" || kind === "secret";
-  if (kind === undefined || rest.length > (isNamespaced ? 2 : 1) || rest.some((part) => part === "")) {
+  const isCsr = requestKind(word) === "csr";
+  const kind = Object.keys(kindWords).find((one) => kindWords[one]?.includes(word.toLowerCase())) ?? "";
+  const isNamespaced = Object.hasOwn(namespaced, kind);
+  if ((kind === "" && !isCsr) || rest.length > (isNamespaced ? 2 : 1) || rest.includes("")) {
     throw usageError(`"${operand}" cannot be revoked: name ${operandForms}`);
   }
-  if (kind === "csr") return { kind: "csr", name: first };
-  const target = isNamespaced
-    ? ofNamespaced(kind, { namespace: second === undefined ? namespace : first, name: second ?? first, operand })
-    : ofWord(kind, first);
+  if (isCsr) return { kind: "csr", name: first };
+  const place = second === undefined ? namespace : first;
+  if (isNamespaced && place === undefined) {
+    throw usageError(`"${operand}" names no namespace: write ${kind}/NAMESPACE/NAME, or add -n NAMESPACE`);
+  }
+  const at = { namespace: place ?? "", name: second ?? first };
+  const target = namespaced[kind]?.(at) ?? clusterWide[kind]?.(first) ?? {};
   return { kind: "credential", shown: targetText(target), target };
 }
 
 /** How things to revoke are named. */
 const operandForms: string =
   "accessrequest/NAME, csr/NAME, node/NAME, user/NAME, serviceaccount/NAMESPACE/NAME, secret/NAMESPACE/NAME or bootstraptoken/ID";
-
-function ofWord(kind: string, name: string): RevocationTarget {
-  if (kind === "node") return { user: `${nodeUserPrefix}${name}` };
-  return kind === "user" ? { user: name } : { bootstrapTokenID: tokenId(name) };
-}
-
-function ofNamespaced(
-  kind: string,
-  place: { readonly namespace: string | undefined; readonly name: string; readonly operand: string },
-): RevocationTarget {
-  const { namespace, name, operand } = place;
-  if (namespace === undefined) {
-    throw usageError(`"${operand}" names no namespace: write ${kind}/NAMESPACE/NAME, or add -n NAMESPACE`);
-  }
-  return kind === "secret" ? { secret: { namespace, name } } : { user: `system:serviceaccount:${namespace}:${name}` };
-}
 
 function tokenId(text: string): string {
   if (isTokenId(text)) return text;

@@ -24,6 +24,7 @@ import { removeGrants, unknownTarget } from "./target-objects.ts";
 import { isAboutCredentials, namedTargets, targetText, untilText, type NamedTarget } from "./revoke-target.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
 import { ignoreReasons } from "../../client/api-errors.ts";
+import { selfSubjectReviews, type SelfSubjectReview } from "../../apis/token-review.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 
 /** Revokes access requests or credentials. One that fails does not keep the others from being revoked; the first failure is the exit code. */
@@ -186,14 +187,6 @@ function printResult(io: Io, printResult: Stored & { readonly shown: string; rea
   );
 }
 
-const selfSubjectReviews = {
-  group: "authentication.k8s.io",
-  version: "v1",
-  kind: "SelfSubjectReview",
-  plural: "selfsubjectreviews",
-  scope: "Cluster",
-} as const;
-
 /** With what the kubeconfig comes in, as the server sees it and as far as its certificate says it. */
 async function ownCredential({ client, config }: ServerAccess): Promise<Credential> {
   const seen = credentialOf(await whoAmI(client));
@@ -210,12 +203,10 @@ async function ownCredential({ client, config }: ServerAccess): Promise<Credenti
 }
 
 /** Servers before 1.28 do not say; what is not known is no user. */
-async function whoAmI(client: ServerAccess["client"]): Promise<UserInfo> {
-  const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview", metadata: {} };
-  const answer = client.create<typeof review & { readonly status?: { readonly userInfo?: UserInfo } }>(
-    selfSubjectReviews,
-    review,
-  );
+async function whoAmI(client: Client): Promise<UserInfo> {
+  const { group, version, kind } = selfSubjectReviews;
+  const review = { apiVersion: `${group}/${version}`, kind, metadata: {} };
+  const answer = client.create<SelfSubjectReview>(selfSubjectReviews, review);
   const { status } = (await ignoreReasons(answer, "NotFound", "Forbidden")) ?? {};
-  return status?.userInfo ?? { username: "", groups: [] };
+  return { username: "", groups: [], ...status?.userInfo };
 }

@@ -14,7 +14,7 @@ import { bootstrapUserPrefix, nodeUserPrefix } from "../../apimachinery/user.ts"
 import type { RevocationTarget } from "../../apis/credential-revocation.ts";
 import { tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
+import { printable, writeLine } from "../printable.ts";
 import { recordName } from "../../controllers/credentials/credential-record.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { issuedCredentials } from "../../apis/issued-credential.ts";
@@ -31,7 +31,7 @@ interface Subject {
   readonly namespace?: string;
 }
 
-const accountForm = /^system:serviceaccount:([^:]+):([^:]+)$/;
+const accountUser = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
 /**
  * Deletes what gives rights to whom is revoked, on any Kubernetes: its subjects in bindings, its certificate requests that are not
@@ -40,22 +40,24 @@ const accountForm = /^system:serviceaccount:([^:]+):([^:]+)$/;
  */
 export async function removeGrants(target: RevocationTarget, removing: Removing): Promise<void> {
   const { user: named, bootstrapTokenID, secret } = target;
-  const user = named ?? (bootstrapTokenID === undefined ? undefined : `${bootstrapUserPrefix}${bootstrapTokenID}`);
   if (bootstrapTokenID !== undefined) {
     const key = { namespace: tokenSecretNamespace, name: tokenSecretName(bootstrapTokenID) };
     await remove(secrets, key, removing);
   }
   if (secret !== undefined) await remove(secrets, secret, removing);
-  if (user === undefined) {
-    if (secret === undefined)
-      removing.io.stderr.write(
-        "note: nothing stands on one certificate or token alone; name its user to remove its grants\n",
-      );
-    return;
-  }
+  const user = named ?? (bootstrapTokenID === undefined ? undefined : `${bootstrapUserPrefix}${bootstrapTokenID}`);
+  if (user !== undefined) return removeUser(user, removing);
+  if (secret !== undefined) return;
+  writeLine(
+    removing.io.stderr,
+    "note: nothing stands on one certificate or token alone; name its user to remove its grants",
+  );
+}
+
+async function removeUser(user: string, removing: Removing): Promise<void> {
   for (const resource of [clusterRoleBindings, roleBindings]) await removeFrom(resource, user, removing);
   await removeWaiting(user, removing);
-  const [, namespace, name] = accountForm.exec(user) ?? [];
+  const [, namespace, name] = accountUser.exec(user) ?? [];
   if (namespace === undefined || name === undefined) return;
   // The Secrets first: the account's end removes them later, by a controller.
   const { items } = await removing.client.list(secrets, {
@@ -87,7 +89,7 @@ async function removeFrom(resource: ResourceRef, user: string, removing: Removin
       // With its version: a subject that was added meanwhile must not be lost.
       const patch = { metadata: { uid, resourceVersion }, subjects: left };
       await removing.client.patch(resource, key, patch, { dryRun: removing.dryRun });
-      text(resource, key, "no longer names it", removing);
+      tell(removing, nameOf(resource, key), "no longer names it");
     }
   }
 }
@@ -108,12 +110,15 @@ async function remove(resource: ResourceRef, key: ObjectKey, removing: Removing)
     removal.then(() => true),
     "NotFound",
   );
-  if (isThere === true) text(resource, key, "deleted", removing);
+  if (isThere === true) tell(removing, nameOf(resource, key), "deleted");
 }
 
-function text({ kind }: ResourceRef, { namespace, name }: ObjectKey, what: string, { io, dryRun }: Removing): void {
-  const place = namespace === undefined ? name : `${namespace}/${name}`;
-  io.stdout.write(`${printable(`${kind.toLowerCase()}/${place} ${what}`)}${dryRun ? " (dry run)" : ""}\n`);
+function nameOf({ kind }: ResourceRef, { namespace, name }: ObjectKey): string {
+  return `${kind.toLowerCase()}/${namespace === undefined ? name : `${namespace}/${name}`}`;
+}
+
+function tell({ io, dryRun }: Removing, object: string, what: string): void {
+  io.stdout.write(`${printable(`${object} ${what}`)}${dryRun ? " (dry run)" : ""}\n`);
 }
 
 interface Sought {
@@ -121,8 +126,6 @@ interface Sought {
   readonly name: string;
   readonly namespace?: string;
 }
-
-const accountUser = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
 /**
  * A sentence about something revoked that nobody has heard of, whose name may be mistyped; undefined where there is such a thing, where that

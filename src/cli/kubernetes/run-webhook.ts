@@ -6,7 +6,7 @@ import { serveWebhook, type WebhookOptions } from "../../operator/webhook.ts";
 import { usageError } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
 import { logTo } from "../log-line.ts";
-import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
+import { warningInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { withServer } from "../server-access.ts";
 import { secureServing } from "../serving.ts";
 import { yamlText } from "../yaml-text.ts";
@@ -26,25 +26,15 @@ export const runWebhook: Run = async (args, io) => {
     return void io.stdout.write(documents.map(yamlText).join("---\n"));
   }
   const log = logTo(args, io);
-  await warnOfOpenSecrets([serving.keyFile], io, { warn: warnInLog(log) });
-  await withServer(
-    args,
-    io,
-    async (server) => {
-      const { pins } = await trustBundleOf(args.text("ca-file"), server, io);
-      // Made last: a kubeconfig or CA that cannot be used leaves no CA of the webhook's own behind.
-      const pair = await pairOf();
-      await serveWebhook({
-        options,
-        world: { ...io, log },
-        client: server.client,
-        pair,
-        pins,
-        signal: io.interrupted(),
-      });
-    },
-    warnInLog(log),
-  );
+  const logged = warningInLog(io, log);
+  await warnOfOpenSecrets([serving.keyFile], logged);
+  await withServer(args, logged, async (server) => {
+    const { client } = server;
+    const { pins } = await trustBundleOf(args.text("ca-file"), server, io);
+    // Made last: a kubeconfig or CA that cannot be used leaves no CA of the webhook's own behind.
+    const pair = await pairOf();
+    await serveWebhook({ options, world: { ...io, log }, client, pair, pins, signal: io.interrupted() });
+  });
   log(logEntry("Stopped", "the webhook stopped"));
 };
 

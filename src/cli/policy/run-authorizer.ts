@@ -12,7 +12,7 @@ import { openPolicy } from "../../policy-server/policy-source.ts";
 import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
 import { logTo } from "../log-line.ts";
-import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
+import { warningInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { requireKubeconfig } from "../server-access.ts";
 import { secureServing } from "../serving.ts";
 import { yamlText } from "../yaml-text.ts";
@@ -34,7 +34,7 @@ export const runAuthorizer: Run = async (args, io) => {
   const world = { ...io, log };
   const metrics = authorizerMetrics();
   const source = policySource(args);
-  await warnOfOpenSecrets([serving.keyFile, source.opa.tokenFile], io, { warn: warnInLog(log) });
+  await warnOfOpenSecrets([serving.keyFile, source.opa.tokenFile], warningInLog(io, log));
   const followed = args.on("revocations") ? await followRevocations(args, io, world) : undefined;
   const isAlone = followed !== undefined && Object.keys(source.sources).length === 0;
   const policy = isAlone ? noPolicy : await openPolicy({ ...source, world: { ...world, reloaded: metrics.reloaded } });
@@ -56,7 +56,7 @@ async function followRevocations(
   { clock, log }: World,
 ): Promise<{ readonly revocations: WatchedRevocations; readonly close: () => void }> {
   const { watchedRevocations } = await import("../../operator/watched-revocations.ts");
-  const client = await io.connect(await requireKubeconfig(args, io, warnInLog(log)));
+  const client = await io.connect(await requireKubeconfig(args, warningInLog(io, log)));
   const life = new AbortController();
   const revocations = watchedRevocations({ client, clock, log, signal: life.signal });
   return {
@@ -69,14 +69,11 @@ async function followRevocations(
 }
 
 function urlOf(args: Args, { bindAddress: bind, port }: SecureServing, io: Io): string {
-  const host = bind === "0.0.0.0" || bind === "::" ? io.hostname : bind.includes(":") ? `[${bind}]` : bind;
-  const given = args.text("url") ?? `https://${host}:${port}`;
-  const problem = usageError(`--url ${JSON.stringify(given)}: must be https://HOST[:PORT]`);
-  try {
-    const url = new URL(given);
-    if (url.protocol !== "https:" || url.search !== "" || url.hash !== "" || url.username !== "") throw problem;
-    return `${url.origin}${url.pathname === "/" ? "" : url.pathname.replace(/\/authorize$|\/$/, "")}/authorize`;
-  } catch {
-    throw problem;
+  const own = ["0.0.0.0", "::"].includes(bind) ? io.hostname : bind;
+  const given = args.text("url") ?? `https://${own.includes(":") ? `[${own}]` : own}:${port}`;
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  if (url?.protocol !== "https:" || `${url.search}${url.hash}${url.username}` !== "") {
+    throw usageError(`--url ${JSON.stringify(given)}: must be https://HOST[:PORT]`);
   }
+  return `${url.origin}${url.pathname === "/" ? "" : url.pathname.replace(/\/authorize$|\/$/, "")}/authorize`;
 }

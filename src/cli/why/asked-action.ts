@@ -3,11 +3,14 @@ import { isMistyped, likelyMeant } from "../../authorization/did-you-mean.ts";
 import { isAboutSigners } from "../../authorization/signers.ts";
 import { storedVerbs } from "../../apis/resource.ts";
 import type { Args } from "../command.ts";
-import { kindNamed, type DiscoveredKind } from "./served-kinds.ts";
+import type { ServerAccess } from "../server-access.ts";
+import { kindNamed, servedKinds, type DiscoveredKind } from "./served-kinds.ts";
 import type { Client } from "../../client/client.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { namespaces } from "../../apis/namespace.ts";
 import { usageError } from "../cli-error.ts";
+import { writeLine } from "../printable.ts";
+import type { Io } from "../io.ts";
 
 /** What a command line asks about, without whom. */
 interface AskedAction {
@@ -26,13 +29,26 @@ interface ActionSurroundings {
   readonly namespace: string;
 }
 
+/** What the command line asks of the server, with the kinds that it serves; tells on standard error what may have been meant otherwise. @throws CliError usage */
+export async function askedOf(
+  args: Args,
+  io: Io,
+  { client, config }: ServerAccess,
+): Promise<Omit<AskedAction, "warnings"> & Pick<ActionSurroundings, "kinds">> {
+  const kinds = await servedKinds(client);
+  const { warnings, ...asked } = askedAction(args, { kinds, namespace: config.namespace });
+  const more = await namespaceWarnings(args, asked.attributes.namespace, client);
+  for (const warning of [...warnings, ...more]) writeLine(io.stderr, `warning: ${warning}`);
+  return { ...asked, kinds };
+}
+
 const nothing = { group: "", version: "", resource: "", subresource: "", namespace: "", name: "" };
 
 /**
  * Reads VERB and RESOURCE[/NAME] or /PATH as `kubectl auth can-i` does. Other than there the namespace is what a real request would
  * have: none for a resource that is not namespaced. @throws CliError usage
  */
-export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings): AskedAction {
+function askedAction(args: Args, { kinds, namespace }: ActionSurroundings): AskedAction {
   const [verb = "", what = ""] = args.operands;
   if (what.startsWith("/")) {
     if (args.text("subresource") !== undefined) {
@@ -49,16 +65,7 @@ export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings
   const subresource = args.text("subresource") ?? "";
   const { resource, group, version, isClusterWide } = namedResource(word, kind);
   const place = placeOf(args, { kind: { group, plural: resource, isClusterWide }, namespace, name });
-  const attributes = {
-    verb,
-    group,
-    version,
-    resource,
-    subresource,
-    namespace: place.namespace,
-    name,
-    path: undefined,
-  };
+  const attributes = { verb, group, version, resource, subresource, namespace: place.namespace, name, path: undefined };
   const hints = kinds === undefined ? [] : likelyMeant({ ...attributes, user: anonymousSubject }, kinds);
   return {
     attributes,
@@ -124,7 +131,7 @@ function placeOf(
  * What to say where -n names a namespace that the server does not have: the answer is about that name all the same. Nothing where it
  * is there, or where the caller may not look.
  */
-export async function namespaceWarnings(args: Args, asked: string, client: Client): Promise<readonly string[]> {
+async function namespaceWarnings(args: Args, asked: string, client: Client): Promise<readonly string[]> {
   if (asked === "" || args.text("namespace") !== asked) return [];
   try {
     await client.get(namespaces, { name: asked });

@@ -22,7 +22,7 @@ import { stringAt } from "../../apis/json-fields.ts";
 import { selfSubjectReviews, type SelfSubjectReview } from "../../apis/token-review.ts";
 import { CliError } from "../cli-error.ts";
 import { readPolicy, type ReadPolicy } from "../../authorization/rbac-reader.ts";
-import type { ServerAccess } from "../server-access.ts";
+import { tokenClaims, type ServerAccess } from "../server-access.ts";
 import { accessReviewSpec } from "../../authorization/access-review-spec.ts";
 import type { DiscoveredKind } from "./served-kinds.ts";
 
@@ -47,16 +47,13 @@ export async function explainFromOutside(question: Question, server: ServerAcces
   }
   const attributes = { ...action, user };
   const ours = await firstDecision([masters, rbacAuthorizer(policy.index)]).decide(attributes, { trace: true });
-  const grant = ours.trace?.at(-1)?.grant;
-  const note = ours.trace?.at(-1)?.note;
+  const { grant, note } = ours.trace?.at(-1) ?? {};
   const notes = [
     ...(ours.verdict === "allow" && note !== undefined ? [`The subject is ${note}.`] : []),
     ...differences(verdict, ours),
     ...unseenNotes(policy),
   ];
-  const more = verdict.allowed
-    ? { ...(grant === undefined ? {} : { grant }), notes }
-    : refusal({ attributes, policy, kinds, notes });
+  const more = verdict.allowed ? { ...(grant && { grant }), notes } : refusal({ attributes, policy, kinds, notes });
   return { status: { ...status, ...more }, source: { verdict: kind, rights: "worked out here" } };
 }
 
@@ -140,13 +137,8 @@ async function ownUser({ client, config }: ServerAccess): Promise<UserInfo | und
 
 /** The ServiceAccount that a token says it is of; nothing is decided by it here, the server has accepted it already. */
 function accountOf(token = ""): UserInfo | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
-    const [, kind, namespace = "", name = ""] = stringAt(claims, "sub").split(":");
-    return kind === "serviceaccount" && name !== "" ? serviceAccountUser(namespace, name) : undefined;
-  } catch {
-    return undefined;
-  }
+  const [, kind, namespace = "", name = ""] = stringAt(tokenClaims(token), "sub").split(":");
+  return kind === "serviceaccount" && name !== "" ? serviceAccountUser(namespace, name) : undefined;
 }
 
 function certificateUser(pem: string): UserInfo | undefined {

@@ -2,22 +2,19 @@ import type { ExplainedGrant, PolicyObject } from "../../authorization/explained
 import { placeOf } from "../../authorization/suggest-bindings.ts";
 import { whoCan } from "../../authorization/who-can.ts";
 import { authenticatedGroup, mastersGroup, unauthenticatedGroup } from "../../apimachinery/user.ts";
-import { askedAction, namespaceWarnings } from "./asked-action.ts";
+import { askedOf } from "./asked-action.ts";
 import { CliError } from "../cli-error.ts";
 import type { Run } from "../command.ts";
 import { writeResult, textTable } from "../output.ts";
-import { printable, writeLine } from "../printable.ts";
+import { printable } from "../printable.ts";
 import { readPolicy } from "../../authorization/rbac-reader.ts";
-import { servedKinds } from "./served-kinds.ts";
 import { withServer } from "../server-access.ts";
 
 /** Runs `pratique who-can`. */
 export const whoCanRun: Run = async (args, io) => {
-  return withServer(args, io, async ({ client, config }) => {
-    const kinds = await servedKinds(client);
-    const { attributes, warnings } = askedAction(args, { kinds, namespace: config.namespace });
-    const more = await namespaceWarnings(args, attributes.namespace, client);
-    for (const warning of [...warnings, ...more]) writeLine(io.stderr, `warning: ${warning}`);
+  return withServer(args, io, async (server) => {
+    const { client } = server;
+    const { attributes } = await askedOf(args, io, server);
     const { index, unseen } = await readPolicy(client, attributes.namespace);
     if (unseen.includes("clusterroles") || unseen.includes("clusterrolebindings")) {
       throw new CliError("refused", `you may not list ${unseen.join(", ")} here`, [

@@ -8,28 +8,19 @@ import {
   type UserInfo,
 } from "../../apimachinery/user.ts";
 import { accessExplanations, selfAccessExplanations, type AccessExplanation } from "../../apis/access-explanation.ts";
-import { askedAction, namespaceWarnings } from "./asked-action.ts";
+import { askedOf } from "./asked-action.ts";
 import type { Args, Run } from "../command.ts";
 import { explainFromOutside, specOf, type Explained, type Question } from "./explain-from-outside.ts";
 import { writeResult } from "../output.ts";
-import { servedKinds } from "./served-kinds.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
 import { whyText } from "./why-text.ts";
 import { usageError } from "../cli-error.ts";
-import { writeLine } from "../printable.ts";
 
 /** Runs `pratique why`. */
 export const why: Run = async (args, io) => {
   const user = askedUser(args);
   return withServer(args, io, async (server) => {
-    const kinds = await servedKinds(server.client);
-    const {
-      attributes: action,
-      warnings,
-      isMistyped,
-    } = askedAction(args, { kinds, namespace: server.config.namespace });
-    const more = await namespaceWarnings(args, action.namespace, server.client);
-    for (const warning of [...warnings, ...more]) writeLine(io.stderr, `warning: ${warning}`);
+    const { attributes: action, isMistyped, kinds } = await askedOf(args, io, server);
     const answer = await explain({ action, user, kinds }, server);
     // A hub names no words that were meant to those who ask about themselves.
     const explained = isMistyped ? { ...answer, status: { ...answer.status, toAllow: [] } } : answer;
