@@ -13,6 +13,8 @@ import { basename, resolve } from "node:path";
 import { wallClock } from "../host/wall-clock.ts";
 import { usageError } from "./cli-error.ts";
 import type { Io, Output } from "./io.ts";
+import type { RemoteClient } from "../client/remote.ts";
+import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { release } from "./release.ts";
 import { commands } from "./commands.ts";
 import { logProcessAsJson, wantsJsonLog } from "./log-line.ts";
@@ -62,20 +64,7 @@ export function processIo(): Io {
       return entries.map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }));
     },
     runChild: async (words, run) => (await import("./agent/child-program.ts")).runChild(words, run),
-    connect: async (config) => {
-      const { remoteClient } = await import("../client/remote.ts");
-      const { kubeconfigAccess } = await import("../client/kubeconfig-access.ts");
-      const { processWorld } = await import("../host/process-world.ts");
-      const noTerminal = (): string | undefined =>
-        isStdinRead || !process.stdin.isTTY ? "standard input is not a terminal, or is read by the command" : undefined;
-      return remoteClient({
-        ...kubeconfigAccess(config, processWorld({ clock: wallClock, noTerminal })),
-        userAgent: `pratique/${release} (${process.platform}/${process.arch})`,
-        timeoutMs: 30_000,
-        clock: wallClock,
-        random: Math.random,
-      });
-    },
+    connect: async (config) => connect(config, () => isStdinRead),
     startHub: async (options) => {
       paceHeap();
       lowerHelperThreads();
@@ -90,6 +79,21 @@ export function processIo(): Io {
       (await import("../agent/access/request-access.ts")).requestAccess(options, report),
     join: async (options, report) => (await import("../agent/join/join.ts")).join(options, report),
   };
+}
+
+async function connect(config: ResolvedKubeconfig, isStdinRead: () => boolean): Promise<RemoteClient> {
+  const { remoteClient } = await import("../client/remote.ts");
+  const { kubeconfigAccess } = await import("../client/kubeconfig-access.ts");
+  const { processWorld } = await import("../host/process-world.ts");
+  const noTerminal = (): string | undefined =>
+    isStdinRead() || !process.stdin.isTTY ? "standard input is not a terminal, or is read by the command" : undefined;
+  return remoteClient({
+    ...kubeconfigAccess(config, processWorld({ clock: wallClock, noTerminal })),
+    userAgent: `pratique/${release} (${process.platform}/${process.arch})`,
+    timeoutMs: 30_000,
+    clock: wallClock,
+    random: Math.random,
+  });
 }
 
 function outputTo(stream: NodeJS.WriteStream): Output {

@@ -43,34 +43,27 @@ export async function replay(
   const left: NotReplayed = { undecided: 0, repeated: 0, unreadable: 0, firstUnreadable: undefined };
   const tally = replayTally(maxKinds);
   const users = new Set<string>();
-  let [count, nowRefused, nowAllowed, nodes, failed] = [0, 0, 0, 0, 0];
-  let [first, last] = ["", ""];
+  const counts = { requests: 0, users: 0, first: "", last: "", nowRefused: 0, nowAllowed: 0, failed: 0, asRecorded: 0 };
   for await (const request of replayedRequests(files, where, left)) {
-    count += 1;
-    if (users.size < maxKinds) users.add(request.attributes.user.username);
-    first = first === "" || request.time < first ? request.time : first;
-    last = request.time > last ? request.time : last;
+    const { attributes, impersonation, wasAllowed, reason: before, by: beforeBy, time, auditId } = request;
+    counts.requests += 1;
+    if (users.size < maxKinds) users.add(attributes.user.username);
+    if (counts.first === "" || time < counts.first) counts.first = time;
+    if (time > counts.last) counts.last = time;
     relations.from(request);
     const decision = await decided(request, chain);
-    if (relations.wasAsked()) nodes += 1;
-    if (decision.error !== undefined) failed += 1;
+    if (relations.wasAsked()) counts.asRecorded += 1;
+    if (decision.error !== undefined) counts.failed += 1;
     const allows = decision.verdict === "allow";
-    if (allows === request.wasAllowed) continue;
-    if (allows) nowAllowed += 1;
-    else nowRefused += 1;
-    const { attributes, impersonation, wasAllowed, reason: before, by: beforeBy, time, auditId } = request;
-    const impersonatedBy = impersonation[0]?.user.username;
-    tally.add({ attributes, impersonatedBy, wasAllowed, before, beforeBy, time, auditId, ...describe(decision) });
+    if (allows === wasAllowed) continue;
+    counts[allows ? "nowAllowed" : "nowRefused"] += 1;
+    const [impersonated] = impersonation;
+    const asked = { attributes, impersonatedBy: impersonated?.user.username, wasAllowed, time, auditId };
+    tally.add({ ...asked, before, beforeBy, ...describe(decision) });
   }
   return {
-    requests: count,
+    ...counts,
     users: users.size,
-    first,
-    last,
-    nowRefused,
-    nowAllowed,
-    failed,
-    asRecorded: nodes,
     notReplayed: left,
     others: tally.others(),
     changes: tally.changes(),

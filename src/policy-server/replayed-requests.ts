@@ -35,12 +35,10 @@ export async function* replayedRequests(
       number += 1;
       if (line?.length === 0) continue;
       const read = line === undefined ? "unreadable" : readAuditedRequest(parsed(line));
+      const why = typeof read === "object" ? "repeated" : read;
       if (typeof read === "object" && !isRepeated(read)) yield read;
-      else if (typeof read === "object") left.repeated += 1;
-      else if (read === "undecided") left.undecided += 1;
-      if (read !== "unreadable") continue;
-      left.unreadable += 1;
-      left.firstUnreadable ??= `${file}:${number}`;
+      else if (why !== "early") left[why] += 1;
+      if (why === "unreadable") left.firstUnreadable ??= `${file}:${number}`;
     }
   }
 }

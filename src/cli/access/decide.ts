@@ -13,7 +13,7 @@ import {
 import { accessReviewer } from "./access-review.ts";
 import { CliError, type ExitName, usageError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
-import { csrCondition, decideCsr } from "./csr-decide.ts";
+import { decideCsr } from "./csr-decide.ts";
 import { csrMarks } from "./name-marks.ts";
 import { isUndecided, reviewCsr } from "./csr-review.ts";
 import { failureOf, type Failure, writeFailure } from "../failure.ts";
@@ -216,13 +216,12 @@ interface Deciding extends AccessDeciding {
 
 async function decideOne(decision: Decision, { kind, name, seen }: Target, deciding: Deciding): Promise<void> {
   const { args, io, server, isBulk } = deciding;
-  const dryRun = args.on("dry-run");
   if (kind === "accessrequest") {
-    const looked = seen as AccessRequest | undefined;
+    const [looked, dryRun] = [seen as AccessRequest | undefined, args.on("dry-run")];
     return decideAccess({ ...accessAsked(decision, args), name, seen: looked, isBulk, dryRun }, deciding);
   }
-  const condition = csrCondition(decision === "Approved" ? "Approved" : "Denied", args);
-  return decideCsr({ name, uid: seen?.metadata.uid, condition, dryRun }, server.client, io);
+  const verdict = decision === "Approved" ? "Approved" : "Denied";
+  return decideCsr({ name, uid: seen?.metadata.uid, decision: verdict, args }, server.client, io);
 }
 
 /** The two kinds of requests that people decide on, as their names are printed. */

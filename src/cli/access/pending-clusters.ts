@@ -10,6 +10,7 @@ import {
   hasJoined,
   openRequests,
   sightOf,
+  type AgentRequest,
   type ClusterSight,
 } from "../cluster/cluster-review.ts";
 import { byAge, groupedBy, type NameMark } from "./name-marks.ts";
@@ -83,10 +84,7 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
     kind: "ManagedCluster",
     name,
     created,
-    agents: [...new Set((first === undefined ? [] : [first, ...open]).map(({ agent }) => agent))].sort(),
-    request: first?.name,
-    fingerprint: first?.fingerprint,
-    waitsFor: first?.state === "Pending" ? waitingText(csrView(first.object).conditions) : undefined,
+    ...requestFacts(first, open),
     requester: first?.requester.username ?? cluster?.metadata.annotations?.[requesterAnnotation],
     certificate: first?.state ?? (requests === undefined ? "Unknown" : "NotAsked"),
     admission: admissionOf(cluster),
@@ -97,6 +95,17 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
       ...sight.unfit.map((one) => `csr/${one.name} has its name and cannot be its agent's: ${one.why}`),
     ],
   };
+}
+
+function requestFacts(
+  first: AgentRequest | undefined,
+  open: readonly AgentRequest[],
+): Pick<PendingCluster, "agents" | "request" | "fingerprint" | "waitsFor"> {
+  if (first === undefined) return { agents: [], request: undefined, fingerprint: undefined, waitsFor: undefined };
+  const { name: request, fingerprint, state, object } = first;
+  const agents = [...new Set([first, ...open].map(({ agent }) => agent))].sort();
+  const waitsFor = state === "Pending" ? waitingText(csrView(object).conditions) : undefined;
+  return { agents, request, fingerprint, waitsFor };
 }
 
 function admissionOf(cluster: ManagedCluster | undefined): PendingCluster["admission"] {

@@ -36,16 +36,20 @@ async function watchPending(args: Args, io: Io, { client, config }: ServerAccess
   const notify = (text: string): void => writeLine(io.stderr, text);
   const shown = printer(args, io);
   let failures = 0;
+  async function look(isFirst: boolean): Promise<PendingRequests> {
+    const found = await readPending(client, io.clock.now());
+    if (failures > 0) notify(`connected to ${config.server} again`);
+    failures = 0;
+    if (isFirst) {
+      for (const line of unseenLines(found)) io.stderr.write(`${line}\n`);
+      notify(`waiting for new and changed requests at ${config.server}; Ctrl-C ends`);
+    }
+    await shown(found, isFirst && args.on("watch-only"));
+    return found;
+  }
   for (let isFirst = true; !signal.aborted;) {
     try {
-      const found = await readPending(client, io.clock.now());
-      if (failures > 0) notify(`connected to ${config.server} again`);
-      failures = 0;
-      if (isFirst) {
-        for (const line of unseenLines(found)) io.stderr.write(`${line}\n`);
-        notify(`waiting for new and changed requests at ${config.server}; Ctrl-C ends`);
-      }
-      await shown(found, isFirst && args.on("watch-only"));
+      const found = await look(isFirst);
       isFirst = false;
       await anyChange(client, found, signal);
       await io.clock.sleep(togetherMs, signal);

@@ -101,13 +101,13 @@ function agentRows(agent: CredentialAgent, now: number): Parameters<typeof title
   const { nextAt, failures, lastError, refused, request, renewedAt, returning, waitsFor } = agent;
   if (refused) return [["agent", lastError ?? "refused"]];
   const next = nextAt > now ? `in ${humanDuration(nextAt - now)}` : "due since then";
-  const said = waitsFor === undefined ? "" : `; the hub says: ${waitsFor}`;
+  const reply = waitsFor === undefined ? "" : `; the hub says: ${waitsFor}`;
   return [
     ["returning", returning && `waits for: ${returning}`],
     ["renewed", timeText(renewedAt)],
     request === undefined || nextAt > now
       ? ["next", `${rfc3339(nextAt)} (${next})`]
-      : ["request", `csr/${request}, which waits for an answer${said}`],
+      : ["request", `csr/${request}, which waits for an answer${reply}`],
     ["failed", failures === 0 ? undefined : `${failures} times in a row: ${lastError ?? ""}`],
   ];
 }

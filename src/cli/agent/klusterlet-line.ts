@@ -55,5 +55,6 @@ const lines: { readonly [E in KlusterletEvent as E["kind"]]: (event: E) => LogEn
 
 /** The log line of an event. */
 export function klusterletLine(event: KlusterletEvent): LogEntry {
-  return (lines[event.kind] as (event: KlusterletEvent) => LogEntry)(event);
+  const all: Readonly<Record<KlusterletEvent["kind"], (event: never) => LogEntry>> = lines;
+  return (all[event.kind] as (event: KlusterletEvent) => LogEntry)(event);
 }

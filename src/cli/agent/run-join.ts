@@ -97,41 +97,47 @@ function absolute(path: string | undefined, io: Io): string | undefined {
   return path === undefined ? undefined : resolve(io.cwd, path);
 }
 
+const steps: { readonly [E in JoinEvent as E["kind"]]?: (event: E, shown: Progress) => void } = {
+  "server-differs": ({ other, used }, shown) =>
+    shown.note(`the hub calls itself ${other}; the discovery file says ${used}, which is used`),
+  verified: ({ server, by }, shown) => shown.done(`the hub ${server} is the right one: ${vouched[by]}`),
+  "key-ready": ({ reused, fingerprint }, shown) => {
+    const what = reused ? "the private key of an earlier try is used again" : "made a private key";
+    shown.done(`${what}: ${fingerprint}`);
+  },
+  "request-created": (event, shown) => requested("asked", event, shown),
+  "request-found": (event, shown) => requested("had asked already", event, shown),
+  "waiting-for-approval": ({ fingerprint, commands, name }, shown) => {
+    const todo = `compare the key ${fingerprint}, then: ${commands.join("  or  ")}`;
+    shown.note(`waiting for approval. On the hub, ${todo}`);
+    shown.doing(`waiting for approval of ${name}`);
+  },
+  "left-to-approver": ({ message }, shown) => {
+    shown.note(`the hub says: ${message}`);
+    for (const [reason, advice] of advices) if (message.startsWith(`${reason}: `)) shown.note(advice);
+  },
+  approved: (_event, shown) => {
+    shown.done("approved");
+    shown.doing("waiting for the signature");
+  },
+  issued: ({ validUntil }, shown) => shown.done(`got the certificate, valid until ${rfc3339(validUntil)}`),
+  "credential-found": ({ path, validUntil }, shown) =>
+    shown.done(`${path} is still valid, until ${rfc3339(validUntil)}`),
+};
+
 function printEvent(event: JoinEvent, shown: Progress): void {
-  switch (event.kind) {
-    case "server-differs":
-      return shown.note(`the hub calls itself ${event.other}; the discovery file says ${event.used}, which is used`);
-    case "verified":
-      return shown.done(`the hub ${event.server} is the right one: ${vouched[event.by]}`);
-    case "key-ready":
-      return shown.done(
-        `${event.reused ? "the private key of an earlier try is used again" : "made a private key"}: ${event.fingerprint}`,
-      );
-    case "request-created":
-    case "request-found":
-      shown.done(
-        `${event.kind === "request-created" ? "asked" : "had asked already"} for a certificate as ${event.nodeName}: ${event.name}`,
-      );
-      return shown.doing("waiting for the certificate");
-    case "waiting-for-approval":
-      shown.note(
-        `waiting for approval. On the hub, compare the key ${event.fingerprint}, then: ${event.commands.join("  or  ")}`,
-      );
-      return shown.doing(`waiting for approval of ${event.name}`);
-    case "left-to-approver":
-      shown.note(`the hub says: ${event.message}`);
-      for (const [reason, advice] of advices) if (event.message.startsWith(`${reason}: `)) shown.note(advice);
-      return undefined;
-    case "approved":
-      shown.done("approved");
-      return shown.doing("waiting for the signature");
-    case "issued":
-      return shown.done(`got the certificate, valid until ${rfc3339(event.validUntil)}`);
-    case "credential-found":
-      return shown.done(`${event.path} is still valid, until ${rfc3339(event.validUntil)}`);
-    default:
-      return reportProgress(event, shown);
-  }
+  const all: Partial<Readonly<Record<JoinEvent["kind"], (event: never, shown: Progress) => void>>> = steps;
+  const step = all[event.kind] as ((event: JoinEvent, shown: Progress) => void) | undefined;
+  return step === undefined ? reportProgress(event, shown) : step(event, shown);
+}
+
+function requested(
+  how: string,
+  { nodeName, name }: { readonly nodeName: string; readonly name: string },
+  shown: Progress,
+): void {
+  shown.done(`${how} for a certificate as ${nodeName}: ${name}`);
+  shown.doing("waiting for the certificate");
 }
 
 /** What to do where an approval is not what helps, by the reason that the hub gives. */
@@ -177,34 +183,40 @@ export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
     );
   }
   if (endpoint === undefined) refuseTokenFlags(args);
-  if (bootstrap !== undefined) {
-    if (args.text("token") !== undefined || args.text("token-file") !== undefined) {
-      throw usageError("--bootstrap-kubeconfig holds a credential already; leave out --token and --token-file");
-    }
-    await warnOfOpenKubeconfigFile(resolve(io.cwd, bootstrap), io);
-    return { kind: "bootstrap-kubeconfig", path: resolve(io.cwd, bootstrap) };
-  }
+  if (bootstrap !== undefined) return bootstrapDiscovery(bootstrap, args, io);
   const token = await tokenOf(args, io);
-  if (file !== undefined) {
-    const isRemote = /^https:\/\//i.test(file);
-    if (!isRemote && /^[a-z][a-z0-9+.-]*:\/\//i.test(file)) {
-      throw usageError(`--discovery-file ${JSON.stringify(file)}: must be a path or an https:// URL`);
-    }
-    if (!isRemote) await warnOfOpenKubeconfigFile(resolve(io.cwd, file), io);
-    return { kind: "file", location: isRemote ? file : resolve(io.cwd, file), token };
-  }
-  if (token === undefined) {
+  if (file !== undefined) return fileDiscovery(file, token, io);
+  if (endpoint === undefined || token === undefined) {
     throw usageError("the token is missing: give --token-file FILE (- for standard input) or --token TOKEN", [
       "On the hub, `pratique token create --print-join-command` prints a whole command line.",
     ]);
   }
   return {
     kind: "token",
-    endpoint: endpoint ?? "",
+    endpoint,
     token,
     pins: args.list("discovery-token-ca-cert-hash"),
     unsafeSkipCaVerification: args.on("discovery-token-unsafe-skip-ca-verification"),
   };
+}
+
+async function bootstrapDiscovery(file: string, args: Args, io: Io): Promise<Discovery> {
+  if (args.text("token") !== undefined || args.text("token-file") !== undefined) {
+    throw usageError("--bootstrap-kubeconfig holds a credential already; leave out --token and --token-file");
+  }
+  const path = resolve(io.cwd, file);
+  await warnOfOpenKubeconfigFile(path, io);
+  return { kind: "bootstrap-kubeconfig", path };
+}
+
+async function fileDiscovery(file: string, token: string | undefined, io: Io): Promise<Discovery> {
+  if (/^https:\/\//i.test(file)) return { kind: "file", location: file, token };
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(file)) {
+    throw usageError(`--discovery-file ${JSON.stringify(file)}: must be a path or an https:// URL`);
+  }
+  const location = resolve(io.cwd, file);
+  await warnOfOpenKubeconfigFile(location, io);
+  return { kind: "file", location, token };
 }
 
 function refuseTokenFlags(args: Args): void {

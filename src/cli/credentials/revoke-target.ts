@@ -63,43 +63,40 @@ function isAccessRequest(operand: string): boolean {
   return slash === -1 || requestKind(operand.slice(0, slash)) === "accessrequest";
 }
 
-/** What is revoked by NAMESPACE/NAME, and by a name alone. */
-const namespaced: Readonly<
-  Record<string, (at: { readonly namespace: string; readonly name: string }) => RevocationTarget>
-> = {
-  serviceaccount: ({ namespace, name }) => ({ user: `system:serviceaccount:${namespace}:${name}` }),
-  secret: (secret) => ({ secret }),
-};
-const clusterWide: Readonly<Record<string, (name: string) => RevocationTarget>> = {
-  node: (name) => ({ user: `${nodeUserPrefix}${name}` }),
-  user: (name) => ({ user: name }),
-  bootstraptoken: (id) => ({ bootstrapTokenID: tokenId(id) }),
-};
-/** The words for each kind. */
-const kindWords: Readonly<Record<string, readonly string[]>> = {
-  node: ["no", "node", "nodes"],
-  user: ["user"],
-  serviceaccount: ["sa", "serviceaccount", "serviceaccounts"],
-  bootstraptoken: ["bootstraptoken", "bootstraptokens"],
-  secret: ["secret", "secrets"],
-};
+/** What can be named by KIND/NAME, or by KIND/NAMESPACE/NAME. */
+interface TargetKind {
+  readonly words: readonly [string, ...string[]];
+  readonly isNamespaced?: true;
+  readonly read: (name: string, namespace: string) => RevocationTarget;
+}
+
+const targetKinds: readonly TargetKind[] = [
+  { words: ["node", "nodes", "no"], read: (name) => ({ user: `${nodeUserPrefix}${name}` }) },
+  { words: ["user"], read: (user) => ({ user }) },
+  {
+    words: ["serviceaccount", "serviceaccounts", "sa"],
+    isNamespaced: true,
+    read: (name, namespace) => ({ user: `system:serviceaccount:${namespace}:${name}` }),
+  },
+  { words: ["secret", "secrets"], isNamespaced: true, read: (name, namespace) => ({ secret: { namespace, name } }) },
+  { words: ["bootstraptoken", "bootstraptokens"], read: (id) => ({ bootstrapTokenID: tokenId(id) }) },
+];
 
 function ofOperand(operand: string, namespace: string | undefined): NamedTarget {
   const [word = "", ...rest] = operand.split("/");
-  const [first = "", second] = rest;
   const isCsr = requestKind(word) === "csr";
-  const kind = Object.keys(kindWords).find((one) => kindWords[one]?.includes(word.toLowerCase())) ?? "";
-  const isNamespaced = Object.hasOwn(namespaced, kind);
-  if ((kind === "" && !isCsr) || rest.length > (isNamespaced ? 2 : 1) || rest.includes("")) {
+  const kind = targetKinds.find(({ words }) => words.includes(word.toLowerCase()));
+  const max = kind?.isNamespaced === true ? 2 : 1;
+  if ((kind === undefined && !isCsr) || rest.length > max || rest.includes("")) {
     throw usageError(`"${operand}" cannot be revoked: name ${operandForms}`);
   }
-  if (isCsr) return { kind: "csr", name: first };
-  const place = second === undefined ? namespace : first;
-  if (isNamespaced && place === undefined) {
-    throw usageError(`"${operand}" names no namespace: write ${kind}/NAMESPACE/NAME, or add -n NAMESPACE`);
+  const name = rest.at(-1) ?? "";
+  if (kind === undefined) return { kind: "csr", name };
+  const place = rest.length === 2 ? rest[0] : namespace;
+  if (kind.isNamespaced === true && place === undefined) {
+    throw usageError(`"${operand}" names no namespace: write ${kind.words[0]}/NAMESPACE/NAME, or add -n NAMESPACE`);
   }
-  const at = { namespace: place ?? "", name: second ?? first };
-  const target = namespaced[kind]?.(at) ?? clusterWide[kind]?.(first) ?? {};
+  const target = kind.read(name, place ?? "");
   return { kind: "credential", shown: targetText(target), target };
 }
 

@@ -89,7 +89,7 @@ async function removeFrom(resource: ResourceRef, user: string, removing: Removin
       // With its version: a subject that was added meanwhile must not be lost.
       const patch = { metadata: { uid, resourceVersion }, subjects: left };
       await removing.client.patch(resource, key, patch, { dryRun: removing.dryRun });
-      tell(removing, nameOf(resource, key), "no longer names it");
+      report(removing, nameOf(resource, key), "no longer names it");
     }
   }
 }
@@ -110,14 +110,14 @@ async function remove(resource: ResourceRef, key: ObjectKey, removing: Removing)
     removal.then(() => true),
     "NotFound",
   );
-  if (isThere === true) tell(removing, nameOf(resource, key), "deleted");
+  if (isThere === true) report(removing, nameOf(resource, key), "deleted");
 }
 
 function nameOf({ kind }: ResourceRef, { namespace, name }: ObjectKey): string {
   return `${kind.toLowerCase()}/${namespace === undefined ? name : `${namespace}/${name}`}`;
 }
 
-function tell({ io, dryRun }: Removing, object: string, what: string): void {
+function report({ io, dryRun }: Removing, object: string, what: string): void {
   io.stdout.write(`${printable(`${object} ${what}`)}${dryRun ? " (dry run)" : ""}\n`);
 }
 

@@ -45,7 +45,8 @@ function answer({ status, action, user }: WhyShown): string {
   const kind = group === "" || group === "*" ? resource : `${resource}.${group}`;
   const object = `${kind}${name === "" ? "" : `/${name}`}${subresource === "" ? "" : ` (${subresource})`}`;
   const what = path === undefined ? `${object} ${placeOf(action)}` : `path ${path}`;
-  return status.allowed ? `yes: ${who}${groups} may ${verb} ${what}` : `no: ${who}${groups} may not ${verb} ${what}`;
+  const [yes, may] = status.allowed ? ["yes", "may"] : ["no", "may not"];
+  return `${yes}: ${who}${groups} ${may} ${verb} ${what}`;
 }
 
 const verdicts: Readonly<Record<string, string>> = { allow: "allows", deny: "forbids", noOpinion: "no opinion" };

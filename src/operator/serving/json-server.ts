@@ -91,18 +91,25 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     }
   }
 
+  const gets: Readonly<Record<string, (request: Incoming) => Promise<Answer>>> = {
+    "/livez": async () => text(200, "ok"),
+    "/healthz": async () => text(200, "ok"),
+    "/readyz": async () => {
+      const problem = options.isReady() ? options.certificateProblem?.() : "still starting";
+      return problem === undefined ? text(200, "ok") : text(503, problem);
+    },
+    "/metrics": async (request) => {
+      if (options.metrics === undefined) return text(404, "not found");
+      await checkClient(request);
+      return { status: 200, type: "text/plain; version=0.0.4; charset=utf-8", body: await options.metrics() };
+    },
+  };
+
   async function answer(request: Incoming): Promise<Answer> {
     const [path = ""] = (request.url ?? "").split("?", 1);
     const answerer = options.answerTo(path);
     if (answerer !== undefined) return review(request, path, answerer);
-    if (path === "/livez" || path === "/healthz") return text(200, "ok");
-    if (path === "/readyz") {
-      const problem = options.isReady() ? options.certificateProblem?.() : "still starting";
-      return problem === undefined ? text(200, "ok") : text(503, problem);
-    }
-    if (path !== "/metrics" || options.metrics === undefined) return text(404, "not found");
-    await checkClient(request);
-    return { status: 200, type: "text/plain; version=0.0.4; charset=utf-8", body: await options.metrics() };
+    return Object.hasOwn(gets, path) ? (gets[path]?.(request) ?? text(404, "not found")) : text(404, "not found");
   }
 
   async function handle(request: Incoming, response: Outgoing): Promise<void> {
@@ -115,21 +122,19 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     endWith(response, body);
   }
 
-  const { certPem, keyPem, host, port, clientCaPem, caPem } = options;
-  const shownCa = { clientCaPem: clientCaPem ?? caPem };
-  const listening = listen({
-    certPem,
-    keyPem,
-    host,
-    port,
-    ...shownCa,
-    monotonic: () => performance.now(),
-    acceptFailed: options.acceptFailed,
-    handle: (request, response) => {
-      request.on("error", () => undefined);
-      handle(request, response).catch(options.onFault);
-    },
+  return listenFor(options, (request, response) => {
+    request.on("error", () => undefined);
+    handle(request, response).catch(options.onFault);
   });
+}
+
+async function listenFor(
+  { certPem, keyPem, host, port, clientCaPem, caPem, acceptFailed }: JsonServerOptions,
+  handle: (request: Incoming, response: Outgoing) => void,
+): Promise<JsonServer> {
+  const shownCa = { clientCaPem: clientCaPem ?? caPem };
+  const monotonic = (): number => performance.now();
+  const listening = listen({ certPem, keyPem, host, port, ...shownCa, monotonic, acceptFailed, handle });
   const server = await listening.catch((error: unknown) => {
     throw startError(error, host, port);
   });
