@@ -15,8 +15,16 @@ import {
 } from "../../apis/managed-cluster.ts";
 import type { Lease } from "../../apis/lease.ts";
 import { eachCluster, type NamedCluster } from "./cluster-access.ts";
-import { type Chosen, type ClusterPlan, planOf } from "./cluster-plan.ts";
-import { type AgentRequest, deniedRequests, hasJoined, lookAtCluster, openRequests } from "./cluster-review.ts";
+import {
+  type Chosen,
+  type ClusterPlan,
+  planOf,
+  type AgentRequest,
+  deniedRequests,
+  hasJoined,
+  lookAtCluster,
+  openRequests,
+} from "./cluster-review.ts";
 import { CliError, usageError } from "../cli-error.ts";
 import type { Run } from "../command.ts";
 import { type Looked, waitFor } from "../wait-for.ts";

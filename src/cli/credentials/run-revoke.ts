@@ -164,26 +164,25 @@ async function storedRevocation(
 
 /** To compare with; who may revoke and not look is told less. */
 async function storedBefore(name: string, client: Client): Promise<CredentialRevocation | undefined> {
-  try {
-    return await client.get<CredentialRevocation>(credentialRevocations, { name });
-  } catch (error) {
+  return client.get<CredentialRevocation>(credentialRevocations, { name }).catch((error: unknown) => {
     if (error instanceof StatusError) return undefined;
     throw error;
-  }
+  });
 }
 
-function printResult(io: Io, printResult: Stored & { readonly shown: string; readonly dryRun: boolean }): void {
-  const { revocation, isNew, endedAt, shown, dryRun } = printResult;
+function printResult(io: Io, result: Stored & { readonly shown: string; readonly dryRun: boolean }): void {
+  const { revocation, isNew, endedAt, shown, dryRun } = result;
   const { expiresAt } = revocation.spec;
   const unended = isNew || endedAt === undefined ? "" : ", now without an end";
   const end = expiresAt === undefined ? unended : ` until ${expiresAt}`;
-  const dry = dryRun ? " (dry run)" : "";
-  io.stdout.write(`${printable(`${shown} ${isNew ? "revoked" : "is revoked already; it stays so"}${end}`)}${dry}\n`);
-  const name = revocation.metadata.name ?? "";
-  if (!printResult.dryRun) writeLine(io.stderr, `to undo it: kubectl delete credentialrevocation ${name}`);
+  const what = printable(`${shown} ${isNew ? "revoked" : "is revoked already; it stays so"}${end}`);
+  io.stdout.write(`${what}${dryRun ? " (dry run)" : ""}\n`);
+  if (!dryRun)
+    writeLine(io.stderr, `to undo it: kubectl delete credentialrevocation ${revocation.metadata.name ?? ""}`);
   if (revocation.status?.enforced === true) return;
-  io.stderr.write(
-    "note: this API does not refuse it by itself: that does pratique authorizer --revocations, where it is the first authorizer. Open watches go on until they end there; --remove-grants takes rights away as well.\n",
+  writeLine(
+    io.stderr,
+    "note: this API does not refuse it by itself: that does pratique authorizer --revocations, where it is the first authorizer. Open watches go on until they end there; --remove-grants takes rights away as well.",
   );
 }
 

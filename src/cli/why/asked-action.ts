@@ -50,12 +50,7 @@ const nothing = { group: "", version: "", resource: "", subresource: "", namespa
  */
 function askedAction(args: Args, { kinds, namespace }: ActionSurroundings): AskedAction {
   const [verb = "", what = ""] = args.operands;
-  if (what.startsWith("/")) {
-    if (args.text("subresource") !== undefined) {
-      throw usageError(`a path has no parts: --subresource goes with a resource, not with ${what}`);
-    }
-    return { attributes: { ...nothing, verb, path: what }, warnings: [], isMistyped: false };
-  }
+  if (what.startsWith("/")) return askedPath(verb, what, args);
   if (kindNamed(kinds ?? [], verb) !== undefined && (storedVerbs as readonly string[]).includes(what)) {
     throw usageError(`the verb comes first: ${what} ${verb}, and not ${verb} ${what}`);
   }
@@ -70,15 +65,22 @@ function askedAction(args: Args, { kinds, namespace }: ActionSurroundings): Aske
   return {
     attributes,
     warnings: [
-      ...(kinds === undefined
-        ? ["the server does not say which resources it has; the words are taken as they are"]
-        : []),
+      ...(kinds === undefined ? [unknownKinds] : []),
       ...hints.map(({ text }) => text),
       ...(kind === undefined ? [] : nameWarnings(kind, name, subresource)),
       ...place.warnings,
     ],
     isMistyped: hints.some(isMistyped),
   };
+}
+
+const unknownKinds = "the server does not say which resources it has; the words are taken as they are";
+
+function askedPath(verb: string, path: string, args: Args): AskedAction {
+  if (args.text("subresource") !== undefined) {
+    throw usageError(`a path has no parts: --subresource goes with a resource, not with ${path}`);
+  }
+  return { attributes: { ...nothing, verb, path }, warnings: [], isMistyped: false };
 }
 
 /** A part is often written like a name. */

@@ -38,12 +38,13 @@ export async function explainFromOutside(question: Question, server: ServerAcces
   const user = asked ?? (await ownUser(server));
   const status: AccessExplanationStatus = { ...verdict, authorizers: [serverStep(verdict)] };
   const policy = await readPolicy(server.client, action.namespace);
-  if (user === undefined || policy.unseen.length === 4) {
-    const why =
-      user === undefined
-        ? "This server does not tell who you are, so your roles cannot be looked at."
-        : "You may not read roles and bindings here, so nothing more is known.";
-    return { status: { ...status, notes: [why] }, source: { verdict: kind, rights: "not known" } };
+  const unknown = (why: string): Explained => ({
+    status: { ...status, notes: [why] },
+    source: { verdict: kind, rights: "not known" },
+  });
+  if (user === undefined) return unknown("This server does not tell who you are, so your roles cannot be looked at.");
+  if (policy.unseen.length === 4) {
+    return unknown("You may not read roles and bindings here, so nothing more is known.");
   }
   const attributes = { ...action, user };
   const ours = await firstDecision([masters, rbacAuthorizer(policy.index)]).decide(attributes, { trace: true });
