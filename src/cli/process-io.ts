@@ -99,7 +99,7 @@ async function connect(config: ResolvedKubeconfig, isStdinRead: () => boolean): 
 function outputTo(stream: NodeJS.WriteStream): Output {
   // Once, however many worlds there are.
   stream.off("error", readerGone).on("error", readerGone);
-  return { write: (text) => stream.write(text), isTty: stream.isTTY, columns: stream.columns };
+  return { write: (text) => void stream.write(text), isTty: stream.isTTY, columns: stream.columns };
 }
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const;

@@ -83,7 +83,9 @@ async function execute(command: Command, words: readonly string[], io: Io): Prom
   const line = parseArguments(command, words);
   if (line.kind === "help") return print(commandHelp(command, helpPlace(io)), io);
   try {
-    return exitCodes[(await command.run(line.args, io)) ?? "ok"].code;
+    const exit = await command.run(line.args, io);
+    // A function whose type says nothing may return anything.
+    return exitCodes[typeof exit === "string" ? exit : "ok"].code;
   } catch (error) {
     if (!(error instanceof StatusError) || !command.options.some(({ name }) => name === "kubeconfig")) throw error;
     throw asCliError(error, withContext(command, line.args));

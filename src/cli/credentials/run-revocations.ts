@@ -64,7 +64,10 @@ async function exportRevocations(args: Args, io: Io): Promise<void> {
   return withServer(args, io, async ({ client }) => {
     const path = args.text("format") === "crl" ? "/revocations/crl" : "/revocations";
     const { status, body } = await client.raw("GET", path);
-    if (status === 200) return io.stdout.write(body.toString("utf8"));
+    if (status === 200) {
+      io.stdout.write(body.toString("utf8"));
+      return;
+    }
     if (status === 404) throw new CliError("notFound", "this server signs no list of revocations; a hub does");
     if (status === 401) throw new StatusError("Unauthorized", "Unauthorized");
     throw new CliError(

@@ -23,7 +23,8 @@ export const runWebhook: Run = async (args, io) => {
     const inventory = args.on("node-inventory") ? "configmaps" : "unguarded";
     const { caPem } = await pairOf();
     const documents = configurationsOf({ ...options, inventory, caPem });
-    return io.stdout.write(documents.map(yamlText).join("---\n"));
+    io.stdout.write(documents.map(yamlText).join("---\n"));
+    return;
   }
   const log = logTo(args, io);
   const logged = warningInLog(io, log);

@@ -28,7 +28,8 @@ export const runAuthorizer: Run = async (args, io) => {
     servingPair({ serving, world: io, place: { url }, commonName: "pratique-authorizer" });
   if (args.on("print-kubeconfig")) {
     const { caPem } = await pairOf();
-    return io.stdout.write(yamlText(webhookKubeconfig(url, caPem, serving.clientCaFile !== undefined)));
+    io.stdout.write(yamlText(webhookKubeconfig(url, caPem, serving.clientCaFile !== undefined)));
+    return;
   }
   const log = logTo(args, io);
   const world = { ...io, log };
