@@ -1,5 +1,4 @@
 import type { Args } from "./command.ts";
-import type { FailedExit } from "./exit-code.ts";
 
 /** A command that cannot go on. The message is for the person who typed it, and holds no secret. */
 export class CliError extends Error {
@@ -34,3 +33,23 @@ export function securePort(args: Args): number {
 export function usageError(message: string, hints: readonly string[] = []): CliError {
   return new CliError("usage", message, hints);
 }
+
+/** Every exit code that a command gives, by name, with what it means. */
+export const exitCodes = {
+  ok: { code: 0, meaning: "done" },
+  failed: { code: 1, meaning: "failed for a reason that has no code of its own; the message says which" },
+  usage: { code: 2, meaning: "the command line, a file it names or the kubeconfig is wrong; nothing was done" },
+  unreachable: { code: 3, meaning: "the server could not be reached, or is not the one that is trusted" },
+  refused: { code: 4, meaning: "the credentials were refused, the right is missing, or the request was denied" },
+  timedOut: { code: 5, meaning: "the time allowed ran out; the same command may be given again" },
+  notFound: { code: 6, meaning: "an object that was named does not exist" },
+  conflict: { code: 7, meaning: "the state at the server does not allow it, for example it was decided otherwise" },
+  changed: { code: 8, meaning: "what was tried would change something: decisions, for policy replay" },
+  interrupted: { code: 130, meaning: "stopped by a signal before it was done" },
+} as const;
+
+/** How a command ends, by name; scripts see the number. */
+export type ExitName = keyof typeof exitCodes;
+
+/** How one that cannot go on ends. */
+export type FailedExit = Exclude<ExitName, "ok">;

@@ -1,4 +1,4 @@
-import type { ExitName } from "./exit-code.ts";
+import type { ExitName } from "./cli-error.ts";
 import type { Io } from "./io.ts";
 
 /** What the value of an option is; a list may be given several times and with commas, a boolean stands alone or as `--name=false`. */
@@ -56,8 +56,8 @@ export interface Example {
   readonly note: string;
 }
 
-/** What a command does. It never ends the process; what it throws, `runProgram` turns into a message and a code. */
-export type Run = (args: Args, io: Io) => Promise<ExitName>;
+/** What a command does, and how it ended: ok if it says nothing. It never ends the process; what it throws, `runProgram` turns into a message and a code. */
+export type Run = (args: Args, io: Io) => Promise<ExitName | void>;
 
 /** One command: its table and what it does. */
 export interface Command {

@@ -6,18 +6,16 @@ import {
   requestCommand,
   simulateCommand,
 } from "./agent/agent-commands.ts";
-import { authorizerCommand } from "./policy/authorizer-command.ts";
+import { authorizerCommand, policyCommands } from "./policy/policy-commands.ts";
 import { caCommands } from "./ca/ca-commands.ts";
 import { clusterCommands } from "./cluster/cluster-commands.ts";
 import { type CommandEntry, defineCommand, defineOptions } from "./command.ts";
 import { controllerCommand, manifestsCommand, webhookCommand } from "./kubernetes/kubernetes-commands.ts";
 import { approveCommand, denyCommand, pendingCommand, revokeCommand } from "./access/approval-commands.ts";
-import { credentialsCommand } from "./credentials/credentials-command.ts";
+import { credentialsCommand, revocationsCommand } from "./credentials/credential-commands.ts";
 import { outputOption } from "./output.ts";
-import { serverOptions } from "./server-options.ts";
+import { serverOptions } from "./shared-options.ts";
 import { hubCommand } from "./hub/hub-command.ts";
-import { policyCommands } from "./policy/policy-command.ts";
-import { revocationsCommand } from "./credentials/revocations-command.ts";
 import { tokenCommands } from "./token/token-commands.ts";
 import { whoCanCommand, whyCommand } from "./why/why-commands.ts";
 
@@ -42,7 +40,6 @@ const completionCommand = defineCommand({
   run: async ({ operands: [shell] }, io) => {
     const { completionScript } = await import("./completion-script.ts");
     io.stdout.write(completionScript(shell === "zsh" || shell === "fish" ? shell : "bash", commands));
-    return "ok";
   },
 });
 

@@ -1,5 +1,5 @@
 import { allCommands, type Command, type CommandEntry } from "./command.ts";
-import { exitCodes } from "./exit-code.ts";
+import { exitCodes } from "./cli-error.ts";
 import { optionForm, optionText, usageLine } from "./help.ts";
 
 /** The page `docs/cli.md`, from the tables alone. */

@@ -1,5 +1,5 @@
 import { allCommands, type Command, type CommandEntry, type CommandGroup, type Option } from "./command.ts";
-import { exitCodes } from "./exit-code.ts";
+import { exitCodes } from "./cli-error.ts";
 import type { Io } from "./io.ts";
 
 /** What a text of help is made for. */

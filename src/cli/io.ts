@@ -54,6 +54,8 @@ export interface Io {
    * that others may have, default none.
    */
   readonly openPermissions: (path: string, allowed?: number) => Promise<string | undefined>;
+  /** Where warnings of a command go that writes a log; default a line on stderr. */
+  readonly warn?: (message: string) => void;
   /** What is in a folder, by its path; nothing where there is none or none that may be read. */
   readonly listFolder: (path: string) => Promise<readonly FolderEntry[]>;
   /** Runs a program of others, without a shell. */

@@ -35,12 +35,12 @@ describe("what is loaded", () => {
   test("with the first file of the program is nothing that a Node below the floor does not know", () => {
     expect(loadedWith("cli/main.ts")).toEqual({
       now: ["cli/main.ts", "../supported-node.mjs"],
-      later: ["cli/run-process.ts"],
+      later: ["cli/process-io.ts"],
     });
   });
 
   test("with the program itself is the tables and little more: no package, no hub, no cryptography of ours", () => {
-    const { now, later: lazily } = loadedWith("cli/run-process.ts");
+    const { now, later: lazily } = loadedWith("cli/process-io.ts");
     expect(packages(now)).toEqual([]);
     expect(rooms(now)).toEqual(["apimachinery", "cli", "client", "host"]);
     expect(now.filter((file) => !file.startsWith("cli/") && file.endsWith(".ts")).sort()).toEqual([
@@ -65,7 +65,7 @@ describe("what is loaded", () => {
   });
 
   test("with `join` is never the hub, its store or its metrics", () => {
-    const files = ["cli/run-process.ts", "cli/agent/run-join.ts", "agent/join/join.ts"].flatMap(
+    const files = ["cli/process-io.ts", "cli/agent/run-join.ts", "agent/join/join.ts"].flatMap(
       (file) => loadedWith(file).now,
     );
     for (const room of [

@@ -4,7 +4,7 @@ import { nodeProblem } from "../../supported-node.mjs";
 
 const problem = nodeProblem(process.versions.node);
 if (problem === undefined) {
-  const { runProcess } = await import("./run-process.ts");
+  const { runProcess } = await import("./process-io.ts");
   await runProcess();
 } else {
   process.stderr.write(`${problem}\n`);

@@ -3,27 +3,20 @@ import { KubeconfigError, parseKubeconfig, type Kubeconfig } from "../client/kub
 import { holdsSecret } from "../client/resolve-kubeconfig.ts";
 import { logEntry, type Log } from "../apimachinery/log-entry.ts";
 import type { Io } from "./io.ts";
-import { printable } from "./printable.ts";
+import { writeLine } from "./printable.ts";
 
-/** Where a warning goes. */
-export type Warn = (message: string) => void;
-
-/** One line on stderr, for commands that write no log. */
-export function warnOnStderr(io: Io): Warn {
-  return (message) => io.stderr.write(`${printable(`warning: ${message}`)}\n`);
-}
-
-/** One line of the log. */
-export function warnInLog(log: Log): Warn {
-  return (message) => log(logEntry("PermissionsTooOpen", message));
+/** The world of a command that warns in its log. */
+export function warningInLog(io: Io, log: Log): Io {
+  return { ...io, warn: (message) => log(logEntry("PermissionsTooOpen", message)) };
 }
 
 /** Warns of each of these files with a secret that more than its owner may use. `allowed`: the bits of the mode that others may have, default none. */
 export async function warnOfOpenSecrets(
   paths: readonly (string | undefined)[],
   io: Io,
-  { warn = warnOnStderr(io), allowed }: { readonly warn?: Warn | undefined; readonly allowed?: number } = {},
+  allowed?: number,
 ): Promise<void> {
+  const { warn = (message: string): void => writeLine(io.stderr, `warning: ${message}`) } = io;
   for (const path of paths) {
     const message = path === undefined ? undefined : await io.openPermissions(resolve(io.cwd, path), allowed);
     if (message !== undefined) warn(message);
@@ -31,12 +24,12 @@ export async function warnOfOpenSecrets(
 }
 
 /** Warns of a kubeconfig that holds a secret itself. */
-export async function warnOfOpenKubeconfig(config: Kubeconfig, io: Io, warn?: Warn): Promise<void> {
-  if (holdsSecret(config)) await warnOfOpenSecrets([config.file], io, { warn });
+export async function warnOfOpenKubeconfig(config: Kubeconfig, io: Io): Promise<void> {
+  if (holdsSecret(config)) await warnOfOpenSecrets([config.file], io);
 }
 
 /** Warns of a kubeconfig that is read elsewhere, and of the secrets to which its users point; what is wrong with it is said where it is read. */
-export async function warnOfOpenKubeconfigFile(file: string, io: Io, warn?: Warn): Promise<void> {
+export async function warnOfOpenKubeconfigFile(file: string, io: Io): Promise<void> {
   const bytes = await io.readFile(file).catch(() => undefined);
   if (bytes === undefined) return;
   let config: Kubeconfig;
@@ -46,7 +39,7 @@ export async function warnOfOpenKubeconfigFile(file: string, io: Io, warn?: Warn
     if (error instanceof KubeconfigError) return;
     throw error;
   }
-  await warnOfOpenKubeconfig(config, io, warn);
+  await warnOfOpenKubeconfig(config, io);
   const secrets = [...config.users.values()].flatMap(({ texts }) => [texts.get("client-key"), texts.get("tokenFile")]);
-  await warnOfOpenSecrets(secrets, io, { warn });
+  await warnOfOpenSecrets(secrets, io);
 }

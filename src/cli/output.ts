@@ -1,7 +1,6 @@
 import type { Args, Option } from "./command.ts";
 import type { Io } from "./io.ts";
-import { jsonText } from "./json-text.ts";
-import { textTable, type TextTable } from "./text-table.ts";
+import { jsonText, printable } from "./printable.ts";
 
 /** `-o table|json|yaml`, for every command whose result is data. */
 export const outputOption: Option = {
@@ -15,7 +14,7 @@ export const outputOption: Option = {
 };
 
 /** One result in both of its forms. */
-export interface Result {
+interface Result {
   /** For json and yaml: all of it, as it is. */
   readonly data: unknown;
   /** For people; made only when asked for. */
@@ -38,4 +37,48 @@ export async function writeResult(args: Args, io: Io, result: Result): Promise<v
       io.stdout.write(typeof table === "string" ? table : textTable(table));
     }
   }
+}
+
+/** Headings and rows; cells may hold anything, they are escaped when printed. */
+export interface TextTable {
+  readonly headings: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+/** Columns side by side as kubectl prints them: three blanks between, none at the end. Cells are escaped to one line each. */
+export function textTable({ headings, rows }: TextTable): string {
+  const cells = [headings, ...rows.map((row) => row.map(cellText))];
+  const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  return cells
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join("   ")
+          .trimEnd()}\n`,
+    )
+    .join("");
+}
+
+/** Several blanks in a row would look like the gap between two columns. */
+function cellText(text: string): string {
+  return printable(text).replaceAll(/(?<= ) /g, "\\u{20}");
+}
+
+/** Titles in a column as wide as `width`, each with its value escaped to a line; those without a value are left out. */
+export function titledLines(
+  rows: readonly (readonly [title: string, value: string | undefined])[],
+  width: number,
+  indent = "  ",
+): readonly string[] {
+  return rows.flatMap(([title, value]) =>
+    value === undefined ? [] : [`${indent}${title.padEnd(width)}${printable(value)}`],
+  );
+}
+
+const maxCellWidth = 72;
+
+/** Text for one cell of a table: what is too long for it ends with `…`. */
+export function cut(text: string): string {
+  return text.length > maxCellWidth ? `${text.slice(0, maxCellWidth)}…` : text;
 }

@@ -38,22 +38,30 @@ export function parseArguments(command: Command, words: readonly string[]): Pars
     if (token.kind === "positional") {
       refuseLooseBoolean(token.value, tokens[at - 1], options);
       operands.push(token.value);
+    } else if (token.kind === "option") {
+      const option = options.find((one) => one.name === token.name);
+      if (option === undefined) throw unknownOption(token.rawName, options);
+      given.set(option.name, merged(option, given.get(option.name), givenValue(option, token)));
     }
-    if (token.kind !== "option") continue;
-    const option = options.find((one) => one.name === token.name);
-    if (option === undefined) throw unknownOption(token.rawName, options);
-    // A following word that looks like a flag is far more likely a forgotten value.
-    const forgotten = !token.inlineValue && token.value !== undefined && /^-./.test(token.value);
-    if (option.kind !== "boolean" && (token.value === undefined || forgotten)) {
-      throw usageError(
-        `${token.rawName} needs a value${forgotten ? `; one that begins with a dash is written --${option.name}=…` : ""}`,
-      );
-    }
-    given.set(option.name, merged(option, given.get(option.name), valueOf(option, token.value)));
   }
   if (given.get("help") === true) return { kind: "help" };
   checkOperands(command, operands);
   return { kind: "args", args: argsOf(command, operands, given) };
+}
+
+type OptionToken = {
+  readonly rawName: string;
+  readonly value?: string | undefined;
+  readonly inlineValue?: boolean | undefined;
+};
+
+function givenValue(option: Option, { rawName, value, inlineValue }: OptionToken): Value {
+  if (option.kind === "boolean") return booleanOf(option, value);
+  // A following word that looks like a flag is far more likely a forgotten value.
+  const forgotten = inlineValue !== true && value !== undefined && /^-./.test(value);
+  if (value !== undefined && !forgotten) return valueOf(option, value);
+  const hint = forgotten ? `; one that begins with a dash is written --${option.name}=…` : "";
+  throw usageError(`${rawName} needs a value${hint}`);
 }
 
 type Token = { readonly kind: string; readonly name?: string };
@@ -66,21 +74,21 @@ function refuseLooseBoolean(word: string, before: Token | undefined, options: re
   throw usageError(`--${option.name} takes its value with an equals sign: --${option.name}=${word}`);
 }
 
-function valueOf(option: Option, text: string | undefined): Value {
+function valueOf(option: Option, text: string): Value {
   switch (option.kind) {
     case "boolean":
       return booleanOf(option, text);
     case "integer":
-      return integerOf(option, text ?? "");
+      return integerOf(option, text);
     case "duration":
-      return durationOf(option, text ?? "");
+      return durationOf(option, text);
     case "list":
-      path(option, text ?? "");
-      return (option.commas === "kept" ? [text ?? ""] : (text ?? "").split(","))
+      path(option, text);
+      return (option.commas === "kept" ? [text] : text.split(","))
         .filter((part) => part !== "")
         .map((part) => choice(option, part));
     case "text":
-      return choice(option, path(option, text ?? ""));
+      return choice(option, path(option, text));
   }
 }
 
@@ -133,8 +141,7 @@ function checkOperands(command: Command, operands: readonly string[]): void {
   const { operands: slots } = command;
   const missing = slots.find((slot, at) => slot.required && operands[at] === undefined);
   if (missing !== undefined) throw usageError(`${missing.name} is missing: ${missing.description}`);
-  const takesAll = slots.at(-1)?.many === true;
-  const extra = takesAll ? undefined : operands[slots.length];
+  const extra = slots.at(-1)?.many === true ? undefined : operands[slots.length];
   if (extra !== undefined) {
     throw usageError(
       slots.length === 0
@@ -142,15 +149,12 @@ function checkOperands(command: Command, operands: readonly string[]): void {
         : `one argument too many: "${extra}"`,
     );
   }
-  for (const [at, slot] of slots.entries()) {
+  for (const [at, { name, choices }] of slots.entries()) {
     const word = operands[at];
-    if (word !== undefined && slot.choices !== undefined && !slot.choices.includes(word)) {
-      const near = nearest(word, slot.choices);
-      throw usageError(
-        `${slot.name} "${word}": must be one of ${slot.choices.join(", ")}`,
-        near === undefined ? [] : [`Did you mean ${near}?`],
-      );
-    }
+    if (word === undefined || choices === undefined || choices.includes(word)) continue;
+    const near = nearest(word, choices);
+    const hints = near === undefined ? [] : [`Did you mean ${near}?`];
+    throw usageError(`${name} "${word}": must be one of ${choices.join(", ")}`, hints);
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Output } from "./io.ts";
+
 // Control characters, and everything that changes the direction, joins or hides text: what a terminal would obey or a reader not see.
 const unsafe = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/gu;
 
@@ -16,4 +18,24 @@ export function printable(text: string): string {
 
 function escaped(character: string): string {
   return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+}
+
+/** Writes text of unknown origin as one line, escaped by `printable`. */
+export function writeLine(output: Output, text: string): void {
+  output.write(`${printable(text)}\n`);
+}
+
+/** The value as JSON in ASCII as far as control, invisible and direction-changing characters go; `indent` in blanks, default none. */
+export function jsonText(value: unknown, indent?: number): string {
+  return escapedControls(JSON.stringify(value, undefined, indent) ?? "null");
+}
+
+/** JSON leaves DEL, C1 controls and direction marks as they are; within its strings, and those of YAML, an escape means the same. */
+export function escapedControls(text: string): string {
+  return text.replaceAll(/[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    character
+      .split("")
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+      .join(""),
+  );
 }

@@ -310,3 +310,17 @@ describe("what a command throws", () => {
     expect(io.out()).toBe("");
   });
 });
+
+test("a command that says nothing about its end is done, whatever the function returns that it ends with", async () => {
+  const silent: Command = {
+    name: "silent",
+    summary: "",
+    details: [],
+    operands: [],
+    options: [],
+    examples: [],
+    // As a stream does, whose function has the type of one that returns nothing.
+    run: async () => (() => true as unknown as undefined)(),
+  };
+  expect(await runProgram([silent], ["silent"], fakeIo())).toBe(0);
+});

@@ -1,16 +1,13 @@
 import { StatusError } from "../apimachinery/status.ts";
 import { allCommands, type Args, type Command, type CommandEntry, type CommandGroup, isGroup } from "./command.ts";
-import { usageError } from "./cli-error.ts";
-import { exitCodes } from "./exit-code.ts";
-import { asCliError, failureOf } from "./failure.ts";
+import { usageError, exitCodes } from "./cli-error.ts";
+import { asCliError, failureOf, type GivenTexts, writeFailure } from "./failure.ts";
 import { commandHelp, groupHelp, helpPlace, programHelp } from "./help.ts";
 import type { Io } from "./io.ts";
-import { failureLine, wantsJsonLog } from "./json-log.ts";
+import { failureLine, wantsJsonLog } from "./log-line.ts";
 import { nearest } from "../apimachinery/nearest.ts";
 import { parseArguments } from "./parse-arguments.ts";
-import { printable } from "./printable.ts";
 import { release } from "./release.ts";
-import type { GivenTexts } from "./why/why-hint.ts";
 
 /**
  * Runs the command that the words name and yields the exit code of the process. Never throws, never ends the process: what a
@@ -22,12 +19,12 @@ export async function runProgram(entries: readonly CommandEntry[], typed: readon
     return await dispatch(entries, words, io);
   } catch (error) {
     const failure = failureOf(error);
-    const { exit, message, hints } = failure;
+    const { exit } = failure;
     if (wantsJsonLog(entries, words)) {
       io.stderr.write(failureLine(io, failure));
       return exitCodes[exit].code;
     }
-    for (const line of [`error: ${message}`, ...hints]) io.stderr.write(`${printable(line)}\n`);
+    writeFailure(io, failure);
     if (exit === "usage" && error instanceof Error && ownErrors.includes(error.name)) {
       io.stderr.write(`See '${helpLine(entries, words, io)}'.\n`);
     }
@@ -86,7 +83,9 @@ async function execute(command: Command, words: readonly string[], io: Io): Prom
   const line = parseArguments(command, words);
   if (line.kind === "help") return print(commandHelp(command, helpPlace(io)), io);
   try {
-    return exitCodes[await command.run(line.args, io)].code;
+    const exit = await command.run(line.args, io);
+    // A function whose type says nothing may return anything.
+    return exitCodes[typeof exit === "string" ? exit : "ok"].code;
   } catch (error) {
     if (!(error instanceof StatusError) || !command.options.some(({ name }) => name === "kubeconfig")) throw error;
     throw asCliError(error, withContext(command, line.args));

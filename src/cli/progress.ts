@@ -1,6 +1,6 @@
-import { coloursFor, isLively } from "./colours.ts";
-import type { Io } from "./io.ts";
+import type { Io, Output } from "./io.ts";
 import { printable } from "./printable.ts";
+import pc from "picocolors";
 
 /** Tells on stderr what goes on. Texts are escaped. */
 export interface Progress {
@@ -53,4 +53,17 @@ export function progress(io: Io): Progress {
     note: (text) => line(yellow("!"), text),
     stop,
   };
+}
+
+/** Functions that colour text, or leave it alone. */
+type Colours = Pick<ReturnType<typeof pc.createColors>, "bold" | "dim" | "red" | "green" | "yellow" | "cyan">;
+
+/** Colours for an output. */
+export function coloursFor(output: Output, io: Io): Colours {
+  return pc.createColors(isLively(output, io));
+}
+
+/** Whether colour and movement may go there: a terminal that is not dumb, and no `NO_COLOR`. @see no-color.org */
+function isLively(output: Output, { env }: Io): boolean {
+  return output.isTty && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
 }

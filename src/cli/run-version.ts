@@ -1,5 +1,6 @@
 import type { RemoteClient } from "../client/remote.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
+import { stringAt, type Fields } from "../apis/json-fields.ts";
 import { CliError } from "./cli-error.ts";
 import type { Run } from "./command.ts";
 import { asCliError } from "./failure.ts";
@@ -14,32 +15,31 @@ export const runVersion: Run = async (args, io) => {
   const client = { version: release, node: process.version, platform: `${process.platform}/${process.arch}` };
   const config = args.on("client") ? undefined : await findKubeconfig(args, io);
   const server = config === undefined ? undefined : await serverVersion(config, io);
-  const found = server !== undefined && "version" in server ? server.version : undefined;
-  const gitVersion = found?.["gitVersion"];
+  const { version, error } = server ?? {};
+  const gitVersion = stringAt(version, "gitVersion") || "unknown";
   await writeResult(args, io, {
-    data: { clientVersion: client, ...(found === undefined ? {} : { serverVersion: found }) },
+    data: { clientVersion: client, serverVersion: version },
     table: () =>
-      `Client Version: ${release}\n${found === undefined ? "" : `Server Version: ${printable(typeof gitVersion === "string" ? gitVersion : "unknown")}\n`}`,
+      `Client Version: ${release}\n${version === undefined ? "" : `Server Version: ${printable(gitVersion)}\n`}`,
   });
-  if (server !== undefined && "error" in server) throw asCliError(server.error);
-  return "ok";
+  if (error !== undefined) throw asCliError(error);
 };
 
-type Version = Readonly<Record<string, unknown>>;
+interface Answer {
+  readonly version?: Fields;
+  readonly error?: unknown;
+}
 
-async function serverVersion(
-  config: ResolvedKubeconfig,
-  io: Io,
-): Promise<{ readonly version: Version } | { readonly error: unknown }> {
+async function serverVersion(config: ResolvedKubeconfig, io: Io): Promise<Answer> {
   let remote: RemoteClient | undefined;
   try {
     remote = await io.connect(config);
-    const reply = await remote.raw("GET", "/version");
-    if (reply.status !== 200) throw new CliError("failed", `the server answered ${reply.status} to GET /version`);
-    const version: unknown = JSON.parse(reply.body.toString("utf8"));
+    const { status, body } = await remote.raw("GET", "/version");
+    if (status !== 200) throw new CliError("failed", `the server answered ${status} to GET /version`);
+    const version: unknown = JSON.parse(body.toString("utf8"));
     if (typeof version !== "object" || version === null)
       throw new CliError("failed", "the server's version is no object");
-    return { version: version as Version };
+    return { version: version as Fields };
   } catch (error) {
     return { error: error instanceof SyntaxError ? new CliError("failed", "the server's version is not JSON") : error };
   } finally {

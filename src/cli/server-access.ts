@@ -4,11 +4,12 @@ import type { RemoteClient } from "../client/remote.ts";
 import { resolveKubeconfig, type ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import { CliError, usageError } from "./cli-error.ts";
-import { endedCredential } from "./credential-end.ts";
 import type { Args } from "./command.ts";
 import type { Io } from "./io.ts";
-import { warnOfOpenKubeconfig, warnOfOpenSecrets, type Warn } from "./open-secrets.ts";
+import { warnOfOpenKubeconfig, warnOfOpenSecrets } from "./open-secrets.ts";
 import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
+import { X509Certificate } from "node:crypto";
+import { isJsonObject } from "../apimachinery/json-value.ts";
 
 /** A server that a kubeconfig leads to. */
 export interface ServerAccess {
@@ -20,13 +21,8 @@ export interface ServerAccess {
  * Finds the kubeconfig, warns of secrets in it that others may use, connects, and closes the connections when `use` is done. No request has been made when `use` begins.
  * @throws CliError usage when there is no kubeconfig; KubeconfigError; whatever `use` throws
  */
-export async function withServer<T>(
-  args: Args,
-  io: Io,
-  use: (server: ServerAccess) => Promise<T>,
-  warn?: Warn,
-): Promise<T> {
-  const config = await requireKubeconfig(args, io, warn);
+export async function withServer<T>(args: Args, io: Io, use: (server: ServerAccess) => Promise<T>): Promise<T> {
+  const config = await requireKubeconfig(args, io);
   const client = await io.connect(config);
   try {
     return await use({ client, config });
@@ -41,8 +37,8 @@ export async function withServer<T>(
 }
 
 /** The kubeconfig as `withServer` finds it. @throws CliError usage; KubeconfigError */
-export async function requireKubeconfig(args: Args, io: Io, warn?: Warn): Promise<ResolvedKubeconfig> {
-  const config = await findKubeconfig(args, io, warn);
+export async function requireKubeconfig(args: Args, io: Io): Promise<ResolvedKubeconfig> {
+  const config = await findKubeconfig(args, io);
   if (config !== undefined) return config;
   throw usageError(
     "there is no kubeconfig: neither --kubeconfig, $KUBECONFIG, ~/.kube/config nor ./pratique-data/admin.kubeconfig",
@@ -51,13 +47,13 @@ export async function requireKubeconfig(args: Args, io: Io, warn?: Warn): Promis
 }
 
 /** The kubeconfig, or undefined when none was named and none lies where one is looked for. @throws CliError, KubeconfigError */
-export async function findKubeconfig(args: Args, io: Io, warn?: Warn): Promise<ResolvedKubeconfig | undefined> {
+export async function findKubeconfig(args: Args, io: Io): Promise<ResolvedKubeconfig | undefined> {
   const found = await readKubeconfigs(args, io);
-  for (const one of found) await warnOfOpenKubeconfig(one, io, warn);
+  for (const one of found) await warnOfOpenKubeconfig(one, io);
   const [first, ...others] = found;
   if (first === undefined) return undefined;
   const config = await resolved(others.length === 0 ? first : mergeKubeconfigs(found), args, io);
-  await warnOfOpenSecrets([config.clientKeyFile, config.tokenFile], io, { warn });
+  await warnOfOpenSecrets([config.clientKeyFile, config.tokenFile], io);
   return config;
 }
 
@@ -107,4 +103,49 @@ async function readIfThere(file: string, io: Io): Promise<Kubeconfig | undefined
     throw usageError(systemErrorText(error, { operation: "read", at: `the kubeconfig ${file}` }));
   }
   return parseKubeconfig(Buffer.from(bytes).toString("utf8"), file);
+}
+
+/**
+ * What of a kubeconfig's credentials has ended by `now`, in milliseconds since the epoch, and when, in a sentence; undefined where
+ * nothing has, or says when it does. Nothing is verified: it explains a refusal, and decides nothing.
+ */
+export function endedCredential(
+  { clientCertPem, token }: Pick<ResolvedKubeconfig, "clientCertPem" | "token">,
+  now: number,
+): string | undefined {
+  const ends = [
+    { what: "client certificate", at: clientCertPem === undefined ? undefined : certificateEnd(clientCertPem) },
+    { what: "token", at: token === undefined ? undefined : tokenEnd(token) },
+  ];
+  const ended = ends.find(({ at }) => at !== undefined && at <= now);
+  if (ended?.at === undefined) return undefined;
+  return `The ${ended.what} of the kubeconfig ended at ${new Date(ended.at).toISOString().replace(/\.\d+Z$/, "Z")}.`;
+}
+
+function certificateEnd(pem: string): number | undefined {
+  try {
+    return dated(Date.parse(new X509Certificate(pem).validTo));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The claims of a JSON web token, which are not verified; undefined for any other token. */
+export function tokenClaims(token: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function tokenEnd(token: string): number | undefined {
+  const claims = tokenClaims(token);
+  const exp = isJsonObject(claims) ? claims["exp"] : undefined;
+  return typeof exp === "number" ? dated(exp * 1000) : undefined;
+}
+
+/** Beyond that no date can be written. */
+function dated(ms: number): number | undefined {
+  return Number.isFinite(ms) && Math.abs(ms) <= 8.64e15 ? ms : undefined;
 }

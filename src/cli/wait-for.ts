@@ -1,7 +1,7 @@
 import { ConnectionError } from "../client/client.ts";
 import { CliError } from "./cli-error.ts";
 import type { Io } from "./io.ts";
-import { printable } from "./printable.ts";
+import { writeLine } from "./printable.ts";
 
 /** What a look has found, or what is still missing, as the end of "waiting for …". */
 export type Looked<T> = { readonly found: T } | { readonly missing: string };
@@ -36,7 +36,7 @@ export async function waitFor<T>({ io, timeoutMs, about, look, hints = [] }: Wai
       const how = timeoutMs === 0 ? "missing" : "the time is up, still waiting for";
       throw new CliError("timedOut", `${about}: ${how} ${looked.missing}`, hints);
     }
-    if (looked.missing !== reported) io.stderr.write(`${printable(`${about}: waiting for ${looked.missing}`)}\n`);
+    if (looked.missing !== reported) writeLine(io.stderr, `${about}: waiting for ${looked.missing}`);
     reported = looked.missing;
     await io.clock.sleep(pollMs, signal);
   }

@@ -1,5 +1,5 @@
 import { Document, visit } from "yaml";
-import { escapedControls } from "./json-text.ts";
+import { escapedControls } from "./printable.ts";
 
 /** The value as YAML that readers of YAML 1.1 and 1.2 take for the same, each text on one line; what is not plain ASCII is quoted like JSON. */
 export function yamlText(value: unknown): string {

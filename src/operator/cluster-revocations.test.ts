@@ -5,7 +5,7 @@ import type { LogEntry } from "../apimachinery/log-entry.ts";
 import { credentialRevocations } from "../apis/credential-revocation.ts";
 import { fakeApi, type FakeApi } from "../../test/kits/fake-api.ts";
 import { fakeClock, settled, type FakeClock } from "../../test/kits/fake-clock.ts";
-import { clusterRevocations, type ClusterRevocations } from "./cluster-revocations.ts";
+import { clusterRevocations, type ClusterRevocations } from "./watched-revocations.ts";
 
 type Reply = { readonly status: number; readonly json?: unknown } | Error;
 

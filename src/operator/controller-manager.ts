@@ -12,7 +12,7 @@ import { sharedInformers, type SharedInformers } from "../controllers/shared-inf
 import { serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
 import { logEntry } from "../apimachinery/log-entry.ts";
 import { parseCsr } from "../pki/csr.ts";
-import { clusterRevocations } from "./cluster-revocations.ts";
+import { clusterRevocations } from "./watched-revocations.ts";
 import type { ControllerPlan } from "./controller-plan.ts";
 import type { World } from "./world.ts";
 

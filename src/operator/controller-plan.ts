@@ -4,8 +4,10 @@ import { asOptionError } from "../apimachinery/option-error.ts";
 import { readClusterRegistration } from "../config-files/cluster-registration.ts";
 import { readServingApproval } from "../config-files/serving-approval.ts";
 import type { NamedFiles } from "../host/read-text.ts";
-import { apiNames } from "./api-names.ts";
 import { trustBundleOf, type ClusterAccess, type TrustBundle } from "./trust-bundle.ts";
+import type { Client, ResourceRef } from "../client/client.ts";
+import { getOrUndefined } from "../client/api-errors.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 
 /** Which controllers run, and the files that say more about them. */
 export interface ControllerOptions {
@@ -52,4 +54,35 @@ async function servingPlan(
   // A mistake in the flags is reported before the server is called.
   await readServingApproval(flags, []);
   return readServingApproval(flags, await apiNames(client, config.server));
+}
+
+const services = core("Service", "services");
+const endpoints = core("Endpoints", "endpoints");
+
+interface Service extends ApiObject {
+  readonly spec?: { readonly clusterIP?: string; readonly clusterIPs?: readonly string[] };
+}
+
+interface Endpoints extends ApiObject {
+  readonly subsets?: readonly { readonly addresses?: readonly { readonly ip: string }[] }[];
+}
+
+/** Names and addresses under which the API of a cluster is reached: the kubeconfig's, those of Service default/kubernetes. */
+async function apiNames(client: Client, server: string): Promise<readonly string[]> {
+  const { hostname } = new URL(server);
+  const key = { namespace: "default", name: "kubernetes" };
+  const service = await getOrUndefined<Service>(client, services, key);
+  const behind = await getOrUndefined<Endpoints>(client, endpoints, key);
+  const { clusterIP, clusterIPs = [] } = service?.spec ?? {};
+  const addresses = (behind?.subsets ?? []).flatMap((subset) => (subset.addresses ?? []).map(({ ip }) => ip));
+  return [
+    hostname.replace(/^\[(.*)\]$/, "$1"),
+    ...(clusterIP === undefined ? [] : [clusterIP]),
+    ...clusterIPs,
+    ...addresses,
+  ];
+}
+
+function core(kind: string, plural: string): ResourceRef {
+  return { group: "", version: "v1", kind, plural, scope: "Namespaced" };
 }

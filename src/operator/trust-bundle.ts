@@ -1,4 +1,5 @@
-import type { Client, ResourceRef } from "../client/client.ts";
+import type { Client } from "../client/client.ts";
+import { configMaps } from "../controllers/kinds.ts";
 import type { ResolvedKubeconfig } from "../client/resolve-kubeconfig.ts";
 import { OptionError } from "../apimachinery/option-error.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
@@ -16,14 +17,6 @@ export interface TrustBundle {
   readonly pem: string;
   readonly pins: readonly string[];
 }
-
-const configMaps: ResourceRef = {
-  group: "",
-  version: "v1",
-  kind: "ConfigMap",
-  plural: "configmaps",
-  scope: "Namespaced",
-};
 
 interface RootCa extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;

@@ -38,13 +38,9 @@ export async function registerWebhook(options: RegistrationOptions): Promise<voi
   let isReported = false;
   while (!signal.aborted) {
     try {
-      const changed = [];
-      for (const name of options.names) {
-        for (const resource of configurations) changed.push(await register(options, resource, name));
-      }
-      for (const one of options.conversions) changed.push(await registerConversion(options, one));
+      const changed = await registerAll(options);
       // Also where nothing was to change: an API server that was too slow to say so may have done what it was asked before.
-      if (!isReported || changed.includes(true)) log(logEntry("WebhookRegistered", "the webhook is registered"));
+      if (!isReported || changed) log(logEntry("WebhookRegistered", "the webhook is registered"));
       isReported = true;
       await clock.sleep(lookMs, signal);
     } catch (error) {
@@ -59,9 +55,18 @@ export async function registerWebhook(options: RegistrationOptions): Promise<voi
   }
 }
 
+/** Whether there was something to change. */
+async function registerAll(options: RegistrationOptions): Promise<boolean> {
+  const changed: boolean[] = [];
+  for (const name of options.names) {
+    for (const resource of configurations) changed.push(await register(options, resource, name));
+  }
+  for (const one of options.conversions) changed.push(await registerConversion(options, one));
+  return changed.includes(true);
+}
+
 const configurations: readonly Resource[] = [mutatingWebhookConfigurations, validatingWebhookConfigurations];
 
-/** Whether there was something to change. */
 async function register({ client, caPem }: RegistrationOptions, resource: Resource, name: string): Promise<boolean> {
   const found = await client.get<Configuration>(resource, { name });
   const caBundle = base64(caPem);

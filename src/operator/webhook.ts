@@ -1,8 +1,8 @@
 import { failureMessage, getOrUndefined } from "../client/api-errors.ts";
-import { accessAccountAdmission, accessTokenAdmission } from "../admission/access-accounts.ts";
+import { type AccountLookups, accessAccountAdmission, accessTokenAdmission } from "../admission/access-accounts.ts";
 import { accessProfileAdmission } from "../admission/access-profiles.ts";
 import { accessRequestAdmission } from "../admission/access-requests.ts";
-import type { AccessCheck } from "../admission/admission.ts";
+import type { AccessCheck, AdmissionPlugin } from "../admission/admission.ts";
 import { type AccessReviews, accessReviews } from "../admission/access-reviews.ts";
 import { addressLimit } from "../admission/address-limit.ts";
 import { clusterAddOnAdmission, nodeInventoryAdmission } from "../admission/required-rights.ts";
@@ -19,15 +19,21 @@ import { type AccessRequest, accessRequests, stateOf } from "../apis/access-requ
 import { answeredConversion } from "../apis/add-on-versions.ts";
 import { namespaces } from "../apis/namespace.ts";
 import type { Resource } from "../apis/resource.ts";
-import { accountsOf, namespaceWarning } from "./machine-namespaces.ts";
-import { addOnConversion, clusterWebhookName } from "./manifests/cluster-webhooks.ts";
-import { type WebhookPlace, webhookConfigurationName } from "./manifests/webhook-configurations.ts";
-import type { SecureServing } from "./serving/secure-serving.ts";
-import { serveReviews } from "./serving/serve-reviews.ts";
-import type { ServingPair } from "./serving/serving-pair.ts";
+import {
+  type WebhookPlace,
+  addOnConversion,
+  clusterWebhookName,
+  clusterWebhookPaths,
+  machinesLabel,
+  webhookConfigurationName,
+  webhookPaths,
+} from "./manifests/webhook-configurations.ts";
+import type { SecureServing, ServingPair } from "./serving/secure-serving.ts";
+import { type JsonServerOptions, serveReviews } from "./serving/json-server.ts";
 import { registerWebhook } from "./webhook-registration.ts";
-import { webhookAnswers } from "./webhook-server.ts";
 import type { World } from "./world.ts";
+import type { ReviewStage } from "../admission/review-answer.ts";
+import { serviceAccounts } from "../apis/service-account.ts";
 
 export interface WebhookOptions {
   readonly serving: SecureServing;
@@ -45,7 +51,7 @@ export interface WebhookOptions {
 }
 
 /** The webhook and what it works with. */
-export interface Webhook {
+interface Webhook {
   readonly options: WebhookOptions;
   readonly world: World;
   readonly client: Client;
@@ -187,5 +193,63 @@ function subjectAccess(client: Client): AccessCheck {
     const asked = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", metadata: {}, spec };
     const { status } = await client.create<Reviewed>(subjectAccessReviews, asked);
     return { allowed: status?.allowed === true, reason: status?.reason ?? "" };
+  };
+}
+
+export interface WebhookReviews {
+  readonly reviews: AccessReviews;
+  /** Absent where clusters are no concern. */
+  readonly clusters?: ClusterReviews | undefined;
+  /** Answers ConversionReviews; absent where nothing is converted. */
+  readonly conversion?: ((review: unknown) => unknown) | undefined;
+}
+
+type Stage = readonly [path: string, stage: ReviewStage, by: AccessReviews | ClusterReviews | undefined];
+
+/** What a server answers to AdmissionReviews and ConversionReviews, by path. */
+export function webhookAnswers({
+  reviews,
+  clusters,
+  conversion,
+}: WebhookReviews): Pick<JsonServerOptions, "answerTo" | "takesAnyJson"> {
+  const { mutate, validate, validateBinding, validateAddOn } = clusterWebhookPaths;
+  const stages: readonly Stage[] = [
+    [webhookPaths.mutate, "mutating", reviews],
+    [webhookPaths.validate, "validating", reviews],
+    [mutate, "mutating", clusters],
+    ...[validate, validateBinding, validateAddOn].map((path) => [path, "validating", clusters] as const),
+  ];
+  return {
+    takesAnyJson: isConversion,
+    answerTo: (path) => {
+      if (conversion !== undefined && isConversion(path)) return async (asked) => conversion(asked);
+      const [, stage, by] = stages.find(([known, , answers]) => answers !== undefined && path.endsWith(known)) ?? [];
+      return stage && by && (async (asked) => by(stage, asked));
+    },
+  };
+}
+
+function isConversion(path: string): boolean {
+  return path.endsWith(clusterWebhookPaths.convert);
+}
+
+/** Reads an account from the cluster, anew each time. */
+function accountsOf(client: Client): AccountLookups["accountOf"] {
+  return (namespace, name) => getOrUndefined(client, serviceAccounts, { namespace, name });
+}
+
+/** Warns the writer of a profile whose namespace is not marked as one of machines: accounts and renewals there are not looked at. */
+function namespaceWarning(client: Client): AdmissionPlugin {
+  return {
+    name: "PratiqueAccessNamespace",
+    validate: async ({ resource, object, warn }) => {
+      if (resource !== accessProfiles || object === undefined) return;
+      const { namespace: name } = (object as AccessProfile).spec;
+      const labels = (await getOrUndefined(client, namespaces, { name }))?.metadata.labels ?? {};
+      if (Object.hasOwn(labels, machinesLabel) && labels[machinesLabel] === "true") return;
+      warn(
+        `namespace ${name} has no label ${machinesLabel}=true: machines there may renew tokens beyond the profile, and with role edit untie their account from its request`,
+      );
+    },
   };
 }

@@ -1,10 +1,19 @@
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../apimachinery/clock.ts";
-import { BundleError } from "./bundle-file.ts";
-import { bundleProgram, type BundleWord, type BundleWork } from "./bundle-worker.ts";
-import type { CompiledPolicy, Judgement } from "./deciding-policy.ts";
+import { BundleError, readBundle } from "./bundle-file.ts";
+import { bundleProgram, type BundleWord, type BundleWork, bundleRuntime } from "./bundle-worker.ts";
+import {
+  type CompiledPolicy,
+  type Judgement,
+  reloadingPolicy,
+  type DecidingPolicy,
+  policyFile,
+  queryPath,
+} from "./deciding-policy.ts";
+import { OptionError } from "../apimachinery/option-error.ts";
+import type { PolicyOptions } from "./policy-source.ts";
 
-export interface BundleRunnerOptions {
+interface BundleRunnerOptions {
   readonly work: BundleWork;
   readonly clock: Clock;
   /** For one evaluation, in milliseconds. */
@@ -130,4 +139,34 @@ async function startWorker({ work, clock, timeMs }: BundleRunnerOptions): Promis
       return word(timeMs);
     },
   };
+}
+
+const maxFileBytes = 32 * 1024 * 1024;
+/** 64 MiB. */
+const maxPages = 1024;
+const timeMs = 1_000;
+const waitMs = 5_000;
+const maxWaiting = 256;
+
+/** A policy that `opa build -t wasm` has compiled; `--query` is its entry point. @throws OptionError usage */
+export async function openBundlePolicy(path: string, { query, world }: PolicyOptions): Promise<DecidingPolicy> {
+  const entrypoint = queryPath(query).join("/");
+  const { clock } = world;
+  const compile = async (bytes: Buffer): Promise<CompiledPolicy> => {
+    try {
+      const { wasm, data } = await readBundle(bytes, entrypoint);
+      const work = { ...bundleRuntime(), wasm, data: JSON.stringify(data), entrypoint, maxPages };
+      return await bundleRunner({ work, clock, timeMs, waitMs, maxWaiting });
+    } catch (error) {
+      if (error instanceof BundleError) throw new OptionError("usage", `${path}: ${error.message}`);
+      throw error;
+    }
+  };
+  return reloadingPolicy({
+    read: async () => {
+      const { key, bytes } = await policyFile(path, world, maxFileBytes);
+      return { key, compile: async () => compile(await bytes()) };
+    },
+    ...world,
+  });
 }

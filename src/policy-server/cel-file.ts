@@ -4,8 +4,7 @@ import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";
 import { CelError } from "../policy/cel/cel-error.ts";
 import { askedReview } from "./authorizer-review.ts";
 import { OptionError } from "../apimachinery/option-error.ts";
-import { reloadingPolicy, type DecidingPolicy, type Judge } from "./deciding-policy.ts";
-import { policyFile } from "./policy-file.ts";
+import { reloadingPolicy, type DecidingPolicy, type Judge, policyFile } from "./deciding-policy.ts";
 import type { PolicyOptions } from "./policy-source.ts";
 
 const maxBytes = 1 << 20;

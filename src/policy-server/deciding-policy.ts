@@ -1,5 +1,9 @@
 import type { Clock } from "../apimachinery/clock.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { OptionError } from "../apimachinery/option-error.ts";
+import type { NamedFiles } from "../host/read-text.ts";
 
 /** What a policy came to for one input: its value as JSON text, undefined for no value, or why it could not be evaluated. */
 export type Judgement = ({ readonly json: string | undefined } | JudgementFailure) & {
@@ -35,12 +39,12 @@ export interface CompiledPolicy {
 }
 
 /** One state of the files: `key` is the same for the same content. */
-export interface PolicyFiles {
+interface PolicyFiles {
   readonly key: string;
   readonly compile: () => Promise<CompiledPolicy> | CompiledPolicy;
 }
 
-export interface ReloadingOptions {
+interface ReloadingOptions {
   readonly read: () => Promise<PolicyFiles>;
   readonly log: (entry: LogEntry) => void;
   /** Told of each change of the files. */
@@ -77,6 +81,39 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
       throw error;
     }
   }
+
+  /** Compiles files that have changed; undefined where they change once more meanwhile. */
+  async function compiled(files: PolicyFiles): Promise<CompiledPolicy | undefined> {
+    await clock?.sleep(settleMs);
+    if (!(await isStill(files))) return undefined;
+    failed = { key: files.key, looks: 0 };
+    const next = await files.compile();
+    failed = undefined;
+    if (await isStill(files, next)) return next;
+    next.close?.();
+    return undefined;
+  }
+
+  async function reload(): Promise<void> {
+    const now = await read();
+    if (failed?.key === now.key && failed.looks < looksBetweenTries) {
+      failed = { key: now.key, looks: failed.looks + 1 };
+      return;
+    }
+    failed = undefined;
+    if (now.key !== key) {
+      const next = await compiled(now);
+      if (next === undefined) return;
+      const before = current;
+      current = next;
+      key = now.key;
+      before.retire?.();
+      reloaded?.("success");
+      log(logEntry("Reloaded", "the authorizer reloaded the policy"));
+    }
+    problem = "";
+  }
+
   return {
     ask: async (input) => {
       try {
@@ -86,30 +123,8 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
       }
     },
     close: () => current.close?.(),
-    look: async () => {
-      try {
-        const now = await read();
-        if (failed?.key === now.key && failed.looks < looksBetweenTries) {
-          failed = { key: now.key, looks: failed.looks + 1 };
-          return;
-        }
-        failed = undefined;
-        if (now.key !== key) {
-          await clock?.sleep(settleMs);
-          if (!(await isStill(now))) return;
-          failed = { key: now.key, looks: 0 };
-          const next = await now.compile();
-          failed = undefined;
-          if (!(await isStill(now, next))) return next.close?.();
-          const before = current;
-          current = next;
-          key = now.key;
-          before.retire?.();
-          reloaded?.("success");
-          log(logEntry("Reloaded", "the authorizer reloaded the policy"));
-        }
-        problem = "";
-      } catch (error) {
+    look: () =>
+      reload().catch((error: unknown) => {
         const message = error instanceof Error ? error.message : String(error);
         if (message === problem) return;
         problem = message;
@@ -119,7 +134,37 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
             error: message,
           }),
         );
-      }
+      }),
+  };
+}
+
+/** One file that a policy is made of, as it is now. */
+export interface PolicyFile {
+  /** Another one for another content. */
+  readonly key: string;
+  readonly bytes: () => Promise<Buffer>;
+}
+
+/** Looks at a file of at most `maxBytes`. @throws OptionError usage when it is not there, or larger */
+export async function policyFile(path: string, files: NamedFiles, maxBytes: number): Promise<PolicyFile> {
+  const found = await stat(resolve(files.cwd, path)).catch(() => undefined);
+  if (found === undefined || !found.isFile()) throw new OptionError("usage", `${path} is not there, or no file`);
+  const tooLarge = new OptionError("usage", `${path} is larger than ${maxBytes} bytes`);
+  if (found.size > maxBytes) throw tooLarge;
+  return {
+    key: [found.dev, found.ino, found.size, found.mtimeMs, found.ctimeMs].join(":"),
+    bytes: async () => {
+      const bytes = Buffer.from(await files.readFile(path));
+      if (bytes.length > maxBytes) throw tooLarge;
+      return bytes;
     },
   };
+}
+
+/** The parts of a place under `data`, written as `data.k8s.allow` or, as entry points of bundles are, `k8s/allow`. @throws OptionError usage */
+export function queryPath(query: string): readonly string[] {
+  const parts = query.includes("/") ? query.split("/") : query.startsWith("data.") ? query.split(".").slice(1) : [];
+  if (parts.length === 0 || parts.some((part) => !/^[A-Za-z_][\w-]*$/.test(part)))
+    throw new OptionError("usage", `--query ${query}: names joined by dots below data, such as data.k8s.allow`);
+  return parts;
 }

@@ -4,11 +4,9 @@ import { ConnectionError } from "../client/client.ts";
 import { environmentProxy } from "../client/environment-proxy.ts";
 import { requiredProxy } from "../client/proxy.ts";
 import { OptionError } from "../apimachinery/option-error.ts";
-import { reloadingPolicy, type DecidingPolicy } from "./deciding-policy.ts";
+import { reloadingPolicy, type DecidingPolicy, policyFile, type PolicyFile, queryPath } from "./deciding-policy.ts";
 import { opaServer, type OpaServer } from "./opa-server.ts";
-import { policyFile, type PolicyFile } from "./policy-file.ts";
 import type { OpaOptions, PolicyOptions, PolicyWorld } from "./policy-source.ts";
-import { queryPath } from "./query-path.ts";
 
 const maxCaBytes = 1 << 20;
 const maxTokenBytes = 16_384;
@@ -83,7 +81,7 @@ function urlOf(given: string, hasCa: boolean): URL {
   const form = problem("must be http[s]://HOST[:PORT]");
   if (!URL.canParse(given)) throw form;
   const url = new URL(given);
-  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
+  if (`${url.username}${url.password}${url.search}${url.hash}` !== "")
     throw problem("must hold no credentials, query or fragment");
   if (url.protocol === "https:") return url;
   if (url.protocol !== "http:") throw form;

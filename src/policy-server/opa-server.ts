@@ -44,19 +44,10 @@ class OpaError extends Error {
  * that is JSON is the only one that counts. @throws ConnectionError INVALID_PROXY. Source: OPA docs, REST API, "Get a Document (with Input)".
  */
 export function opaServer(options: OpaOptions): OpaServer {
-  const { url, path, timeoutMs, clock, token } = options;
-  const isTls = url.protocol === "https:";
+  const { timeoutMs, clock } = options;
   const closing = new AbortController();
   const agent = agentFor(options, closing.signal);
-  const start = isTls ? tlsRequest : plainRequest;
-  const target: RequestOptions = {
-    method: "POST",
-    host: url.hostname.replace(/^\[|\]$/g, ""),
-    port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
-    path: `${url.pathname.replace(/\/+$/, "")}/v1/data/${path.map(encodeURIComponent).join("/")}`,
-    agent,
-  };
-  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const send = sender(options, agent);
   let underWay = 0;
   let isRetired = false;
 
@@ -68,21 +59,6 @@ export function opaServer(options: OpaOptions): OpaServer {
   const end = (): void => {
     if (isRetired && underWay === 0) close();
   };
-
-  function send(body: Buffer, signal: AbortSignal): Promise<IncomingMessage> {
-    return new Promise((resolve, reject) => {
-      const headers = { "content-type": "application/json", "content-length": body.length, ...authorization };
-      const request = start({ ...target, headers, signal });
-      request.once("response", resolve);
-      request.on("error", (error: NodeJS.ErrnoException) => {
-        // A kept connection that the server has closed meanwhile says nothing about the server.
-        const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
-        const why = error instanceof ConnectionError ? error.message : (error.code ?? "failed");
-        reject(new OpaError(isStale ? "stale" : "unreachable", `OPA cannot be asked: ${why}`));
-      });
-      request.end(body);
-    });
-  }
 
   async function answered(body: Buffer, signal: AbortSignal): Promise<Judgement> {
     const sent = send(body, signal).catch((error: unknown) => {
@@ -125,6 +101,34 @@ export function opaServer(options: OpaOptions): OpaServer {
     },
     close,
   };
+}
+
+type Send = (body: Buffer, signal: AbortSignal) => Promise<IncomingMessage>;
+
+function sender({ url, path, token }: OpaOptions, agent: PlainAgent | TlsAgent): Send {
+  const isTls = url.protocol === "https:";
+  const start = isTls ? tlsRequest : plainRequest;
+  const target: RequestOptions = {
+    method: "POST",
+    host: url.hostname.replace(/^\[|\]$/g, ""),
+    port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
+    path: `${url.pathname.replace(/\/+$/, "")}/v1/data/${path.map(encodeURIComponent).join("/")}`,
+    agent,
+  };
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return (body, signal) =>
+    new Promise((resolve, reject) => {
+      const headers = { "content-type": "application/json", "content-length": body.length, ...authorization };
+      const request = start({ ...target, headers, signal });
+      request.once("response", resolve);
+      request.on("error", (error: NodeJS.ErrnoException) => {
+        // A kept connection that the server has closed meanwhile says nothing about the server.
+        const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
+        const why = error instanceof ConnectionError ? error.message : (error.code ?? "failed");
+        reject(new OpaError(isStale ? "stale" : "unreachable", `OPA cannot be asked: ${why}`));
+      });
+      request.end(body);
+    });
 }
 
 function agentFor({ url, caPem, proxyUrl }: OpaOptions, signal: AbortSignal): PlainAgent | TlsAgent {

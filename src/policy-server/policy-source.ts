@@ -38,7 +38,7 @@ type Open = (value: string, options: PolicyOptions) => Promise<DecidingPolicy>;
 /** What evaluates a policy, by the option that names it; each is loaded when it is needed. */
 const kinds: Readonly<Record<string, Open>> = {
   policy: async (value, options) => (await import("./rego-policy.ts")).openRegoPolicy(value, options),
-  bundle: async (value, options) => (await import("./bundle-policy.ts")).openBundlePolicy(value, options),
+  bundle: async (value, options) => (await import("./bundle-runner.ts")).openBundlePolicy(value, options),
   cel: async (value, options) => (await import("./cel-file.ts")).openCelPolicy(value, options),
   "opa-url": async (value, options) => (await import("./opa-policy.ts")).openOpaPolicy(value, options),
 };

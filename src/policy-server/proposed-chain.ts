@@ -89,21 +89,19 @@ async function authorizersOf(options: ProposedOptions): Promise<readonly Configu
     return (await readAuthorizationFile(configFile)).authorizers;
   }
   const hasPolicy = Object.keys(options.policy.sources).length > 0;
-  const usual = ["Node", "RBAC", ...(hasPolicy || webhookConfigFile !== undefined ? ["Webhook"] : [])];
-  const authorizationModes = modes.length === 0 ? usual : modes;
+  const isAsked = hasPolicy || webhookConfigFile !== undefined;
+  const authorizationModes = modes.length > 0 ? modes : ["Node", "RBAC", ...(isAsked ? ["Webhook"] : [])];
+  const webhook = {
+    configFile: webhookConfigFile ?? "",
+    version: options.webhookVersion,
+    authorizedMs: 300_000,
+    unauthorizedMs: 30_000,
+  };
   const replacesWebhook = hasPolicy && authorizationModes.includes("Webhook");
   return authorizersOfModes({
     authorizationModes,
     authorizationPolicyFile: options.policyFile,
-    authorizationWebhook:
-      webhookConfigFile === undefined && !replacesWebhook
-        ? undefined
-        : {
-            configFile: webhookConfigFile ?? "",
-            version: options.webhookVersion,
-            authorizedMs: 300_000,
-            unauthorizedMs: 30_000,
-          },
+    authorizationWebhook: webhookConfigFile !== undefined || replacesWebhook ? webhook : undefined,
   });
 }
 

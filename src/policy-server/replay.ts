@@ -2,8 +2,8 @@ import type { AuthorizerChain, ChainDecision } from "../authorization/chain.ts";
 import type { NodeGraph } from "../authorization/node-graph.ts";
 import type { AuditedRequest } from "../apiserver/audit/audited-request.ts";
 import type { NamedFiles } from "../host/read-text.ts";
-import { replayTally, type ReplayChange } from "./replay-tally.ts";
 import { replayedRequests, type NotReplayed } from "./replayed-requests.ts";
+import type { Attributes } from "../authorization/authorizer.ts";
 
 /** Kinds of changes that are told apart: more than anybody reads, and few enough for the memory. */
 const maxKinds = 20_000;
@@ -26,7 +26,7 @@ export interface Replay {
   readonly changes: readonly ReplayChange[];
 }
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly chain: AuthorizerChain;
   /** Of which the graph is that of the chain. */
   readonly relations: RecordedRelations;
@@ -43,34 +43,27 @@ export async function replay(
   const left: NotReplayed = { undecided: 0, repeated: 0, unreadable: 0, firstUnreadable: undefined };
   const tally = replayTally(maxKinds);
   const users = new Set<string>();
-  let [count, nowRefused, nowAllowed, nodes, failed] = [0, 0, 0, 0, 0];
-  let [first, last] = ["", ""];
+  const counts = { requests: 0, users: 0, first: "", last: "", nowRefused: 0, nowAllowed: 0, failed: 0, asRecorded: 0 };
   for await (const request of replayedRequests(files, where, left)) {
-    count += 1;
-    if (users.size < maxKinds) users.add(request.attributes.user.username);
-    first = first === "" || request.time < first ? request.time : first;
-    last = request.time > last ? request.time : last;
+    const { attributes, impersonation, wasAllowed, reason: before, by: beforeBy, time, auditId } = request;
+    counts.requests += 1;
+    if (users.size < maxKinds) users.add(attributes.user.username);
+    if (counts.first === "" || time < counts.first) counts.first = time;
+    if (time > counts.last) counts.last = time;
     relations.from(request);
     const decision = await decided(request, chain);
-    if (relations.wasAsked()) nodes += 1;
-    if (decision.error !== undefined) failed += 1;
+    if (relations.wasAsked()) counts.asRecorded += 1;
+    if (decision.error !== undefined) counts.failed += 1;
     const allows = decision.verdict === "allow";
-    if (allows === request.wasAllowed) continue;
-    if (allows) nowAllowed += 1;
-    else nowRefused += 1;
-    const { attributes, impersonation, wasAllowed, reason: before, by: beforeBy, time, auditId } = request;
-    const impersonatedBy = impersonation[0]?.user.username;
-    tally.add({ attributes, impersonatedBy, wasAllowed, before, beforeBy, time, auditId, ...describe(decision) });
+    if (allows === wasAllowed) continue;
+    counts[allows ? "nowAllowed" : "nowRefused"] += 1;
+    const [impersonated] = impersonation;
+    const asked = { attributes, impersonatedBy: impersonated?.user.username, wasAllowed, time, auditId };
+    tally.add({ ...asked, before, beforeBy, ...describe(decision) });
   }
   return {
-    requests: count,
+    ...counts,
     users: users.size,
-    first,
-    last,
-    nowRefused,
-    nowAllowed,
-    failed,
-    asRecorded: nodes,
     notReplayed: left,
     others: tally.others(),
     changes: tally.changes(),
@@ -86,7 +79,7 @@ async function decided(request: AuditedRequest, chain: AuthorizerChain): Promise
   return chain.decide(request.attributes, { trace: true });
 }
 
-export interface RecordedRelations {
+interface RecordedRelations {
   readonly graph: NodeGraph;
   readonly from: (request: AuditedRequest) => void;
   /** Whether the decision since then depended on what pods a node has. */
@@ -110,5 +103,97 @@ export function recordedRelations(): RecordedRelations {
       wasAsked = false;
     },
     wasAsked: () => wasAsked,
+  };
+}
+
+/** A kind of request whose decision would be another one. */
+export interface ReplayChange {
+  readonly change: "now refused" | "now allowed";
+  readonly count: number;
+  readonly user: string;
+  /** Who really asked, where `user` was impersonated. */
+  readonly impersonatedBy?: string;
+  readonly verb: string;
+  readonly apiGroup: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  /** Set in place of the resource. */
+  readonly path?: string;
+  /** The reason in the log, and who gave it, where the log says so. */
+  readonly before: string;
+  readonly beforeBy: string;
+  /** Who would decide, and why. */
+  readonly by: string;
+  readonly why: string;
+  /** When the first and the last such request came, and the audit id of one of them. */
+  readonly first: string;
+  readonly last: string;
+  readonly auditID: string;
+}
+
+/** One request whose decision would be another one. */
+interface ChangedRequest {
+  readonly attributes: Attributes;
+  readonly impersonatedBy: string | undefined;
+  readonly wasAllowed: boolean;
+  readonly before: string;
+  readonly beforeBy: string;
+  readonly by: string;
+  readonly why: string;
+  readonly time: string;
+  readonly auditId: string;
+}
+
+/** Changes by user and rule. */
+interface ReplayTally {
+  readonly add: (request: ChangedRequest) => void;
+  /** The largest first. */
+  readonly changes: () => readonly ReplayChange[];
+  /** How many requests had no place among the kinds that are told apart. */
+  readonly others: () => Readonly<Record<ReplayChange["change"], number>>;
+}
+
+const maxReasonCharacters = 1000;
+
+/** An empty tally, which tells at most `maxKinds` apart. */
+export function replayTally(maxKinds: number): ReplayTally {
+  const kinds = new Map<string, ReplayChange>();
+  const others = { "now refused": 0, "now allowed": 0 };
+  return {
+    add: (request) => {
+      const kind = kindOf(request);
+      const key = JSON.stringify(Object.values(kind));
+      const known = kinds.get(key);
+      const { time, auditId } = request;
+      if (known !== undefined) {
+        const [first, last] = [time < known.first ? time : known.first, time > known.last ? time : known.last];
+        kinds.set(key, { ...known, count: known.count + 1, first, last });
+      } else if (kinds.size < maxKinds)
+        kinds.set(key, { ...kind, count: 1, first: time, last: time, auditID: auditId });
+      else others[kind.change] += 1;
+    },
+    changes: () => [...kinds.values()].toSorted((a, b) => b.count - a.count || (a.user < b.user ? -1 : 1)),
+    others: () => others,
+  };
+}
+
+function kindOf(request: ChangedRequest): Omit<ReplayChange, "count" | "first" | "last" | "auditID"> {
+  const { attributes, impersonatedBy, wasAllowed, before, beforeBy, by, why } = request;
+  const { user, verb, group, resource, subresource, namespace, path } = attributes;
+  return {
+    change: wasAllowed ? "now refused" : "now allowed",
+    user: user.username,
+    ...(impersonatedBy === undefined ? {} : { impersonatedBy }),
+    verb,
+    apiGroup: group,
+    resource,
+    subresource,
+    namespace,
+    ...(path === undefined ? {} : { path }),
+    before: before.slice(0, maxReasonCharacters),
+    beforeBy,
+    by,
+    why: why.slice(0, maxReasonCharacters),
   };
 }

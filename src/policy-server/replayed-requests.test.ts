@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fakeIo } from "../../test/kits/fake-io.ts";
 import { replayedRequests, type NotReplayed } from "./replayed-requests.ts";
-import { replayTally } from "./replay-tally.ts";
+import { replayTally } from "./replay.ts";
 
 let dir: string;
 

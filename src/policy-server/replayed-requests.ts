@@ -1,7 +1,11 @@
-import type { AuditedRequest } from "../apiserver/audit/audited-request.ts";
-import { readAuditedRequest } from "../apiserver/audit/audited-request.ts";
-import { auditLines } from "./audit-lines.ts";
+import { type AuditedRequest, readAuditedRequest } from "../apiserver/audit/audited-request.ts";
 import type { NamedFiles } from "../host/read-text.ts";
+import { createReadStream } from "node:fs";
+import { resolve } from "node:path";
+import { pipeline, Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { OptionError } from "../apimachinery/option-error.ts";
+import { systemErrorText } from "../apimachinery/system-error.ts";
 
 /** What lines of the logs were not replayed. */
 export interface NotReplayed {
@@ -24,33 +28,34 @@ export async function* replayedRequests(
   where: Pick<NamedFiles, "cwd">,
   left: NotReplayed,
 ): AsyncGenerator<AuditedRequest> {
-  const recent = recentIds(remembered);
-  // A watch may end long after it began.
-  const open = recentIds(remembered);
+  const isRepeated = repetitions();
   for (const file of files) {
     let number = 0;
     for await (const line of auditLines(file, where)) {
       number += 1;
       if (line?.length === 0) continue;
       const read = line === undefined ? "unreadable" : readAuditedRequest(parsed(line));
-      if (typeof read !== "object") {
-        if (read === "unreadable") {
-          left.unreadable += 1;
-          left.firstUnreadable ??= `${file}:${number}`;
-        } else if (read === "undecided") left.undecided += 1;
-        continue;
-      }
-      // Clients choose audit ids, and must not hide one request behind another; all stages of one have its time.
-      const id = `${read.auditId} ${read.time}`;
-      if (read.auditId !== "" && (recent.has(id) || open.take(id))) {
-        left.repeated += 1;
-        continue;
-      }
-      recent.add(id);
-      if (read.stage === "ResponseStarted") open.add(id);
-      yield read;
+      const why = typeof read === "object" ? "repeated" : read;
+      if (typeof read === "object" && !isRepeated(read)) yield read;
+      else if (why !== "early") left[why] += 1;
+      if (why === "unreadable") left.firstUnreadable ??= `${file}:${number}`;
     }
   }
+}
+
+/** Whether a request was told of before, in another stage or file. */
+function repetitions(): (request: AuditedRequest) => boolean {
+  const recent = recentIds(remembered);
+  // A watch may end long after it began.
+  const open = recentIds(remembered);
+  return ({ auditId, time, stage }) => {
+    // Clients choose audit ids, and must not hide one request behind another; all stages of one have its time.
+    const id = `${auditId} ${time}`;
+    if (auditId !== "" && (recent.has(id) || open.take(id))) return true;
+    recent.add(id);
+    if (stage === "ResponseStarted") open.add(id);
+    return false;
+  };
 }
 
 /** JSON, or undefined. */
@@ -83,4 +88,66 @@ function recentIds(capacity: number): RecentIds {
     },
     take: (id) => ids.delete(id),
   };
+}
+
+/** Events hold whole objects where the audit policy says so; no line of a real log comes near. */
+const maxLineBytes = 16 << 20;
+const newline = 10;
+const gzipMagic = [0x1f, 0x8b] as const;
+
+/**
+ * The lines of a log, packed with gzip or not, read as they are asked for: only one is held. Undefined stands for a line that is too
+ * long. @throws OptionError usage where the file cannot be read to its end
+ */
+async function* auditLines(file: string, { cwd }: Pick<NamedFiles, "cwd">): AsyncGenerator<Buffer | undefined> {
+  try {
+    yield* lines(unpacked(createReadStream(resolve(cwd, file))));
+  } catch (error) {
+    throw new OptionError("usage", `--audit-log: ${systemErrorText(error, { operation: "read", at: file })}`);
+  }
+}
+
+async function* unpacked(stream: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
+  const chunks = stream[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  if (first.done === true) return;
+  const start = first.value as Buffer;
+  async function* all(): AsyncGenerator<Buffer> {
+    yield start;
+    for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value as Buffer;
+  }
+  if (gzipMagic.some((byte, index) => start[index] !== byte)) {
+    yield* all();
+    return;
+  }
+  const gunzip = createGunzip();
+  // What goes wrong is told to whoever reads.
+  pipeline(Readable.from(all()), gunzip, () => undefined);
+  for await (const chunk of gunzip) yield chunk as Buffer;
+}
+
+async function* lines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {
+  let held: Buffer[] = [];
+  let size = 0;
+  const line = (): Buffer | undefined => {
+    const whole = size > maxLineBytes ? undefined : Buffer.concat(held);
+    held = [];
+    size = 0;
+    return whole;
+  };
+  const hold = (part: Buffer): void => {
+    size += part.length;
+    if (size > maxLineBytes) held = [];
+    else held.push(part);
+  };
+  for await (const chunk of chunks) {
+    let start = 0;
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {
+      hold(chunk.subarray(start, end));
+      start = end + 1;
+      yield line();
+    }
+    if (start < chunk.length) hold(chunk.subarray(start));
+  }
+  if (size > 0) yield line();
 }

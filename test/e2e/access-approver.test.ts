@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import type { ApiObject } from "../../src/apimachinery/object.ts";
-import { approverWords } from "../../src/cli/access/access-words.ts";
+import { approverWords } from "../../src/cli/access/access-decide.ts";
 import { sshPublicKeyOf } from "../../src/pki/ssh-public-key.ts";
 import { provePossession } from "../../src/trust/possession.ts";
 import { isReady, startAccessStage, type AccessStage } from "../kits/access-stage.ts";

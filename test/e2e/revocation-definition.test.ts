@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { accessDefinitions } from "../../src/operator/manifests/access-definitions.ts";
+import { accessDefinitions } from "../../src/operator/manifests/manifests.ts";
 import { apiClient, type ApiClient, type Reply } from "../kits/api-client.ts";
 import { startTestHub, type TestHub } from "../kits/hub.ts";
 import { eventually } from "../kits/peers-process.ts";

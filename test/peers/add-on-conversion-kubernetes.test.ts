@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Agent, request } from "node:https";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { clusterWebhookName } from "../../src/operator/manifests/cluster-webhooks.ts";
+import { clusterWebhookName } from "../../src/operator/manifests/webhook-configurations.ts";
 import type { Reply } from "../kits/api-client.ts";
 import { startRealClusterHub, type RealClusterHub } from "../kits/peers-clusters.ts";
 import { kubePrograms } from "../kits/peers-kube.ts";

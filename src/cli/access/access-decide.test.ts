@@ -11,7 +11,7 @@ import { accessObject, accessProfile, newAccessKey, type AskedAccess } from "../
 import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
-import { approverWords } from "./access-words.ts";
+import { approverWords } from "./access-decide.ts";
 
 const ca = newCa("hub");
 const otherCa = newCa("between");

@@ -7,23 +7,25 @@ import {
   stateOf,
   type AccessDecision,
   type AccessRequest,
+  readKey,
 } from "../../apis/access-request.ts";
-import { sameWords } from "../../trust/pairing-words.ts";
+import { sameWords, pairingWords } from "../../trust/pairing-words.ts";
 import type { AccessReview } from "./access-review.ts";
-import { accessSentence } from "./access-text.ts";
-import { approverWords } from "./access-words.ts";
-import { CliError } from "../cli-error.ts";
+import { grantsText, ownWords } from "./pending-text.ts";
+import { CliError, usageError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
+import { printable, writeLine } from "../printable.ts";
 import type { ServerAccess } from "../server-access.ts";
 import { shellWord } from "../../apimachinery/shell-word.ts";
+import type { ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
+import { certificatesOfBundle } from "../../trust/pins.ts";
 
 /** What people decide about access. */
 export type AccessVerdict = AccessDecision["verdict"];
 
 /** What was asked for on the command line, without the request that it is about. */
-export interface AccessAsked {
+interface AccessAsked {
   readonly verdict: AccessVerdict;
   readonly reason: string | undefined;
   /** The words as somebody typed them. */
@@ -31,7 +33,7 @@ export interface AccessAsked {
 }
 
 /** A decision on one request; `seen` is what was looked at, where it was. */
-export interface AccessAct extends AccessAsked {
+interface AccessAct extends AccessAsked {
   readonly name: string;
   readonly seen: AccessRequest | undefined;
   /** Whether it is one of many that were selected and not named. */
@@ -64,44 +66,49 @@ const maxTries = 10;
  * Writes the decision and says so. With words, nothing is written unless they are those of this request and this side's CA.
  * @throws CliError refused where the words differ, conflict where it was decided otherwise; StatusError
  */
-export async function decideAccess(act: AccessAct, { server, io, review }: AccessDeciding): Promise<void> {
-  const { client } = server;
-  const { name, verdict, dryRun } = act;
-  let uid = act.seen?.metadata.uid;
-  for (let attempt = 1; ; attempt += 1) {
-    const seen = attempt === 1 ? act.seen : undefined;
-    const request = seen ?? (await sameRequest(client, { name, uid }));
-    uid = request.metadata.uid;
-    const expected = await compared(act, request, server);
-    if (isDone(act, request)) {
-      io.stdout.write(`accessrequest/${printable(name)} is ${verdict.toLowerCase()} already\n`);
-      return;
+export async function decideAccess(act: AccessAct, deciding: AccessDeciding): Promise<void> {
+  const { client } = deciding.server;
+  const { name, seen } = act;
+  const request = seen ?? (await client.get<AccessRequest>(accessRequests, { name }));
+  if (await isDecided(act, request, { ...deciding, warnsOf: act.isBulk ? "nothing" : "care" })) return;
+  for (let attempt = 2; attempt <= maxTries; attempt += 1) {
+    const now = await client.get<AccessRequest>(accessRequests, { name });
+    // A request deleted and made anew meanwhile is another one, which nobody has looked at.
+    if (request.metadata.uid !== now.metadata.uid) {
+      throw conflict(name, "was replaced by another of the same name meanwhile; nothing was done");
     }
-    const looked = verdict === "Approved" ? await review(request) : undefined;
-    if (looked !== undefined && attempt === 1 && !act.isBulk) warn(looked, io);
-    const after = await written(act, request, client);
-    if (after === "changed meanwhile" && attempt < maxTries) continue;
-    if (after === "changed meanwhile") {
-      throw new CliError("conflict", `access request "${name}" changes all the time; nothing was done`);
-    }
-    printResult(act, { after, expected, looked: verdict === "Approved" ? await review(after) : undefined }, io);
-    if (dryRun && looked !== undefined) io.stdout.write(`${accessSentence(looked)}\n`);
-    return;
+    if (await isDecided(act, now, { ...deciding, warnsOf: "nothing" })) return;
   }
+  throw conflict(name, "changes all the time; nothing was done");
 }
 
-/** The request as it is now. @throws CliError conflict where it is another than the one that was looked at */
-async function sameRequest(
-  client: Client,
-  { name, uid }: { readonly name: string; readonly uid: string | undefined },
-): Promise<AccessRequest> {
-  const request = await client.get<AccessRequest>(accessRequests, { name });
-  // A request deleted and made anew meanwhile is another one, which nobody has looked at.
-  if (uid === undefined || request.metadata.uid === uid) return request;
-  throw new CliError(
-    "conflict",
-    `access request "${name}" was replaced by another of the same name meanwhile; nothing was done`,
-  );
+/** Whether the decision stands now; false where the request was changed meanwhile. */
+async function isDecided(
+  act: AccessAct,
+  request: AccessRequest,
+  { server, io, review, warnsOf }: AccessDeciding & { readonly warnsOf: "care" | "nothing" },
+): Promise<boolean> {
+  const { name, verdict, dryRun } = act;
+  const expected = await compared(act, request, server);
+  if (isDone(act, request)) {
+    io.stdout.write(`accessrequest/${printable(name)} is ${verdict.toLowerCase()} already\n`);
+    return true;
+  }
+  const reviewed = async (one: AccessRequest): Promise<AccessReview | undefined> =>
+    verdict === "Approved" ? review(one) : undefined;
+  const looked = await reviewed(request);
+  if (looked?.needsCare === true && warnsOf === "care") {
+    for (const warning of looked.warnings) writeLine(io.stderr, `warning: accessrequest/${name} ${warning}`);
+  }
+  const after = await written(act, request, server.client);
+  if (after === undefined) return false;
+  printResult(act, { after, expected, looked: await reviewed(after) }, io);
+  if (dryRun && looked !== undefined) io.stdout.write(`${accessSentence(looked)}\n`);
+  return true;
+}
+
+function conflict(name: string, why: string): CliError {
+  return new CliError("conflict", `access request "${name}" ${why}`);
 }
 
 /** The words of this side, once they are found to be those that were typed; none were typed: those to compare. */
@@ -115,8 +122,7 @@ async function compared(
   const expected = await approverWords(request, config);
   if (words === undefined) return expected;
   if (expected.length === 0) {
-    throw new CliError(
-      "usage",
+    throw usageError(
       `the words of accessrequest/${name} cannot be computed: the kubeconfig names no CA (certificate-authority-data), or the request has no key that can be read`,
     );
   }
@@ -151,27 +157,24 @@ function mismatch(
 
 /** Whether nothing is left to do. @throws CliError conflict where it was decided otherwise */
 function isDone({ name, verdict }: AccessAct, request: AccessRequest): boolean {
-  const { accepted, denied, revoked } = request.status ?? {};
-  const not = (why: string): CliError => new CliError("conflict", `access request "${name}" ${why}`);
+  const { accepted = false, denied = false, revoked = false } = request.status ?? {};
+  const refuseIf = (holds: boolean, why: string): void => {
+    if (holds) throw conflict(name, why);
+  };
   const again = "the machine must create a new request";
   switch (verdict) {
     case "Approved":
-      if (revoked === true) throw not(`is already Revoked; ${again}`);
-      if (denied === true) throw not(`is already Denied; ${again}`);
-      if (accepted !== true && stateOf(request) === "Expired") throw not(`has expired; ${again}`);
-      return accepted === true;
+      refuseIf(revoked, `is already Revoked; ${again}`);
+      refuseIf(denied, `is already Denied; ${again}`);
+      refuseIf(!accepted && stateOf(request) === "Expired", `has expired; ${again}`);
+      return accepted;
     case "Denied":
-      if (accepted === true && revoked !== true) throw not("is already Approved; revoke it with pratique revoke");
-      return denied === true || revoked === true;
+      refuseIf(accepted && !revoked, "is already Approved; revoke it with pratique revoke");
+      return denied || revoked;
     case "Revoked":
-      if (accepted !== true) throw not("was not approved; pratique deny turns it away");
-      return revoked === true;
+      refuseIf(!accepted, "was not approved; pratique deny turns it away");
+      return revoked;
   }
-}
-
-function warn({ name, needsCare, warnings }: AccessReview, io: Io): void {
-  if (!needsCare) return;
-  for (const warning of warnings) io.stderr.write(`${printable(`warning: accessrequest/${name} ${warning}`)}\n`);
 }
 
 const fields: Readonly<Record<AccessVerdict, "accepted" | "denied" | "revoked">> = {
@@ -180,11 +183,8 @@ const fields: Readonly<Record<AccessVerdict, "accepted" | "denied" | "revoked">>
   Revoked: "revoked",
 };
 
-async function written(
-  act: AccessAct,
-  request: AccessRequest,
-  client: Client,
-): Promise<AccessRequest | "changed meanwhile"> {
+/** The request with the decision; undefined where it was changed meanwhile. */
+async function written(act: AccessAct, request: AccessRequest, client: Client): Promise<AccessRequest | undefined> {
   const { name, verdict, reason, words, dryRun } = act;
   const { uid, resourceVersion } = request.metadata;
   const status = {
@@ -197,7 +197,7 @@ async function written(
   try {
     return await client.patch<AccessRequest>(accessRequests, { name }, patch, { subresource: "status", dryRun });
   } catch (error) {
-    if (error instanceof StatusError && isStale(error)) return "changed meanwhile";
+    if (error instanceof StatusError && isStale(error)) return undefined;
     if (error instanceof StatusError && error.reason === "Invalid") throw new CliError("conflict", error.message);
     throw error;
   }
@@ -234,7 +234,7 @@ function printResult({ name, verdict, words, dryRun }: AccessAct, result: Decisi
       ? []
       : [`      If it shows others, the connection is intercepted: pratique revoke accessrequest/${shellWord(name)}`]),
   ]) {
-    io.stderr.write(`${printable(line)}\n`);
+    writeLine(io.stderr, line);
   }
 }
 
@@ -267,14 +267,11 @@ export async function reportObstacle(name: string, client: Client, io: Io): Prom
 }
 
 function notIssued(name: string, { reason, message, mayPass }: NonNullable<ReturnType<typeof notIssuedIn>>): CliError {
-  if (!mayPass) {
-    return new CliError("failed", `access request "${name}" was approved and nothing was issued: ${message}`);
-  }
-  return new CliError(
-    "failed",
-    `access request "${name}" was approved, and access cannot be issued yet (${reason}): ${message}`,
-    ["Access is issued as soon as that is corrected. Until then pratique pending shows the request."],
-  );
+  const approved = `access request "${name}" was approved`;
+  if (!mayPass) return new CliError("failed", `${approved} and nothing was issued: ${message}`);
+  return new CliError("failed", `${approved}, and access cannot be issued yet (${reason}): ${message}`, [
+    "Access is issued as soon as that is corrected. Until then pratique pending shows the request.",
+  ]);
 }
 
 const pollMs = 1000;
@@ -292,16 +289,48 @@ export async function awaitIssued(
       io.stdout.write(`accessrequest/${printable(name)} issued, valid until ${printable(status.expiresAt ?? "")}\n`);
       return;
     }
-    const obstacle = notIssuedIn(status);
     const isLast = io.clock.now() + pollMs > until;
-    if (obstacle !== undefined && (!obstacle.mayPass || isLast)) throw notIssued(name, obstacle);
-    if (status.denied === true || status.revoked === true) {
-      throw new CliError("conflict", `access request "${name}" was taken back meanwhile`);
-    }
+    const problem = problemOf(name, status, isLast);
+    if (problem !== undefined) throw problem;
     if (signal.aborted) throw new CliError("interrupted", `stopped before access request "${name}" was issued`);
     if (isLast) {
       throw new CliError("timedOut", `access request "${name}" is not issued yet; it goes on without waiting`);
     }
     await io.clock.sleep(pollMs, signal);
   }
+}
+
+/**
+ * The six words that the machine must show, once for each CA of the approver's kubeconfig: from the key that the API holds and the CA
+ * that the approver trusts, nothing of it from the machine. Empty where the kubeconfig names no CA or the request has no key.
+ * @throws PinError
+ */
+export async function approverWords(
+  request: AccessRequest,
+  { caPem }: Pick<ResolvedKubeconfig, "caPem">,
+): Promise<readonly (readonly string[])[]> {
+  const key = readKey(request);
+  const { name = "", uid = "" } = request.metadata;
+  if (key === undefined || caPem === undefined) return [];
+  const pins = new Set(certificatesOfBundle(caPem).map(({ pin }) => pin));
+  return Promise.all([...pins].map((caPin) => pairingWords({ name, uid, fingerprint: key.fingerprint, caPin })));
+}
+
+function problemOf(name: string, status: NonNullable<AccessRequest["status"]>, isLast: boolean): CliError | undefined {
+  const obstacle = notIssuedIn(status);
+  if (obstacle !== undefined && (!obstacle.mayPass || isLast)) return notIssued(name, obstacle);
+  const isTakenBack = status.denied === true || status.revoked === true;
+  return isTakenBack ? conflict(name, "was taken back meanwhile") : undefined;
+}
+
+/** One request as one escaped line below its decision. */
+function accessSentence(review: AccessReview): string {
+  const parts = [
+    `profile ${review.profile ?? "<default>"}`,
+    `grants ${grantsText(review)}`,
+    `key ${review.fingerprint ?? "<unreadable>"}`,
+    `from ${review.sourceAddress ?? "<unknown>"}`,
+    `says ${ownWords(review) || "nothing"}`,
+  ];
+  return printable(`  ${review.name}: ${parts.join("; ")}`);
 }

@@ -1,5 +1,5 @@
 import { hasReason } from "../../client/api-errors.ts";
-import type { Client, ResourceRef } from "../../client/client.ts";
+import type { Client, ListOptions, ResourceRef } from "../../client/client.ts";
 import { isMadeFor } from "../../controllers/access/access-grant.ts";
 import { profileFor } from "../../controllers/access/access-request-policy.ts";
 import { serviceAccounts } from "../../controllers/kinds.ts";
@@ -18,34 +18,30 @@ import {
   notIssuedIn,
   readKey,
   stateOf,
+  type AccessEvidence,
   type AccessRequest,
   type DecidedProfile,
 } from "../../apis/access-request.ts";
-import { accessMarks, type NameMark } from "./name-marks.ts";
+import { accessMarks, groupedBy, type NameMark } from "./name-marks.ts";
 
 /** What an approver needs to know of a request. Texts of the machine are as it chose them: escape them before they reach a terminal. */
-export interface AccessReview {
+export interface AccessReview extends SeenEvidence {
   readonly kind: "AccessRequest";
   readonly name: string;
   /** RFC 3339, or empty. */
   readonly created: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  /** The one that is asked for, by name; absent for the default one where it may not be read or none is. */
-  readonly profile?: string;
-  /** What approving would grant; absent where the profile may not be read or does not exist. */
-  readonly grants?: AccessGrants;
-  readonly fingerprint?: string;
-  readonly keyKind?: string;
-  readonly sourceAddress?: string;
-  readonly userAgent?: string;
-  readonly requester?: string;
-  readonly possession?: "Proven" | "Unproven";
-  readonly earlierRequests?: number;
+  readonly labels: Readonly<Record<string, string>> | undefined;
+  /** The one that is asked for, by name; undefined for the default one where it may not be read or none is. */
+  readonly profile: string | undefined;
+  /** What approving would grant; undefined where the profile may not be read or does not exist. */
+  readonly grants: AccessGrants | undefined;
+  readonly fingerprint: string | undefined;
+  readonly keyKind: string | undefined;
   /** Of a machine whose key was let in before: since when, and what it waits for. */
-  readonly returning?: string;
+  readonly returning: string | undefined;
   /** The machine's own words, as `claims` are. */
-  readonly hostname?: string;
-  readonly claims?: Readonly<Record<string, string>>;
+  readonly hostname: string | undefined;
+  readonly claims: Readonly<Record<string, string>> | undefined;
   /** Why its host name needs a second look; their sentences are among the warnings. */
   readonly nameMarks: readonly NameMark[];
   /** Who has approved so far. */
@@ -55,6 +51,9 @@ export interface AccessReview {
   /** Sentences about what needs care, and who is still needed. */
   readonly warnings: readonly string[];
 }
+
+/** What the server recorded of the one who asked. */
+type SeenEvidence = { readonly [K in Exclude<keyof AccessEvidence, "returning">]-?: AccessEvidence[K] | undefined };
 
 /** A profile in short. */
 export interface AccessGrants {
@@ -96,91 +95,72 @@ export function accessReviewer(
   { now, requests, unseen }: AccessReviewerOptions,
 ): (request: AccessRequest) => Promise<AccessReview> {
   let shared: Promise<Omit<AccessSurroundings, "accounts">> | undefined;
-  const accounts = new Map<string, Promise<ReadonlyMap<string, ApiObject>>>();
-  async function read(): Promise<Omit<AccessSurroundings, "accounts">> {
-    const profiles = await listed<AccessProfile>({ client, unseen }, accessProfiles);
-    const all = requests ?? (await listed<AccessRequest>({ client, unseen }, accessRequests)) ?? [];
-    return { profiles, turnedAway: turnedAwayIn(all), nameMarks: accessMarks(all, now) };
+  const accounts = new Map<string, Promise<AccessSurroundings["accounts"]>>();
+  async function listed<T extends ApiObject>(
+    resource: ResourceRef,
+    options: ListOptions = {},
+  ): Promise<readonly T[] | undefined> {
+    try {
+      return (await client.list<T>(resource, options)).items;
+    } catch (error) {
+      if (!hasReason(error, "Forbidden", "NotFound")) throw error;
+      if (error.code === 403) unseen?.(resource, error);
+      return undefined;
+    }
   }
-  function accountsIn(namespace: string): Promise<ReadonlyMap<string, ApiObject>> {
-    const found = accounts.get(namespace) ?? accountsByName({ client, unseen }, namespace);
-    accounts.set(namespace, found);
-    return found;
+  async function read(): Promise<Omit<AccessSurroundings, "accounts">> {
+    const profiles = await listed<AccessProfile>(accessProfiles);
+    const all = requests ?? (await listed<AccessRequest>(accessRequests)) ?? [];
+    const turnedAway = all.filter((request) => ["Denied", "Revoked"].includes(stateOf(request)));
+    return {
+      profiles,
+      turnedAway: groupedBy(turnedAway, (request) => readKey(request)?.fingerprint),
+      nameMarks: accessMarks(all, now),
+    };
+  }
+  async function accountsIn(namespace: string): Promise<AccessSurroundings["accounts"]> {
+    const found = (await listed(serviceAccounts, { namespace })) ?? [];
+    return new Map(found.map((account) => [account.metadata.name ?? "", account]));
   }
   return async (request) => {
     const around = await (shared ??= read());
     const namespace = profileFor(around.profiles ?? [], request.spec.profile)?.spec.namespace;
-    const near = namespace === undefined ? new Map<string, ApiObject>() : await accountsIn(namespace);
-    return reviewAccess(request, { ...around, accounts: near });
+    if (namespace === undefined) return reviewAccess(request, { ...around, accounts: new Map() });
+    const near = accounts.get(namespace) ?? accountsIn(namespace);
+    accounts.set(namespace, near);
+    return reviewAccess(request, { ...around, accounts: await near });
   };
-}
-
-interface Reading {
-  readonly client: Client;
-  readonly unseen: AccessReviewerOptions["unseen"] | undefined;
-}
-
-async function accountsByName(reading: Reading, namespace: string): Promise<ReadonlyMap<string, ApiObject>> {
-  const found = (await listed(reading, serviceAccounts, namespace)) ?? [];
-  return new Map(found.map((account) => [account.metadata.name ?? "", account]));
-}
-
-function turnedAwayIn(requests: readonly AccessRequest[]): ReadonlyMap<string, readonly AccessRequest[]> {
-  const found = new Map<string, AccessRequest[]>();
-  for (const request of requests) {
-    const state = stateOf(request);
-    const fingerprint = state === "Denied" || state === "Revoked" ? readKey(request)?.fingerprint : undefined;
-    if (fingerprint === undefined) continue;
-    const same = found.get(fingerprint);
-    if (same === undefined) found.set(fingerprint, [request]);
-    else same.push(request);
-  }
-  return found;
-}
-
-async function listed<T extends ApiObject>(
-  { client, unseen }: Reading,
-  resource: ResourceRef,
-  namespace?: string,
-): Promise<readonly T[] | undefined> {
-  try {
-    return (await client.list<T>(resource, namespace === undefined ? {} : { namespace })).items;
-  } catch (error) {
-    if (!hasReason(error, "Forbidden", "NotFound")) throw error;
-    if (error.code === 403) unseen?.(resource, error);
-    return undefined;
-  }
 }
 
 /** Reads a request of whatever contents. */
 function reviewAccess(request: AccessRequest, around: AccessSurroundings): AccessReview {
   const { metadata, spec, status = {} } = request;
-  const { evidence = {} } = status;
   const profile = profileFor(around.profiles ?? [], spec.profile);
-  const profileName = spec.profile === undefined || spec.profile === "" ? profile?.metadata.name : spec.profile;
+  const profileName = spec.profile || profile?.metadata.name;
   const key = readKey(request);
   const nameMarks = around.nameMarks.get(metadata.name ?? "") ?? [];
   const care = [
     ...nameMarks.map(({ message }) => message),
     ...rules.flatMap((rule) => rule({ request, profile, around })),
   ];
+  const { sourceAddress, userAgent, requester, possession, earlierRequests } = status.evidence ?? {};
   return {
     kind: "AccessRequest",
     name: metadata.name ?? "",
     created: metadata.creationTimestamp ?? "",
-    ...given("labels", metadata.labels),
-    ...given("profile", profileName),
-    ...given("grants", profile === undefined ? undefined : grantsIn(profile)),
-    ...given("fingerprint", key?.fingerprint),
-    ...given("keyKind", key?.kind),
-    ...given("sourceAddress", evidence.sourceAddress),
-    ...given("userAgent", evidence.userAgent),
-    ...given("requester", evidence.requester),
-    ...given("possession", evidence.possession),
-    ...given("earlierRequests", evidence.earlierRequests),
-    ...given("returning", returningText(request)),
-    ...given("hostname", spec.hostname),
-    ...given("claims", spec.claims),
+    labels: metadata.labels,
+    profile: profileName,
+    grants: profile && grantsIn(profile),
+    fingerprint: key?.fingerprint,
+    keyKind: key?.kind,
+    sourceAddress,
+    userAgent,
+    requester,
+    possession,
+    earlierRequests,
+    returning: returningText(request),
+    hostname: spec.hostname,
+    claims: spec.claims,
     nameMarks,
     approvals: approvalsOf(request, profile),
     needsCare: care.length > 0,
@@ -196,10 +176,6 @@ function returningText({ status = {} }: AccessRequest): string | undefined {
   const answer = status.conditions?.find(({ type }) => type === "Returning")?.message;
   const known = `its key was approved ${times === 1 ? "once" : `${times} times`} since ${since}, last as ${request}`;
   return answer === undefined ? known : `${known}; ${answer}`;
-}
-
-function given<K extends string, V>(key: K, value: V | undefined): { readonly [key in K]?: V } {
-  return value === undefined ? {} : ({ [key]: value } as { readonly [key in K]?: V });
 }
 
 function grantsIn({ spec }: AccessProfile): AccessGrants {

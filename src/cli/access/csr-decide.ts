@@ -7,10 +7,45 @@ import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import { reviewCsr } from "./csr-review.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
+import { printable, writeLine } from "../printable.ts";
+
+/** A decision on one certificate request; `uid` is that of the one that was looked at, where it was. */
+export interface CsrDecision {
+  readonly name: string;
+  readonly uid: string | undefined;
+  readonly decision: "Approved" | "Denied";
+  readonly args: Args;
+}
+
+const maxTries = 10;
+
+/** Writes the decision and says so. @throws CliError conflict where it was decided otherwise; StatusError */
+export async function decideCsr({ name, uid, decision, args }: CsrDecision, client: Client, io: Io): Promise<void> {
+  const dryRun = args.on("dry-run");
+  const shown = `csr/${printable(name)}`;
+  let lookedAt = uid;
+  const decideOnce = async (attempt: number): Promise<void> => {
+    const request = await client.get(certificateSigningRequests, { name });
+    // A request deleted and made anew meanwhile is another one, which nobody has looked at.
+    lookedAt ??= request.metadata.uid;
+    if (request.metadata.uid !== lookedAt) {
+      throw conflict(name, "was replaced by another of the same name meanwhile; nothing was done");
+    }
+    if (isDecided(request, name, decision)) {
+      io.stdout.write(`${shown} is ${decision.toLowerCase()} already\n`);
+      return;
+    }
+    const warnings = attempt === 1 && decision === "Approved" ? reviewCsr(request).warnings : [];
+    for (const warning of warnings) writeLine(io.stderr, `warning: csr/${request.metadata.name} ${warning}`);
+    const options = { subresource: "approval", dryRun };
+    await client.update(certificateSigningRequests, withCondition(request, conditionFor(decision, args)), options);
+    io.stdout.write(`${shown} ${decision.toLowerCase()}${dryRun ? " (dry run)" : ""}\n`);
+  };
+  await retryOnConflict(decideOnce, { tries: maxTries });
+}
 
 /** The condition that says the decision, with the reason and message that were given. */
-export function csrCondition(decision: "Approved" | "Denied", args: Args): Condition {
+function conditionFor(decision: CsrDecision["decision"], args: Args): Condition {
   const [reason, message] =
     decision === "Approved"
       ? ["PratiqueApprove", "This CSR was approved by pratique approve."]
@@ -18,65 +53,19 @@ export function csrCondition(decision: "Approved" | "Denied", args: Args): Condi
   return { type: decision, status: "True", reason, message };
 }
 
-/** A decision on one certificate request; `uid` is that of the one that was looked at, where it was. */
-export interface CsrDecision {
-  readonly name: string;
-  readonly uid: string | undefined;
-  readonly condition: Condition;
-  readonly dryRun: boolean;
-}
-
-const maxTries = 10;
-
-/** Writes the decision and says so. @throws CliError conflict where it was decided otherwise; StatusError */
-export async function decideCsr(one: CsrDecision, client: Client, io: Io): Promise<void> {
-  const { name, condition, dryRun } = one;
-  let { uid } = one;
-  const decideOnce = async (attempt: number): Promise<void> => {
-    const request = await client.get(certificateSigningRequests, { name });
-    // A request deleted and made anew meanwhile is another one, which nobody has looked at.
-    uid ??= request.metadata.uid;
-    if (request.metadata.uid !== uid) {
-      throw new CliError(
-        "conflict",
-        `certificate request "${name}" was replaced by another of the same name meanwhile; nothing was done`,
-      );
-    }
-    const state = decisionState(request, condition.type === "Approved" ? "Approved" : "Denied");
-    if (state === "opposite") {
-      const other = condition.type === "Approved" ? "Denied" : "Approved";
-      throw new CliError(
-        "conflict",
-        `certificate request "${name}" is already ${other}, and that cannot be taken back`,
-        [
-          other === "Approved"
-            ? `To revoke the certificate: pratique revoke csr/${printable(name)}`
-            : "A machine asks again, with a new key, by: pratique join … --force",
-        ],
-      );
-    }
-    const word = condition.type.toLowerCase();
-    if (state === "same") {
-      io.stdout.write(`csr/${printable(name)} is ${word} already\n`);
-      return;
-    }
-    if (attempt === 1) warn(request, condition, io);
-    const options = { subresource: "approval", dryRun };
-    await client.update(certificateSigningRequests, withCondition(request, condition), options);
-    io.stdout.write(`csr/${printable(name)} ${word}${dryRun ? " (dry run)" : ""}\n`);
-  };
-  await retryOnConflict(decideOnce, { tries: maxTries });
-}
-
-function decisionState(request: ApiObject, decision: "Approved" | "Denied"): "open" | "same" | "opposite" {
+/** Whether the request is decided so already. @throws CliError conflict where it was decided otherwise */
+function isDecided(request: ApiObject, name: string, decision: CsrDecision["decision"]): boolean {
   const view = csrView(request);
-  if (hasCondition(view, decision)) return "same";
-  return hasCondition(view, decision === "Approved" ? "Denied" : "Approved") ? "opposite" : "open";
+  if (hasCondition(view, decision)) return true;
+  const other = decision === "Approved" ? "Denied" : "Approved";
+  if (!hasCondition(view, other)) return false;
+  const next =
+    other === "Approved"
+      ? `To revoke the certificate: pratique revoke csr/${printable(name)}`
+      : "A machine asks again, with a new key, by: pratique join … --force";
+  throw conflict(name, `is already ${other}, and that cannot be taken back`, [next]);
 }
 
-function warn(request: ApiObject, condition: Condition, io: Io): void {
-  if (condition.type !== "Approved") return;
-  for (const warning of reviewCsr(request).warnings) {
-    io.stderr.write(`${printable(`warning: csr/${request.metadata.name} ${warning}`)}\n`);
-  }
+function conflict(name: string, why: string, hints: readonly string[] = []): CliError {
+  return new CliError("conflict", `certificate request "${name}" ${why}`, hints);
 }

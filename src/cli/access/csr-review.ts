@@ -18,7 +18,7 @@ export interface CsrReview {
   readonly requestor: string;
   readonly groups: readonly string[];
   /** The id of the bootstrap token with which was asked. */
-  readonly tokenId?: string;
+  readonly tokenId: string | undefined;
   /** What the token is for, where its Secret may be read and says so. */
   readonly tokenDescription?: string;
   readonly signer: string;
@@ -31,11 +31,11 @@ export interface CsrReview {
   /** `SHA256:<base64>` of the public key. */
   readonly fingerprint?: string;
   /** Seconds asked for; absent: the signer decides. */
-  readonly durationSeconds?: number;
+  readonly durationSeconds: number | undefined;
   /** Of a machine that comes back with an expired certificate: its history, and what it waits for, in the words of the hub. */
-  readonly returning?: string;
+  readonly returning: string | undefined;
   /** Why it is not approved automatically, as its conditions say: reason and message. Absent where a mark or `returning` says so. */
-  readonly waitsFor?: string;
+  readonly waitsFor: string | undefined;
   /** Why the name that it asks for needs a second look; their sentences are among the warnings. */
   readonly nameMarks: readonly NameMark[];
   /** Sentences about contents that need care, quoting them as they are; empty when there are none. */
@@ -62,12 +62,12 @@ export function reviewCsr(object: ApiObject, nameMarks?: readonly NameMark[]): C
     created: object.metadata.creationTimestamp ?? "",
     requestor: username,
     groups,
-    ...(username.startsWith(bootstrapUserPrefix) ? { tokenId: username.slice(bootstrapUserPrefix.length) } : {}),
+    tokenId: username.startsWith(bootstrapUserPrefix) ? username.slice(bootstrapUserPrefix.length) : undefined,
     signer: view.signerName,
     usages: view.usages,
-    ...(view.expirationSeconds === undefined ? {} : { durationSeconds: view.expirationSeconds }),
-    ...returningIn(view),
-    ...waitingIn(view),
+    durationSeconds: view.expirationSeconds,
+    returning: returningIn(view),
+    waitsFor: waitingIn(view),
     nameMarks: marks,
   };
   if (typeof read === "string") return { ...common, sans: [], warnings: [`the request cannot be read: ${read}`] };
@@ -82,17 +82,15 @@ export function reviewCsr(object: ApiObject, nameMarks?: readonly NameMark[]): C
 }
 
 /** Only a hub makes such a user, and only its controller and approvers write conditions. */
-function returningIn({ requester, conditions }: CsrView): Pick<CsrReview, "returning"> {
+function returningIn({ requester, conditions }: CsrView): string | undefined {
   const node = nodeReturningAs(requester);
-  if (node === undefined) return {};
   const { message = "" } = conditions.find(({ type }) => type === returningCondition) ?? {};
-  return { returning: message === "" ? `${node} comes back` : message };
+  return node === undefined ? undefined : message || `${node} comes back`;
 }
 
-function waitingIn(view: CsrView): Pick<CsrReview, "waitsFor"> {
+function waitingIn(view: CsrView): string | undefined {
   const isExplained = nameInUseOf(view) !== undefined || nodeReturningAs(view.requester) !== undefined;
-  const text = isExplained ? undefined : waitingText(view.conditions);
-  return text === undefined ? {} : { waitsFor: text };
+  return isExplained ? undefined : waitingText(view.conditions);
 }
 
 function readRequest(view: CsrView): ParsedCsr | string {

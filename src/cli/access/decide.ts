@@ -11,20 +11,17 @@ import {
   type AccessVerdict,
 } from "./access-decide.ts";
 import { accessReviewer } from "./access-review.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError, type ExitName, usageError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
-import { csrCondition, decideCsr } from "./csr-decide.ts";
+import { decideCsr } from "./csr-decide.ts";
 import { csrMarks } from "./name-marks.ts";
 import { isUndecided, reviewCsr } from "./csr-review.ts";
-import type { ExitName } from "../exit-code.ts";
-import { failureOf, type Failure } from "../failure.ts";
+import { failureOf, type Failure, writeFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
-import { requestKind, requestName, type RequestKind, type RequestName } from "./request-name.ts";
 import { withServer } from "../server-access.ts";
 
 /** What people decide; only access is revoked. */
-export type Decision = AccessVerdict;
+type Decision = AccessVerdict;
 
 /**
  * Writes the decision on each request that is named or selected, in order. One that fails does not keep the others from being decided;
@@ -32,7 +29,7 @@ export type Decision = AccessVerdict;
  */
 export async function decide(decision: Decision, args: Args, io: Io): Promise<ExitName> {
   const selection = selectionOf(decision, args);
-  return withServer<ExitName>(args, io, async (server) => {
+  return withServer(args, io, async (server) => {
     const targets =
       selection.kind === "named"
         ? selection.requests
@@ -49,7 +46,7 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
           } catch (error) {
             const failure = failureOf(error, args);
             const hints = [...failure.hints, ...bareHint(failure, target, args)];
-            for (const line of [`error: ${failure.message}`, ...hints]) io.stderr.write(`${printable(line)}\n`);
+            writeFailure(io, { message: failure.message, hints });
             if (exit === "ok") exit = failure.exit;
           }
         }
@@ -107,46 +104,46 @@ type Selection =
 /** @throws CliError usage */
 function selectionOf(decision: Decision, args: Args): Selection {
   const labels = args.text("selector");
-  const expected = args.number("expect");
-  const many = args.on("all") ? "--all" : labels === undefined ? undefined : "--selector";
   const bare = decision === "Revoked" ? "accessrequest" : "csr";
-  if (many === undefined) {
-    const requests = distinct(args.operands.map((operand) => requestName(operand, bare)));
-    checkNamed(decision, requests, args);
-    return { kind: "named", requests };
-  }
+  if (args.on("all")) return allOf(decision, args, { option: "--all", labels, bare });
+  if (labels !== undefined) return allOf(decision, args, { option: "--selector", labels, bare });
+  const requests = distinct(args.operands.map((operand) => requestName(operand, bare)));
+  checkNamed(decision, requests, args);
+  return { kind: "named", requests };
+}
+
+function allOf(
+  decision: Decision,
+  args: Args,
+  given: { readonly option: string; readonly labels: string | undefined; readonly bare: RequestKind },
+): Selection {
+  const { option, labels, bare } = given;
+  const expected = args.number("expect");
   const [first, ...others] = args.operands;
   const of = first === undefined ? bare : requestKind(first);
-  if (of === undefined || others.length > 0) throw new CliError("usage", `give names or ${many}, not both`);
+  if (of === undefined || others.length > 0) throw usageError(`give names or ${option}, not both`);
   if (decision === "Approved" && args.text("words") !== undefined)
-    throw new CliError("usage", "--words are those of one request: name it");
-  if (expected === undefined) {
-    throw new CliError("usage", `${many} needs --expect N, the number of requests that you have looked at`);
-  }
-  if (decision === "Revoked" && of === "csr") throw notRevocable(first ?? "csr");
+    throw usageError("--words are those of one request: name it");
+  if (expected === undefined)
+    throw usageError(`${option} needs --expect N, the number of requests that you have looked at`);
+  if (decision === "Revoked" && of === "csr")
+    throw usageError(`"${first}": certificates are revoked by name, csr/NAME, and not by number`);
   return { kind: "all", of, decision, labels, expected };
 }
 
 function checkNamed(decision: Decision, requests: readonly RequestName[], args: Args): void {
   if (requests.length === 0) {
-    if (decision === "Revoked") {
-      throw new CliError(
-        "usage",
-        "nothing is named: give KIND/NAME, --fingerprint, --serial or --token, or accessrequest --all with --expect N",
-      );
-    }
-    throw new CliError("usage", "no request is named: give csr/NAME or accessrequest/NAME, or --all with --expect N");
+    throw usageError(
+      decision === "Revoked"
+        ? "nothing is named: give KIND/NAME, --fingerprint, --serial or --token, or accessrequest --all with --expect N"
+        : "no request is named: give csr/NAME or accessrequest/NAME, or --all with --expect N",
+    );
   }
-  if (args.number("expect") !== undefined) throw new CliError("usage", "--expect belongs to --all and --selector");
-  const csr = requests.find(({ kind }) => kind === "csr");
+  if (args.number("expect") !== undefined) throw usageError("--expect belongs to --all and --selector");
   if (decision !== "Approved" || args.text("words") === undefined) return;
-  if (requests.length !== 1 || csr !== undefined) {
-    throw new CliError("usage", "--words are those of one access request: name accessrequest/NAME, and no other");
+  if (requests.length !== 1 || requests[0]?.kind === "csr") {
+    throw usageError("--words are those of one access request: name accessrequest/NAME, and no other");
   }
-}
-
-function notRevocable(what: string): CliError {
-  return new CliError("usage", `"${what}": certificates are revoked by name, csr/NAME, and not by number`);
 }
 
 function distinct(requests: readonly RequestName[]): readonly RequestName[] {
@@ -163,17 +160,14 @@ async function selected(
   const { items } = await client.list(of === "csr" ? certificateSigningRequests : accessRequests, options);
   const open = items.filter((item) => (of === "csr" ? isUndecided(item) : isOpen(decision, item)));
   if (open.length !== expected) {
-    const what =
-      decision === "Revoked" ? ["has access", "have access"] : ["waits for a decision", "wait for a decision"];
-    throw new CliError(
-      "conflict",
-      `--expect ${expected}, but ${open.length === 1 ? `1 request ${what[0]}` : `${open.length} requests ${what[1]}`}; nothing was done`,
-      [
-        decision === "Revoked"
-          ? "Look at them again: kubectl get accessrequests"
-          : "Look at them again: pratique pending",
-      ],
-    );
+    const [one, many, command] =
+      decision === "Revoked"
+        ? ["has access", "have access", "kubectl get accessrequests"]
+        : ["waits for a decision", "wait for a decision", "pratique pending"];
+    const found = open.length === 1 ? `1 request ${one}` : `${open.length} requests ${many}`;
+    throw new CliError("conflict", `--expect ${expected}, but ${found}; nothing was done`, [
+      `Look at them again: ${command}`,
+    ]);
   }
   const careful = decision === "Approved" ? await needCare(of, open, { client, now, items }) : [];
   if (careful.length > 0) {
@@ -222,11 +216,57 @@ interface Deciding extends AccessDeciding {
 
 async function decideOne(decision: Decision, { kind, name, seen }: Target, deciding: Deciding): Promise<void> {
   const { args, io, server, isBulk } = deciding;
-  const dryRun = args.on("dry-run");
   if (kind === "accessrequest") {
-    const looked = seen as AccessRequest | undefined;
+    const [looked, dryRun] = [seen as AccessRequest | undefined, args.on("dry-run")];
     return decideAccess({ ...accessAsked(decision, args), name, seen: looked, isBulk, dryRun }, deciding);
   }
-  const condition = csrCondition(decision === "Approved" ? "Approved" : "Denied", args);
-  return decideCsr({ name, uid: seen?.metadata.uid, condition, dryRun }, server.client, io);
+  const verdict = decision === "Approved" ? "Approved" : "Denied";
+  return decideCsr({ name, uid: seen?.metadata.uid, decision: verdict, args }, server.client, io);
+}
+
+/** The two kinds of requests that people decide on, as their names are printed. */
+type RequestKind = "csr" | "accessrequest";
+
+/** A request by its kind and name. */
+interface RequestName {
+  readonly kind: RequestKind;
+  readonly name: string;
+}
+
+const kindNames: Readonly<Record<RequestKind, readonly string[]>> = {
+  csr: [
+    "csr",
+    "certificatesigningrequest",
+    "certificatesigningrequests",
+    "certificatesigningrequest.certificates.k8s.io",
+    "certificatesigningrequests.certificates.k8s.io",
+  ],
+  accessrequest: [
+    "accessrequest",
+    "accessrequests",
+    "areq",
+    "accessrequest.access.pratique.dev",
+    "accessrequests.access.pratique.dev",
+  ],
+};
+
+/** The kind that a word names, in any case and as kubectl would take it; undefined for any other word. */
+export function requestKind(word: string): RequestKind | undefined {
+  const plain = word.toLowerCase();
+  return (["csr", "accessrequest"] as const).find((kind) => kindNames[kind].includes(plain));
+}
+
+/** Reads `KIND/NAME`, or `NAME` alone, which is of the kind `bare`. @throws CliError usage */
+function requestName(operand: string, bare: RequestKind): RequestName {
+  const slash = operand.indexOf("/");
+  const name = operand.slice(slash + 1);
+  const kind = slash === -1 ? bare : requestKind(operand.slice(0, slash));
+  if (kind === undefined) {
+    throw usageError(`"${operand}" is no request: write csr/NAME or accessrequest/NAME`);
+  }
+  const isKindAlone = slash === -1 && requestKind(name) !== undefined;
+  if (isKindAlone || name === "" || name.includes("/") || name === "." || name === "..") {
+    throw usageError(`"${operand}" names no request: write ${requestKind(operand) ?? kind}/NAME`);
+  }
+  return { kind, name };
 }

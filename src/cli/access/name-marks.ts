@@ -32,8 +32,8 @@ interface Claim {
   readonly name: string;
   readonly key: string;
   readonly state: "pending" | "granted" | "denied" | "over";
-  /** Of a denial, in milliseconds; of what is granted, its end. */
-  readonly at: number | undefined;
+  /** When it was denied, in milliseconds; NaN where that cannot be read. */
+  readonly at?: number;
 }
 
 /** The marks of certificate requests, by the name of the request; `now` in milliseconds. Requests without marks are left out. */
@@ -71,14 +71,14 @@ function csrClaim(object: ApiObject, now: number): Claim | undefined {
   if (subject === undefined || subject.name === "") return undefined;
   const about = { request: `csr/${object.metadata.name}`, ...subject };
   if (hasCondition(csr, "Denied")) return { ...about, state: "denied", at: deniedAt(csr) };
-  if (hasCondition(csr, "Failed")) return { ...about, state: "over", at: undefined };
-  if (!hasCondition(csr, "Approved")) {
-    // A node that renews asks for nothing that it does not have.
-    const isOwn = csr.requester.username === subject.name || nodeReturningAs(csr.requester) === subject.name;
-    return isOwn ? undefined : { ...about, state: "pending", at: undefined };
+  if (hasCondition(csr, "Failed")) return { ...about, state: "over" };
+  if (hasCondition(csr, "Approved")) {
+    const hasEnded = Date.parse(issueOfCsr(object)?.issue.notAfter ?? "") <= now;
+    return { ...about, state: hasEnded ? "over" : "granted" };
   }
-  const end = Date.parse(issueOfCsr(object)?.issue.notAfter ?? "");
-  return { ...about, state: end <= now ? "over" : "granted", at: Number.isNaN(end) ? undefined : end };
+  // A node that renews asks for nothing that it does not have.
+  const isOwn = csr.requester.username === subject.name || nodeReturningAs(csr.requester) === subject.name;
+  return isOwn ? undefined : { ...about, state: "pending" };
 }
 
 function subjectOf(csr: CsrView): { readonly name: string; readonly key: string } | undefined {
@@ -91,28 +91,29 @@ function subjectOf(csr: CsrView): { readonly name: string; readonly key: string 
   }
 }
 
-/** When a request was denied, in milliseconds; undefined where it was not, or its time cannot be read. */
-function deniedAt({ conditions }: Pick<CsrView, "conditions">): number | undefined {
-  const at = Date.parse(findCondition(conditions, "Denied")?.lastTransitionTime ?? "");
-  return Number.isNaN(at) ? undefined : at;
+/** When a request was denied, in milliseconds; NaN where it was not, or its time cannot be read. */
+function deniedAt({ conditions }: Pick<CsrView, "conditions">): number {
+  return Date.parse(findCondition(conditions, "Denied")?.lastTransitionTime ?? "");
 }
 
 /** Whether a request was denied so lately that whoever decides on the same name should know; `now` in milliseconds. */
 export function isRecentlyDenied(csr: Pick<CsrView, "conditions">, now: number): boolean {
-  const at = deniedAt(csr);
-  return at !== undefined && now - at < recentMs;
+  return now - deniedAt(csr) < recentMs;
 }
 
 function accessClaim(request: AccessRequest): Claim | undefined {
-  const { metadata, spec, status = {} } = request;
+  const { metadata, spec, status } = request;
   const key = readKey(request)?.fingerprint;
-  if (key === undefined || spec.hostname === undefined || spec.hostname === "") return undefined;
+  if (key === undefined || !spec.hostname) return undefined;
   const about = { request: `accessrequest/${metadata.name}`, name: spec.hostname, key };
   const state = stateOf(request);
-  if (state === "Pending") return { ...about, state: "pending", at: undefined };
-  const denied = Date.parse(status.decisions?.at(-1)?.time ?? metadata.creationTimestamp ?? "");
-  if (state === "Denied") return { ...about, state: "denied", at: Number.isNaN(denied) ? undefined : denied };
-  return { ...about, state: state.startsWith("Approved") ? "granted" : "over", at: undefined };
+  if (state === "Pending") return { ...about, state: "pending" };
+  if (state !== "Denied") return { ...about, state: state.startsWith("Approved") ? "granted" : "over" };
+  return {
+    ...about,
+    state: "denied",
+    at: Date.parse(status?.decisions?.at(-1)?.time ?? metadata.creationTimestamp ?? ""),
+  };
 }
 
 interface Comparing {
@@ -124,12 +125,7 @@ interface Comparing {
 }
 
 function marksOf(claims: readonly Claim[], comparing: Comparing): ReadonlyMap<string, readonly NameMark[]> {
-  const byName = new Map<string, Claim[]>();
-  for (const claim of claims) {
-    const same = byName.get(claim.name);
-    if (same === undefined) byName.set(claim.name, [claim]);
-    else same.push(claim);
-  }
+  const byName = groupedBy(claims, ({ name }) => name);
   const found = new Map<string, readonly NameMark[]>();
   for (const claim of claims) {
     const marks = claim.state === "pending" ? marksAmong(claim, byName.get(claim.name) ?? [], comparing) : [];
@@ -150,7 +146,7 @@ function marksAmong(
   const granted = isKnown ? [] : others.filter(({ state }) => state === "granted");
   const rivals = others.filter(({ state }) => state === "pending");
   const denied = (countOwnDenials ? same : others).filter(
-    ({ state, at }) => state === "denied" && at !== undefined && now - at < recentMs,
+    ({ state, at = Number.NaN }) => state === "denied" && now - at < recentMs,
   );
   return [
     ...markIf(granted, "NameInUse", `${about} is in use by another key`),
@@ -163,6 +159,27 @@ function markIf(others: readonly Claim[], reason: NameMarkReason, message: strin
   return others.length === 0
     ? []
     : [{ reason, message: `${message}: ${listed(others.map(({ request }) => request))}` }];
+}
+
+/** Items by a key, in their order; those without one are left out. */
+export function groupedBy<T>(
+  items: readonly T[],
+  keyOf: (item: T) => string | undefined,
+): ReadonlyMap<string, readonly T[]> {
+  const found = new Map<string, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (key === undefined) continue;
+    const same = found.get(key);
+    if (same === undefined) found.set(key, [item]);
+    else same.push(item);
+  }
+  return found;
+}
+
+/** The oldest first. */
+export function byAge(one: { readonly created: string }, other: { readonly created: string }): number {
+  return one.created < other.created ? -1 : one.created > other.created ? 1 : 0;
 }
 
 /** The first few of them. */

@@ -1,7 +1,6 @@
 import { labelledCluster } from "../../controllers/clusters/cluster-request.ts";
 import { csrView } from "../../controllers/certificates/csr-view.ts";
 import { conditionOf } from "../../controllers/clusters/managed-cluster-policy.ts";
-import { humanDuration } from "../../apimachinery/duration.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { clusterCondition, isAccepted, requesterAnnotation, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { waitingText } from "../../apis/csr-conditions.ts";
@@ -14,8 +13,7 @@ import {
   type AgentRequest,
   type ClusterSight,
 } from "../cluster/cluster-review.ts";
-import { cut } from "./truncate.ts";
-import type { NameMark } from "./name-marks.ts";
+import { byAge, groupedBy, type NameMark } from "./name-marks.ts";
 
 /** A cluster that waits for one of its two decisions, or for both. */
 export interface PendingCluster {
@@ -26,11 +24,11 @@ export interface PendingCluster {
   /** The agents whose requests are open, else that of the newest request. */
   readonly agents: readonly string[];
   /** The request to decide on first: the newest that is open, else the newest of all. */
-  readonly request?: string;
-  readonly requester?: string;
+  readonly request: string | undefined;
+  readonly requester: string | undefined;
   /** Why the request is not approved automatically, as its conditions say: reason and message. */
-  readonly waitsFor?: string;
-  readonly fingerprint?: string;
+  readonly waitsFor: string | undefined;
+  readonly fingerprint: string | undefined;
   /** How the first of the two decisions stands; `NotAsked` where there is no request, `Unknown` where none may be seen. */
   readonly certificate: "Pending" | "Approved" | "Issued" | "Denied" | "Failed" | "NotAsked" | "Unknown";
   /** How the second stands; `NotRegistered` where there is a request and no cluster. */
@@ -56,28 +54,16 @@ export function pendingClusters(
   now: number,
 ): PendingClusters {
   const there = new Map(items.map((cluster) => [cluster.metadata.name ?? "", cluster]));
-  const byName = byCluster(requests ?? []);
+  const byName = groupedBy(requests ?? [], labelledCluster);
   const names = new Set([...there.keys(), ...byName.keys()]);
   const sights = [...names].map((name) => sightOf(name, there.get(name), requests && (byName.get(name) ?? [])));
   return {
     clusters: sights
       .filter(isWaiting)
       .map((sight) => pendingCluster(sight, now))
-      .sort((one, other) => (one.created < other.created ? -1 : one.created > other.created ? 1 : 0)),
+      .sort(byAge),
     listed: new Set(sights.flatMap((sight) => openRequests(sight).map(({ name }) => name))),
   };
-}
-
-function byCluster(requests: readonly ApiObject[]): ReadonlyMap<string, readonly ApiObject[]> {
-  const found = new Map<string, ApiObject[]>();
-  for (const request of requests) {
-    const name = labelledCluster(request);
-    if (name === undefined) continue;
-    const own = found.get(name) ?? [];
-    own.push(request);
-    found.set(name, own);
-  }
-  return found;
 }
 
 function isWaiting(sight: ClusterSight): boolean {
@@ -93,14 +79,13 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
   const { name, cluster, requests } = sight;
   const open = openRequests(sight);
   const first = open[0] ?? requests?.[0];
-  const requester = first?.requester.username ?? cluster?.metadata.annotations?.[requesterAnnotation];
   const created = open.at(-1)?.created ?? cluster?.metadata.creationTimestamp ?? "";
   return {
     kind: "ManagedCluster",
     name,
     created,
-    ...factsOf(open, first),
-    ...(requester === undefined ? {} : { requester }),
+    ...requestFacts(first, open),
+    requester: first?.requester.username ?? cluster?.metadata.annotations?.[requesterAnnotation],
     certificate: first?.state ?? (requests === undefined ? "Unknown" : "NotAsked"),
     admission: admissionOf(cluster),
     staleRequests: Math.max(open.length - 1, 0),
@@ -112,59 +97,19 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
   };
 }
 
-function factsOf(
-  open: readonly AgentRequest[],
+function requestFacts(
   first: AgentRequest | undefined,
+  open: readonly AgentRequest[],
 ): Pick<PendingCluster, "agents" | "request" | "fingerprint" | "waitsFor"> {
-  if (first === undefined) return { agents: [] };
+  if (first === undefined) return { agents: [], request: undefined, fingerprint: undefined, waitsFor: undefined };
+  const { name: request, fingerprint, state, object } = first;
   const agents = [...new Set([first, ...open].map(({ agent }) => agent))].sort();
-  const waitsFor = first.state === "Pending" ? waitingText(csrView(first.object).conditions) : undefined;
-  const facts = { agents, request: first.name, fingerprint: first.fingerprint };
-  return waitsFor === undefined ? facts : { ...facts, waitsFor };
+  const waitsFor = state === "Pending" ? waitingText(csrView(object).conditions) : undefined;
+  return { agents, request, fingerprint, waitsFor };
 }
 
 function admissionOf(cluster: ManagedCluster | undefined): PendingCluster["admission"] {
   if (cluster === undefined) return "NotRegistered";
   if (isAccepted(cluster)) return "Accepted";
   return conditionOf(cluster, clusterCondition.accepted) !== undefined || hasJoined(cluster) ? "Denied" : "Pending";
-}
-
-export const clusterHeadings: readonly string[] = [
-  "",
-  "NAME",
-  "AGE",
-  "AGENT ID",
-  "CERTIFICATE",
-  "ADMISSION",
-  "REQUESTOR",
-  "STALE",
-  "FINGERPRINT",
-];
-
-const words: Readonly<Record<PendingCluster["certificate"] | PendingCluster["admission"], string>> = {
-  Pending: "pending",
-  Approved: "approved",
-  Issued: "issued",
-  Denied: "denied",
-  Failed: "failed",
-  NotAsked: "not asked for",
-  Unknown: "<unknown>",
-  Accepted: "accepted",
-  NotRegistered: "not registered",
-};
-
-/** The cells of a cluster, not yet escaped. `now` in milliseconds. */
-export function clusterRow(cluster: PendingCluster, now: number): readonly string[] {
-  const { warnings, name, created, agents, certificate, admission, requester, staleRequests, fingerprint } = cluster;
-  return [
-    warnings.length === 0 ? "" : "!",
-    `managedcluster/${name}`,
-    humanDuration(now - Date.parse(created)),
-    cut(agents.join(",") || "<unknown>"),
-    words[certificate],
-    words[admission],
-    cut(requester ?? "<unknown>"),
-    String(staleRequests),
-    fingerprint ?? "<unknown>",
-  ];
 }

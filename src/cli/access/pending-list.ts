@@ -5,15 +5,14 @@ import { certificateSigningRequests, secrets, serviceAccounts } from "../../cont
 import type { ApiList, ApiObject } from "../../apimachinery/object.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { accessProfiles } from "../../apis/access-profile.ts";
-import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
+import { accessRequests, notIssuedIn, stateOf, type AccessRequest } from "../../apis/access-request.ts";
 import { managedClusters } from "../../apis/managed-cluster.ts";
 import { isTokenId } from "../../trust/token.ts";
 import { readTokenSecret, tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
 import { clustersServed } from "../cluster/cluster-access.ts";
-import type { AccessReview } from "./access-review.ts";
+import { accessReviewer, type AccessReview, type AccessReviewerOptions } from "./access-review.ts";
 import { isUndecided, reviewCsr, type CsrReview } from "./csr-review.ts";
-import { csrMarks } from "./name-marks.ts";
-import { pendingAccess } from "./pending-access.ts";
+import { byAge, csrMarks } from "./name-marks.ts";
 import { pendingClusters, type PendingCluster } from "./pending-clusters.ts";
 
 /** A kind of request that people decide on. */
@@ -104,10 +103,6 @@ function readings(client: RemoteClient): {
   };
 }
 
-function byAge(one: { readonly created: string }, other: { readonly created: string }): number {
-  return one.created < other.created ? -1 : one.created > other.created ? 1 : 0;
-}
-
 async function withTokenDescriptions(client: Client, reviews: readonly CsrReview[]): Promise<readonly CsrReview[]> {
   const ids = new Set(reviews.flatMap(({ tokenId }) => (tokenId !== undefined && isTokenId(tokenId) ? [tokenId] : [])));
   const descriptions = new Map<string, string>();
@@ -146,3 +141,20 @@ export type PendingEntry =
   | ({ readonly kind: "CertificateSigningRequest" } & PendingRequests["certificates"][number])
   | PendingRequests["clusters"][number]
   | PendingRequests["access"][number];
+
+/** The access requests that wait for a decision, and those that were approved and cannot be answered; the oldest first. @throws StatusError */
+async function pendingAccess(
+  client: Client,
+  requests: readonly AccessRequest[],
+  options: Omit<AccessReviewerOptions, "requests">,
+): Promise<readonly AccessReview[]> {
+  const review = accessReviewer(client, { ...options, requests });
+  const waiting = requests.filter((item) => stateOf(item) === "Pending" || isBlocked(item));
+  const reviews: AccessReview[] = [];
+  for (const request of waiting) reviews.push(await review(request));
+  return reviews.sort(byAge);
+}
+
+function isBlocked(request: AccessRequest): boolean {
+  return stateOf(request) === "Approved" && notIssuedIn(request.status ?? {}) !== undefined;
+}

@@ -1,15 +1,12 @@
 import { humanDuration } from "../../apimachinery/duration.ts";
-import { coloursFor } from "../colours.ts";
+import { coloursFor } from "../progress.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../printable.ts";
-import { textTable } from "../text-table.ts";
-import { accessHeadings, accessRow } from "./pending-access.ts";
-import { clusterHeadings, clusterRow } from "./pending-clusters.ts";
+import { textTable, cut } from "../output.ts";
+import type { PendingCluster } from "./pending-clusters.ts";
+import type { AccessReview } from "./access-review.ts";
 import type { CsrReview } from "./csr-review.ts";
-import { cut } from "./truncate.ts";
 import { pendingData, type PendingEntry, type PendingKind, type PendingRequests } from "./pending-list.ts";
-
-const headings = ["", "NAME", "AGE", "REQUESTOR", "SIGNER", "SUBJECT", "SANS", "KEY", "FINGERPRINT", "DURATION"];
 
 /** How tables are printed. */
 export interface PendingForm {
@@ -33,45 +30,81 @@ export function entriesText(
 ): string {
   const { red } = coloursFor(io.stdout, io);
   const now = io.clock.now();
-  const tables = kinds.flatMap((kind) => {
+  const tables = allKinds.flatMap((kind) => {
     const own = entries.filter((entry) => entry.kind === kind);
     if (own.length === 0) return [];
     const marks = (entry: PendingEntry): readonly string[] =>
       isWide ? [[...new Set(entry.nameMarks.map(({ reason }) => reason))].join(",") || "<none>"] : [];
     const rows = own.map((entry) => [...rowOf(entry, now), ...marks(entry)]);
-    const all = [...headingsOf[kind], ...(isWide ? ["NAME MARKS"] : [])];
+    const all = [...kinds[kind].headings, ...(isWide ? ["NAME MARKS"] : [])];
     const [head = "", ...lines] = textTable({ headings: all, rows }).split("\n").slice(0, -1);
     const coloured = lines.map((line, at) => (rows[at]?.[0] === "" ? line : red(line)));
     return [[...(hasHeadings(kind) ? [head] : []), ...coloured, ""].join("\n")];
   });
   const marked = entries.filter(({ warnings }) => warnings.length > 0);
-  const back = entries.flatMap((entry) =>
-    "returning" in entry && entry.returning !== undefined ? [`  ${entryName(entry)}: ${entry.returning}`] : [],
-  );
-  const known = back.length === 0 ? [] : [["These come back:", ...back.map((line) => printable(line)), ""].join("\n")];
-  const left = entries.flatMap((entry) =>
-    "waitsFor" in entry && entry.waitsFor !== undefined ? [`  ${entryName(entry)}: ${entry.waitsFor}`] : [],
-  );
-  const waiting =
-    left.length === 0 ? [] : [["The hub says of these:", ...left.map((line) => printable(line)), ""].join("\n")];
-  return [...tables, ...known, ...waiting, ...(marked.length === 0 ? [] : [warningText(marked, red)])].join("\n");
+  const below = (title: string, field: "returning" | "waitsFor"): readonly string[] => {
+    const lines = entries.flatMap((entry) => {
+      const text = (entry as Partial<Record<typeof field, string>>)[field];
+      return text === undefined ? [] : [printable(`  ${entryName(entry)}: ${text}`)];
+    });
+    return lines.length === 0 ? [] : [[title, ...lines, ""].join("\n")];
+  };
+  return [
+    ...tables,
+    ...below("These come back:", "returning"),
+    ...below("The hub says of these:", "waitsFor"),
+    ...(marked.length === 0 ? [] : [warningText(marked, red)]),
+  ].join("\n");
 }
 
 /** A request as commands take it. */
 export function entryName({ kind, name }: Pick<PendingEntry, "kind" | "name">): string {
-  return `${prefixes[kind]}/${name}`;
+  return `${kinds[kind].prefix}/${name}`;
 }
 
-const kinds: readonly PendingKind[] = ["CertificateSigningRequest", "ManagedCluster", "AccessRequest"];
-const prefixes: Readonly<Record<PendingKind, string>> = {
-  CertificateSigningRequest: "csr",
-  ManagedCluster: "managedcluster",
-  AccessRequest: "accessrequest",
-};
-const headingsOf: Readonly<Record<PendingKind, readonly string[]>> = {
-  CertificateSigningRequest: headings,
-  ManagedCluster: clusterHeadings,
-  AccessRequest: accessHeadings,
+const allKinds = [
+  "CertificateSigningRequest",
+  "ManagedCluster",
+  "AccessRequest",
+] as const satisfies readonly PendingKind[];
+
+interface KindText {
+  /** As commands take it. */
+  readonly prefix: string;
+  readonly plural: string;
+  readonly headings: readonly string[];
+}
+
+const kinds: Readonly<Record<PendingKind, KindText>> = {
+  CertificateSigningRequest: {
+    prefix: "csr",
+    plural: "certificate requests",
+    headings: ["", "NAME", "AGE", "REQUESTOR", "SIGNER", "SUBJECT", "SANS", "KEY", "FINGERPRINT", "DURATION"],
+  },
+  ManagedCluster: {
+    prefix: "managedcluster",
+    plural: "clusters",
+    headings: ["", "NAME", "AGE", "AGENT ID", "CERTIFICATE", "ADMISSION", "REQUESTOR", "STALE", "FINGERPRINT"],
+  },
+  AccessRequest: {
+    prefix: "accessrequest",
+    plural: "access requests",
+    headings: [
+      "",
+      "NAME",
+      "AGE",
+      "PROFILE",
+      "GRANTS",
+      "APPROVALS",
+      "SOURCE",
+      "REQUESTER",
+      "KEY",
+      "FINGERPRINT",
+      "POSSESSION",
+      "EARLIER",
+      "SAYS",
+    ],
+  },
 };
 
 function rowOf(entry: PendingEntry, now: number): readonly string[] {
@@ -85,26 +118,21 @@ function rowOf(entry: PendingEntry, now: number): readonly string[] {
   }
 }
 
-const kindWords: Readonly<Record<PendingKind, string>> = {
-  CertificateSigningRequest: "certificate requests",
-  AccessRequest: "access requests",
-  ManagedCluster: "clusters",
-};
-
 /** That nothing is pending, and of which kinds that cannot be told. */
 function nothingText({ unseen, versions }: PendingRequests): string {
   if (unseen.length === 0) return "No request waits for a decision.";
-  const all = Object.keys(kindWords) as PendingKind[];
+  // Clusters are named last.
+  const all = ["CertificateSigningRequest", "AccessRequest", "ManagedCluster"] as const;
   const seen = all.filter((kind) => versions.some(({ resource }) => resource.kind === kind));
   const hidden = all.filter((kind) => unseen.some((one) => one.kind === kind));
-  const nothing = seen.map((kind) => `no pending ${kindWords[kind]}`).join(" and ");
-  return `${nothing}; ${hidden.map((kind) => kindWords[kind]).join(" and ")} are not visible with this credential`;
+  const nothing = seen.map((kind) => `no pending ${kinds[kind].plural}`).join(" and ");
+  return `${nothing}; ${hidden.map((kind) => kinds[kind].plural).join(" and ")} are not visible with this credential`;
 }
 
 /** What could not be read, as lines for standard error; each says which right is missing, and what is left out for it. */
 export function unseenLines({ unseen, leftOut }: PendingRequests): readonly string[] {
   return [
-    ...unseen.map(({ kind, why }) => `note: ${kindWords[kind]} are not visible with this credential: ${why}`),
+    ...unseen.map(({ kind, why }) => `note: ${kinds[kind].plural} are not visible with this credential: ${why}`),
     ...leftOut.map(({ what, why }) => `note: ${what}: ${why}`),
   ].map((line) => printable(line));
 }
@@ -133,15 +161,10 @@ export function pendingRow(review: CsrReview, now: number): readonly string[] {
 function subjectText({ subject }: CsrReview): string {
   if (subject === undefined) return "<unreadable>";
   const parts = [
-    ...(subject.commonName === "" ? [] : [`CN=${nameValue(subject.commonName)}`]),
-    ...subject.organizations.map((organization) => `O=${nameValue(organization)}`),
+    ...(subject.commonName === "" ? [] : [`CN=${plainOrQuoted(subject.commonName)}`]),
+    ...subject.organizations.map((organization) => `O=${plainOrQuoted(organization)}`),
   ];
   return parts.join(",") || "<none>";
-}
-
-/** Quoted wherever it could be taken for several parts. */
-function nameValue(text: string): string {
-  return /^[^\s,="\\]+$/.test(text) ? text : JSON.stringify(text);
 }
 
 function warningText(marked: readonly PendingEntry[], red: (text: string) => string): string {
@@ -153,4 +176,72 @@ function warningText(marked: readonly PendingEntry[], red: (text: string) => str
     ]),
     "",
   ].join("\n");
+}
+
+/** The cells of a request, not yet escaped. `now` in milliseconds. */
+function accessRow(review: AccessReview, now: number): readonly string[] {
+  const { approvals, grants, earlierRequests } = review;
+  return [
+    review.warnings.length === 0 ? "" : "!",
+    `accessrequest/${review.name}`,
+    humanDuration(now - Date.parse(review.created)),
+    cut(review.profile ?? "<default>"),
+    cut(grantsText(review)),
+    `${approvals.length} of ${grants?.approvers ?? "<unknown>"}`,
+    cut(review.sourceAddress ?? "<unknown>"),
+    cut(review.requester ?? "<unknown>"),
+    review.keyKind ?? "<unreadable>",
+    review.fingerprint ?? "<unknown>",
+    review.possession?.toLowerCase() ?? "unproven",
+    earlierRequests === undefined ? "<unknown>" : String(earlierRequests),
+    cut(ownWords(review) || "<nothing>"),
+  ];
+}
+
+const words: Readonly<Record<PendingCluster["certificate"] | PendingCluster["admission"], string>> = {
+  Pending: "pending",
+  Approved: "approved",
+  Issued: "issued",
+  Denied: "denied",
+  Failed: "failed",
+  NotAsked: "not asked for",
+  Unknown: "<unknown>",
+  Accepted: "accepted",
+  NotRegistered: "not registered",
+};
+
+/** The cells of a cluster, not yet escaped. `now` in milliseconds. */
+function clusterRow(cluster: PendingCluster, now: number): readonly string[] {
+  const { warnings, name, created, agents, certificate, admission, requester, staleRequests, fingerprint } = cluster;
+  return [
+    warnings.length === 0 ? "" : "!",
+    `managedcluster/${name}`,
+    humanDuration(now - Date.parse(created)),
+    cut(agents.join(",") || "<unknown>"),
+    words[certificate],
+    words[admission],
+    cut(requester ?? "<unknown>"),
+    String(staleRequests),
+    fingerprint ?? "<unknown>",
+  ];
+}
+
+/** What approving grants, in a few words, not yet escaped. */
+export function grantsText({ grants }: AccessReview): string {
+  if (grants === undefined) return "<unknown>";
+  const roles = grants.roles.join(", ") || "nothing";
+  return `${grants.namespace}: ${roles}${grants.bootstrapToken ? ", a bootstrap token" : ""}`;
+}
+
+/** The machine's own words, quoted wherever they could be taken for several; not yet escaped. */
+export function ownWords({ hostname, claims = {} }: AccessReview): string {
+  return [
+    ...(hostname === undefined ? [] : [`hostname=${plainOrQuoted(hostname)}`]),
+    ...Object.entries(claims).map(([key, value]) => `${plainOrQuoted(key)}=${plainOrQuoted(value)}`),
+  ].join(",");
+}
+
+/** Quoted wherever it could be taken for several parts. */
+function plainOrQuoted(text: string): string {
+  return /^[^\s,="\\]+$/.test(text) ? text : JSON.stringify(text);
 }

@@ -1,5 +1,5 @@
 import { type Command, defineCommand, defineOptions, type Operand, type Option } from "../command.ts";
-import { logOptions } from "../serving-options.ts";
+import { logOptions } from "../shared-options.ts";
 import { outputOption } from "../output.ts";
 
 /** For every command about kept credentials. */

@@ -8,7 +8,7 @@ import { JoinError } from "../../credentials/join-error.ts";
 import { usageError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
-import { warnOfOpenSecrets, type Warn } from "../open-secrets.ts";
+import { warnOfOpenSecrets } from "../open-secrets.ts";
 import { systemErrorCode, systemErrorWords } from "../../apimachinery/system-error.ts";
 
 /** The folders of `--dir`, absolute. */
@@ -75,15 +75,15 @@ const secretNames = {
 } as const;
 
 /** Warns of the secrets of these credentials that others may read, besides a group that is given them, or change. */
-export async function warnOfOpenAgentFiles(found: readonly FoundCredential[], io: Io, warn?: Warn): Promise<void> {
+export async function warnOfOpenAgentFiles(found: readonly FoundCredential[], io: Io): Promise<void> {
   const secrets = found.flatMap((one) => secretNames[one.kind].map((name) => join(folderOf(one), name)));
-  await warnOfOpenSecrets(secrets, io, { warn, allowed: sharedBits });
+  await warnOfOpenSecrets(secrets, io, sharedBits);
 }
 
 /** The same for all credentials in these folders; that there is none, or none that can be read, is said by those who use them. */
-export async function warnOfOpenAgentFolders(dirs: readonly string[], io: Io, warn: Warn): Promise<void> {
+export async function warnOfOpenAgentFolders(dirs: readonly string[], io: Io): Promise<void> {
   try {
-    await warnOfOpenAgentFiles(await findCredentials(dirs, folderView(io)), io, warn);
+    await warnOfOpenAgentFiles(await findCredentials(dirs, folderView(io)), io);
   } catch (error) {
     if (!(error instanceof JoinError) && systemErrorCode(error) === undefined) throw error;
   }

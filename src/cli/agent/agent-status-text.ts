@@ -2,7 +2,7 @@ import type { CredentialAgent, CredentialStatus } from "../../agent/node/agent-s
 import { remedies as refusedRemedies } from "../../credentials/proof/credential-probe-manager.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
-import { titledLines } from "../text-table.ts";
+import { titledLines } from "../output.ts";
 import { printable } from "../printable.ts";
 import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
 
@@ -29,18 +29,14 @@ export function agentStatusData(statuses: readonly CredentialStatus[]): Readonly
 function dataOf({ expiresAt, agent, refused, ...rest }: CredentialStatus): Readonly<Record<string, unknown>> {
   return {
     ...rest,
-    ...(expiresAt === undefined ? {} : { expiresAt: rfc3339(expiresAt) }),
-    ...(refused === undefined ? {} : { refused: { ...refused, since: rfc3339(refused.since) } }),
-    ...(agent === undefined ? {} : { agent: agentData(agent) }),
+    expiresAt: timeText(expiresAt),
+    refused: refused && { ...refused, since: rfc3339(refused.since) },
+    agent: agent && { ...agent, nextAt: rfc3339(agent.nextAt), renewedAt: timeText(agent.renewedAt) },
   };
 }
 
-function agentData({ nextAt, renewedAt, ...rest }: CredentialAgent): Readonly<Record<string, unknown>> {
-  return {
-    ...rest,
-    nextAt: rfc3339(nextAt),
-    ...(renewedAt === undefined ? {} : { renewedAt: rfc3339(renewedAt) }),
-  };
+function timeText(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : rfc3339(ms);
 }
 
 const titles: Readonly<Record<CredentialStatus["kind"], string>> = {
@@ -56,16 +52,13 @@ const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
 };
 
 /** What is to be done about one that is not good; undefined where what it waits for is told already. */
-function toDo({ kind, refused, hub, agent, expiresAt }: CredentialStatus, now: number): string | undefined {
+function toDo({ kind, refused, hub, agent, expiresAt = Infinity }: CredentialStatus, now: number): string | undefined {
   if (agent?.returning !== undefined) return undefined;
-  if ((refused !== undefined || hub?.kind === "refused") && kind !== "serving-certificate")
-    return refusedRemedies[kind];
-  const { request } = agent ?? {};
   if (kind === "serving-certificate") {
-    return request === undefined ? remedies[kind] : `on the hub: pratique approve csr/${request}`;
+    return agent?.request === undefined ? remedies[kind] : `on the hub: pratique approve csr/${agent.request}`;
   }
-  const hasEnded = expiresAt !== undefined && expiresAt <= now;
-  return hasEnded ? `run pratique agent, which asks to come back; else ${remedies[kind]}` : remedies[kind];
+  if (refused !== undefined || hub?.kind === "refused") return refusedRemedies[kind];
+  return expiresAt <= now ? `run pratique agent, which asks to come back; else ${remedies[kind]}` : remedies[kind];
 }
 
 function block(status: CredentialStatus, now: number): string {
@@ -104,20 +97,17 @@ function validity(expiresAt: number, now: number): string {
     : `no more for ${humanDuration(-left)}, since ${rfc3339(expiresAt)}`;
 }
 
-function agentRows(agent: CredentialAgent, now: number): readonly (readonly [string, string])[] {
+function agentRows(agent: CredentialAgent, now: number): Parameters<typeof titledLines>[0] {
   const { nextAt, failures, lastError, refused, request, renewedAt, returning, waitsFor } = agent;
   if (refused) return [["agent", lastError ?? "refused"]];
-  const back = returning === undefined ? [] : [["returning", `waits for: ${returning}`] as const];
   const next = nextAt > now ? `in ${humanDuration(nextAt - now)}` : "due since then";
+  const reply = waitsFor === undefined ? "" : `; the hub says: ${waitsFor}`;
   return [
-    ...back,
-    ...(renewedAt === undefined ? [] : [["renewed", rfc3339(renewedAt)] as const]),
+    ["returning", returning && `waits for: ${returning}`],
+    ["renewed", timeText(renewedAt)],
     request === undefined || nextAt > now
       ? ["next", `${rfc3339(nextAt)} (${next})`]
-      : [
-          "request",
-          `csr/${request}, which waits for an answer${waitsFor === undefined ? "" : `; the hub says: ${waitsFor}`}`,
-        ],
-    ...(failures === 0 ? [] : [["failed", `${failures} times in a row: ${lastError ?? ""}`] as const]),
+      : ["request", `csr/${request}, which waits for an answer${reply}`],
+    ["failed", failures === 0 ? undefined : `${failures} times in a row: ${lastError ?? ""}`],
   ];
 }

@@ -6,7 +6,7 @@ import { CliError } from "../cli-error.ts";
 import { joinExits } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { progress, type Progress } from "../progress.ts";
-import { titledLines } from "../text-table.ts";
+import { titledLines } from "../output.ts";
 
 /** What `use` gives, which tells its steps on stderr; `blamed` names the option that a fault of its kind comes from. @throws CliError */
 export async function withProgress<T>(

@@ -12,7 +12,7 @@ import { dnsLabelProblems } from "../../apimachinery/names.ts";
 import { checkedText, usageError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
-import { warnOfOpenKubeconfigFile, warnOfOpenSecrets, type Warn } from "../open-secrets.ts";
+import { warnOfOpenKubeconfigFile, warnOfOpenSecrets } from "../open-secrets.ts";
 import { release } from "../release.ts";
 
 const minSeconds = 3600;
@@ -30,17 +30,16 @@ export async function withKlusterlet<T>(
   args: Args,
   io: Io,
   use: (options: Omit<KlusterletOptions, "report" | "signal">) => Promise<T>,
-  warn?: Warn,
 ): Promise<T> {
   for (const file of [...args.list("bootstrap-kubeconfig"), args.text("spoke-kubeconfig")]) {
-    if (file !== undefined) await warnOfOpenKubeconfigFile(resolve(io.cwd, file), io, warn);
+    if (file !== undefined) await warnOfOpenKubeconfigFile(resolve(io.cwd, file), io);
   }
   const namespace = checkedText(args, "namespace", dnsLabelProblems);
   const [servers, seconds] = [externalServers(args), expirationSeconds(args)];
   const dir = klusterletDir(args, io);
   if (dir !== undefined) {
     // What is secret of it: the key in use, and the state, which holds the key of a request under way.
-    await warnOfOpenSecrets([join(dir, "tls.key"), join(dir, stateFile)], io, { warn });
+    await warnOfOpenSecrets([join(dir, "tls.key"), join(dir, stateFile)], io);
   }
   const config = await spokeConfig(args, io);
   const spoke = config === undefined ? undefined : await io.connect(config);

@@ -4,13 +4,13 @@ import { remedies } from "../../credentials/proof/credential-probe-manager.ts";
 import { machineCredential, type MachineCredential } from "../../agent/node/credential-store.ts";
 import type { PrivateFiles } from "../../host/private-files.ts";
 import { execKubeconfig, type ClusterReference } from "../../client/build-kubeconfig.ts";
+import { stringAt, valueAt } from "../../apis/json-fields.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { agentFiles, agentFolders, folderOf, foundCredentials, warnOfOpenAgentFiles } from "./agent-folders.ts";
 import { CliError, usageError } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
-import { jsonText } from "../json-text.ts";
+import { jsonText, writeLine } from "../printable.ts";
 
 /** Prints the credential as client.authentication.k8s.io wants it, or the kubeconfig that makes clients ask for it so. @throws CliError */
 export const runCredential: Run = async (args, io) => {
@@ -20,13 +20,12 @@ export const runCredential: Run = async (args, io) => {
   const credential = await machineCredential(found, { files, now: io.clock.now() });
   if (args.on("print-kubeconfig")) {
     io.stdout.write(kubeconfigFor(args, found, { ...credential, ca: await caOf(found, credential, files) }));
-    return "ok";
+    return;
   }
   warnOfRefusal(found, credential, io);
   const asked = execInfo(io.env["KUBERNETES_EXEC_INFO"]);
   requireSameServer(asked.server, credential.server);
   io.stdout.write(`${jsonText(execCredential(asked.apiVersion, credential, io.clock.now()))}\n`);
-  return "ok";
 };
 
 /** The client is given it all the same: the hub may accept it again, and is the one to refuse it. */
@@ -34,7 +33,7 @@ function warnOfRefusal(found: FoundCredential, { refused, server }: MachineCrede
   if (refused === undefined) return;
   const remedy = remedies[found.kind === "token" ? "token" : "client-certificate"];
   const since = `${server} has refused this credential since ${rfc3339(refused.since)} (${refused.message})`;
-  io.stderr.write(`${printable(`warning: ${since}: ${remedy}`)}\n`);
+  writeLine(io.stderr, `warning: ${since}: ${remedy}`);
 }
 
 async function chosen(args: Args, io: Io): Promise<FoundCredential> {
@@ -54,20 +53,18 @@ async function chosen(args: Args, io: Io): Promise<FoundCredential> {
   return first;
 }
 
-const apiVersions: ReadonlySet<string> = new Set([
-  "client.authentication.k8s.io/v1",
-  "client.authentication.k8s.io/v1beta1",
-]);
+const apiVersions: readonly string[] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 
 /** What a client says of itself. Without it, as when a person types the command, version 1 is printed. */
 function execInfo(text = ""): { readonly apiVersion: string; readonly server?: string | undefined } {
   if (text === "") return { apiVersion: "client.authentication.k8s.io/v1" };
-  const { apiVersion, spec } = fieldsOf(parsed(text));
-  if (typeof apiVersion !== "string" || !apiVersions.has(apiVersion)) {
+  const info = parsed(text);
+  const apiVersion = stringAt(info, "apiVersion");
+  if (!apiVersions.includes(apiVersion)) {
     throw usageError("KUBERNETES_EXEC_INFO is not of client.authentication.k8s.io/v1 or v1beta1");
   }
   // Where the client means to send the credential, if it says so.
-  const { server } = fieldsOf(fieldsOf(spec)["cluster"]);
+  const server = valueAt(info, "spec", "cluster", "server");
   return { apiVersion, server: typeof server === "string" ? server : undefined };
 }
 
@@ -124,14 +121,11 @@ function kubeconfigFor(args: Args, found: FoundCredential, { server, ca }: Clust
   });
 }
 
+/** JSON, or undefined. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
   }
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? { ...value } : {};
 }

@@ -8,16 +8,17 @@ import { remedies } from "../../credentials/proof/credential-probe-manager.ts";
 import { servingWish } from "../../agent/node/serving-names.ts";
 import { credentialStore } from "../../agent/node/credential-store.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError, usageError } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
 import { agentFiles, askHub } from "./agent-folders.ts";
 import { heldText, reportProgress, withProgress } from "./join-progress.ts";
-import { discoveryOf } from "./join-discovery.ts";
 import { writeResult } from "../output.ts";
-import { printable } from "../printable.ts";
 import type { Progress } from "../progress.ts";
 import { release } from "../release.ts";
+import { readText } from "../../host/read-text.ts";
+import { warnOfOpenKubeconfigFile, warnOfOpenSecrets } from "../open-secrets.ts";
+import { writeLine } from "../printable.ts";
 
 /** Joins, telling each step on stderr, and prints what the machine now holds. */
 export const runJoin: Run = async (args, io) => {
@@ -44,11 +45,10 @@ export const runJoin: Run = async (args, io) => {
   const hub = await acceptanceOf(joined, io);
   if (hub?.kind === "refused") throw new CliError("refused", rejectedText(joined, hub.message));
   if (hub?.kind === "unknown" && joined.outcome === "already-joined") {
-    io.stderr.write(`${printable(`note: ${hub.message}${otherAddress(discovery, joined.server)}`)}\n`);
+    writeLine(io.stderr, `note: ${hub.message}${otherAddress(discovery, joined.server)}`);
   }
   const data = { ...joined, validUntil: rfc3339(joined.validUntil) };
   await writeResult(args, io, { data, table: () => joinedText(joined) });
-  return "ok";
 };
 
 function blamedOptions(args: Args): Parameters<typeof withProgress>[1] {
@@ -97,41 +97,47 @@ function absolute(path: string | undefined, io: Io): string | undefined {
   return path === undefined ? undefined : resolve(io.cwd, path);
 }
 
+const steps: { readonly [E in JoinEvent as E["kind"]]?: (event: E, shown: Progress) => void } = {
+  "server-differs": ({ other, used }, shown) =>
+    shown.note(`the hub calls itself ${other}; the discovery file says ${used}, which is used`),
+  verified: ({ server, by }, shown) => shown.done(`the hub ${server} is the right one: ${vouched[by]}`),
+  "key-ready": ({ reused, fingerprint }, shown) => {
+    const what = reused ? "the private key of an earlier try is used again" : "made a private key";
+    shown.done(`${what}: ${fingerprint}`);
+  },
+  "request-created": (event, shown) => requested("asked", event, shown),
+  "request-found": (event, shown) => requested("had asked already", event, shown),
+  "waiting-for-approval": ({ fingerprint, commands, name }, shown) => {
+    const todo = `compare the key ${fingerprint}, then: ${commands.join("  or  ")}`;
+    shown.note(`waiting for approval. On the hub, ${todo}`);
+    shown.doing(`waiting for approval of ${name}`);
+  },
+  "left-to-approver": ({ message }, shown) => {
+    shown.note(`the hub says: ${message}`);
+    for (const [reason, advice] of advices) if (message.startsWith(`${reason}: `)) shown.note(advice);
+  },
+  approved: (_event, shown) => {
+    shown.done("approved");
+    shown.doing("waiting for the signature");
+  },
+  issued: ({ validUntil }, shown) => shown.done(`got the certificate, valid until ${rfc3339(validUntil)}`),
+  "credential-found": ({ path, validUntil }, shown) =>
+    shown.done(`${path} is still valid, until ${rfc3339(validUntil)}`),
+};
+
 function printEvent(event: JoinEvent, shown: Progress): void {
-  switch (event.kind) {
-    case "server-differs":
-      return shown.note(`the hub calls itself ${event.other}; the discovery file says ${event.used}, which is used`);
-    case "verified":
-      return shown.done(`the hub ${event.server} is the right one: ${vouched[event.by]}`);
-    case "key-ready":
-      return shown.done(
-        `${event.reused ? "the private key of an earlier try is used again" : "made a private key"}: ${event.fingerprint}`,
-      );
-    case "request-created":
-    case "request-found":
-      shown.done(
-        `${event.kind === "request-created" ? "asked" : "had asked already"} for a certificate as ${event.nodeName}: ${event.name}`,
-      );
-      return shown.doing("waiting for the certificate");
-    case "waiting-for-approval":
-      shown.note(
-        `waiting for approval. On the hub, compare the key ${event.fingerprint}, then: ${event.commands.join("  or  ")}`,
-      );
-      return shown.doing(`waiting for approval of ${event.name}`);
-    case "left-to-approver":
-      shown.note(`the hub says: ${event.message}`);
-      for (const [reason, advice] of advices) if (event.message.startsWith(`${reason}: `)) shown.note(advice);
-      return undefined;
-    case "approved":
-      shown.done("approved");
-      return shown.doing("waiting for the signature");
-    case "issued":
-      return shown.done(`got the certificate, valid until ${rfc3339(event.validUntil)}`);
-    case "credential-found":
-      return shown.done(`${event.path} is still valid, until ${rfc3339(event.validUntil)}`);
-    default:
-      return reportProgress(event, shown);
-  }
+  const all: Partial<Readonly<Record<JoinEvent["kind"], (event: never, shown: Progress) => void>>> = steps;
+  const step = all[event.kind] as ((event: JoinEvent, shown: Progress) => void) | undefined;
+  return step === undefined ? reportProgress(event, shown) : step(event, shown);
+}
+
+function requested(
+  how: string,
+  { nodeName, name }: { readonly nodeName: string; readonly name: string },
+  shown: Progress,
+): void {
+  shown.done(`${how} for a certificate as ${nodeName}: ${name}`);
+  shown.doing("waiting for the certificate");
 }
 
 /** What to do where an approval is not what helps, by the reason that the hub gives. */
@@ -163,4 +169,69 @@ function joinedText({ outcome, nodeName, server, certDir, kubeconfig, credential
     ],
     { kubeconfig, keep: "Keep it fresh", dir: certDir },
   );
+}
+
+/** The one way to the hub that the command line names. @throws CliError usage */
+export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
+  const [endpoint] = args.operands;
+  const file = args.text("discovery-file");
+  const bootstrap = args.text("bootstrap-kubeconfig");
+  const ways = [endpoint, file, bootstrap].filter((way) => way !== undefined);
+  if (ways.length !== 1) {
+    throw usageError(
+      `${ways.length === 0 ? "there is no hub to join" : "there is more than one way to the hub"}: give HOST:PORT, --discovery-file or --bootstrap-kubeconfig, and only one of them`,
+    );
+  }
+  if (endpoint === undefined) refuseTokenFlags(args);
+  if (bootstrap !== undefined) return bootstrapDiscovery(bootstrap, args, io);
+  const token = await tokenOf(args, io);
+  if (file !== undefined) return fileDiscovery(file, token, io);
+  if (endpoint === undefined || token === undefined) {
+    throw usageError("the token is missing: give --token-file FILE (- for standard input) or --token TOKEN", [
+      "On the hub, `pratique token create --print-join-command` prints a whole command line.",
+    ]);
+  }
+  return {
+    kind: "token",
+    endpoint,
+    token,
+    pins: args.list("discovery-token-ca-cert-hash"),
+    unsafeSkipCaVerification: args.on("discovery-token-unsafe-skip-ca-verification"),
+  };
+}
+
+async function bootstrapDiscovery(file: string, args: Args, io: Io): Promise<Discovery> {
+  if (args.text("token") !== undefined || args.text("token-file") !== undefined) {
+    throw usageError("--bootstrap-kubeconfig holds a credential already; leave out --token and --token-file");
+  }
+  const path = resolve(io.cwd, file);
+  await warnOfOpenKubeconfigFile(path, io);
+  return { kind: "bootstrap-kubeconfig", path };
+}
+
+async function fileDiscovery(file: string, token: string | undefined, io: Io): Promise<Discovery> {
+  if (/^https:\/\//i.test(file)) return { kind: "file", location: file, token };
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(file)) {
+    throw usageError(`--discovery-file ${JSON.stringify(file)}: must be a path or an https:// URL`);
+  }
+  const location = resolve(io.cwd, file);
+  await warnOfOpenKubeconfigFile(location, io);
+  return { kind: "file", location, token };
+}
+
+function refuseTokenFlags(args: Args): void {
+  if (args.list("discovery-token-ca-cert-hash").length > 0 || args.on("discovery-token-unsafe-skip-ca-verification")) {
+    throw usageError("a pin belongs to HOST:PORT; a discovery file or bootstrap kubeconfig names the CA itself");
+  }
+}
+
+async function tokenOf(args: Args, io: Io): Promise<string | undefined> {
+  const token = args.text("token");
+  const file = args.text("token-file");
+  if (file === undefined) return token;
+  if (token !== undefined) throw usageError("--token and --token-file exclude each other");
+  if (file === "-") return (await io.stdin()).trim();
+  const text = await readText("token-file", file, io);
+  await warnOfOpenSecrets([file], io);
+  return text.trim();
 }

@@ -4,17 +4,15 @@ import type { LeftHub } from "../../agent/klusterlet/leave-hub.ts";
 import type { KlusterletEvent } from "../../agent/klusterlet/klusterlet-event.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { logEntry } from "../../apimachinery/log-entry.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError, type ExitName } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
 import { serveHealth } from "../../host/health-listener.ts";
 import type { Io } from "../io.ts";
 import { klusterletLine } from "./klusterlet-line.ts";
 import { requireBootstrap, withKlusterlet } from "./klusterlet-world.ts";
 import { logTo } from "../log-line.ts";
-import { warnInLog } from "../open-secrets.ts";
-import { writeResult } from "../output.ts";
-import { titledLines } from "../text-table.ts";
+import { warningInLog } from "../open-secrets.ts";
+import { writeResult, titledLines } from "../output.ts";
 import { printable } from "../printable.ts";
 
 /** Works as the agent of a cluster until a signal; or takes leave, or prints how it stands. */
@@ -23,7 +21,7 @@ export const runKlusterlet: Run = async (args, io) => {
   return args.on("leave") ? leave(args, io) : stay(args, io);
 };
 
-async function stay(args: Args, io: Io): Promise<ExitName> {
+async function stay(args: Args, io: Io): Promise<void> {
   requireBootstrap(args);
   const log = logTo(args, io);
   const signal = io.interrupted();
@@ -31,26 +29,21 @@ async function stay(args: Args, io: Io): Promise<ExitName> {
   const health = await serveHealth(args.text("health-address"), { isReady: () => isAvailable, log });
   if (health !== undefined) log(logEntry("Listening", "the agent answers health checks", { port: health.port }));
   try {
-    await withKlusterlet(
-      args,
-      io,
-      (options) =>
-        io.runKlusterlet({
-          ...options,
-          hubTimeoutMs: args.number("hub-timeout"),
-          signal,
-          report: (event) => {
-            isAvailable = event.kind === "available" || (isAvailable && !endsAvailability.has(event.kind));
-            log(klusterletLine(event));
-          },
-        }),
-      warnInLog(log),
+    await withKlusterlet(args, warningInLog(io, log), (options) =>
+      io.runKlusterlet({
+        ...options,
+        hubTimeoutMs: args.number("hub-timeout"),
+        signal,
+        report: (event) => {
+          isAvailable = event.kind === "available" || (isAvailable && !endsAvailability.has(event.kind));
+          log(klusterletLine(event));
+        },
+      }),
     );
   } finally {
     await health?.close();
   }
   log(logEntry("Stopped", "the agent stopped"));
-  return "ok";
 }
 
 const endsAvailability: ReadonlySet<KlusterletEvent["kind"]> = new Set([
@@ -62,17 +55,13 @@ const endsAvailability: ReadonlySet<KlusterletEvent["kind"]> = new Set([
   "leaving-hub",
 ]);
 
-async function leave(args: Args, io: Io): Promise<ExitName> {
+async function leave(args: Args, io: Io): Promise<void> {
   const log = logTo(args, io);
   const signal = io.interrupted();
-  const left = await withKlusterlet(
-    args,
-    io,
-    (options) => io.leaveHub({ ...options, signal, report: (event) => log(klusterletLine(event)) }, args.on("force")),
-    warnInLog(log),
+  const left = await withKlusterlet(args, warningInLog(io, log), (options) =>
+    io.leaveHub({ ...options, signal, report: (event) => log(klusterletLine(event)) }, args.on("force")),
   );
   await writeResult(args, io, { data: { ...left }, table: () => leftText(left) });
-  return "ok";
 }
 
 function leftText({ cluster, server, onHub, why }: LeftHub): string {

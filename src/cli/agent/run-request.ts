@@ -39,7 +39,6 @@ export const runRequest: Run = async (args, io) => {
     ),
   );
   await writeResult(args, io, { data: { ...granted }, table: () => grantedText(granted, dir) });
-  return "ok";
 };
 
 /** Where a machine keeps its access. */

@@ -5,7 +5,7 @@ import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { usageError } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
-import { discoveryOf } from "./join-discovery.ts";
+import { discoveryOf } from "./run-join.ts";
 import { writeResult } from "../output.ts";
 import { printable } from "../printable.ts";
 import { release } from "../release.ts";

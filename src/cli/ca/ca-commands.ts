@@ -1,6 +1,6 @@
 import { type Command, type CommandGroup, defineCommand, defineOptions } from "../command.ts";
 import { outputOption } from "../output.ts";
-import { serverOptions } from "../server-options.ts";
+import { serverOptions } from "../shared-options.ts";
 
 const dataDir = defineOptions({ "--data-dir DIR = ./pratique-data": "the data directory of the hub, on its machine" });
 
@@ -62,7 +62,7 @@ export const caCommands: CommandGroup = {
       ],
       options: [...dataDir, outputOption, ...serverOptions],
       examples: { "which machines are not ready, and why": "ca check --data-dir /var/lib/pratique" },
-      run: async (args, io) => (await import("./run-ca-check.ts")).caCheck(args, io),
+      run: async (args, io) => (await import("./run-ca.ts")).caCheck(args, io),
     }),
     defineCommand({
       name: "ca revoke",
@@ -78,7 +78,7 @@ export const caCommands: CommandGroup = {
         ...serverOptions,
       ],
       examples: { "end the change": "ca revoke --data-dir /var/lib/pratique" },
-      run: async (args, io) => (await import("./run-ca-check.ts")).caRevoke(args, io),
+      run: async (args, io) => (await import("./run-ca.ts")).caRevoke(args, io),
     }),
   ],
 };

@@ -1,10 +1,9 @@
 import type { Client } from "../../client/client.ts";
 import type { RemoteClient } from "../../client/remote.ts";
 import { managedClusters } from "../../apis/managed-cluster.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError, type ExitName } from "../cli-error.ts";
 import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
-import { failureOf } from "../failure.ts";
+import { failureOf, writeFailure } from "../failure.ts";
 import type { Io, Output } from "../io.ts";
 import { printable } from "../printable.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
@@ -48,7 +47,7 @@ export async function eachCluster(
   io: Io,
   act: (cluster: NamedCluster) => Promise<void>,
 ): Promise<ExitName> {
-  return withClusters<ExitName>(args, io, async ({ client }) => {
+  return withClusters(args, io, async ({ client }) => {
     const exits = [...new Set(args.operands)].map(async (name): Promise<ExitName> => {
       const writerTo =
         ({ write }: Output) =>
@@ -58,9 +57,9 @@ export async function eachCluster(
         await act({ name, client, args, io, note: writerTo(io.stderr), did: writerTo(io.stdout) });
         return "ok";
       } catch (error) {
-        const { exit, message, hints } = failureOf(error);
-        for (const line of [`error: ${message}`, ...hints]) io.stderr.write(`${printable(line)}\n`);
-        return exit;
+        const failure = failureOf(error);
+        writeFailure(io, failure);
+        return failure.exit;
       }
     });
     return (await Promise.all(exits)).find((exit) => exit !== "ok") ?? "ok";

@@ -27,7 +27,6 @@ export const clusterAgent: Run = async (args, io) => {
     outside: args.on("no-workloads"),
   });
   io.stdout.write(objects.map((object) => yamlText({ ...object })).join("---\n"));
-  return "ok";
 };
 
 /** The text of a bootstrap kubeconfig that a pod can use: one that refers to no other file. @throws CliError usage */

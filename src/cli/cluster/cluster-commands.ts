@@ -1,7 +1,7 @@
 import { type CommandGroup, defineCommand, defineOptions, type Operand, type Option } from "../command.ts";
 import { klusterletOptions } from "../agent/agent-commands.ts";
 import { outputOption } from "../output.ts";
-import { serverOptions } from "../server-options.ts";
+import { serverOptions } from "../shared-options.ts";
 
 const clusters: Operand = {
   name: "CLUSTER",

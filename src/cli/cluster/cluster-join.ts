@@ -32,7 +32,6 @@ export const clusterJoin: Run = async (args, io) => {
   );
   if (!seen.available) throw stopped(seen.missing, joined, io);
   await writeResult(args, io, { data: joined, table: () => joinedText(joined, args) });
-  return "ok";
 };
 
 /** Ends too when time is up or somebody interrupts; what was reported tells which. */

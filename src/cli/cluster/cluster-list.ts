@@ -15,14 +15,11 @@ import {
 } from "../../apis/managed-cluster.ts";
 import { withClusters } from "./cluster-access.ts";
 import type { Run } from "../command.ts";
-import { cut } from "../access/truncate.ts";
-import type { ExitName } from "../exit-code.ts";
-import { writeResult } from "../output.ts";
-import type { TextTable } from "../text-table.ts";
+import { cut, writeResult, type TextTable } from "../output.ts";
 
 /** Prints the clusters by name. */
 export const clusterList: Run = async (args, io) => {
-  return withClusters<ExitName>(args, io, async ({ client }) => {
+  return withClusters(args, io, async ({ client }) => {
     const [{ items }, beats] = await Promise.all([
       client.list<ManagedCluster>(managedClusters),
       heartbeatsBySpoke(client),
@@ -33,7 +30,6 @@ export const clusterList: Run = async (args, io) => {
       .map((cluster) => listed(cluster, beats?.get(cluster.metadata.name ?? ""), now))
       .sort((one, other) => (one.name < other.name ? -1 : 1));
     await writeResult(args, io, { data: clusters, table: () => clusterTable(clusters, now) });
-    return "ok";
   });
 };
 
@@ -53,28 +49,25 @@ type ListedCluster = ReturnType<typeof listed>;
 function listed(cluster: ManagedCluster, beat: string | undefined, now: number) {
   const { name = "", labels = {}, annotations = {}, creationTimestamp = "", deletionTimestamp } = cluster.metadata;
   const state = (type: string): string | undefined => conditionOf(cluster, type)?.status;
-  const version = cluster.status?.version?.kubernetes;
-  const set = labels[clusterSetLabel];
   const joined = state(clusterCondition.joined) === "True";
-  // The hub beats first when it makes the lease; until somebody has come in, that is not the agent's.
-  const lastHeartbeat = joined ? beat : undefined;
   const because = annotations[denialReasonAnnotation];
   return {
     name,
     accepted: isAccepted(cluster),
     // Accepted once and not any more, or denied before that: by what is stored on the cluster, never by requests, whose labels the requester sets.
     denied: !isAccepted(cluster) && (state(clusterCondition.accepted) !== undefined || because !== undefined),
-    ...(because === undefined ? {} : { deniedBecause: because }),
+    deniedBecause: because,
     deleting: deletionTimestamp !== undefined,
     joined,
     // `Unknown` where its agent is silent, `None` where it never spoke.
     available: state(clusterCondition.available) ?? "None",
-    ...(version === undefined ? {} : { version }),
-    ...(lastHeartbeat === undefined ? {} : { lastHeartbeat }),
+    version: cluster.status?.version?.kubernetes,
+    // The hub beats first when it makes the lease; until somebody has come in, that is not the agent's.
+    lastHeartbeat: joined ? beat : undefined,
     agents: [...agentsOn(cluster)]
       .filter(([, end]) => end > now)
       .map(([id, end]) => ({ id, certificateUntil: rfc3339(end) })),
-    ...(set === undefined ? {} : { set }),
+    set: labels[clusterSetLabel],
     created: creationTimestamp,
   };
 }

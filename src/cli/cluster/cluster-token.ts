@@ -7,8 +7,10 @@ import {
   clusterBootstrapGroup,
 } from "../../authorization/bootstrap-policy/registration-roles.ts";
 import { bootstrapKubeconfig } from "../../client/build-kubeconfig.ts";
-import type { Client, ResourceRef } from "../../client/client.ts";
+import type { Client } from "../../client/client.ts";
 import { nodePatternProblem } from "../../controllers/certificates/node-name-claims.ts";
+import { type SubjectAccessReview, selfSubjectAccessReviews } from "../../apis/access-review.ts";
+import { clusterGroup } from "../../apis/managed-cluster.ts";
 import { secrets, serviceAccounts } from "../../controllers/kinds.ts";
 import { rfc3339 } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
@@ -21,13 +23,12 @@ import { tokenSecret } from "../../trust/token-secret.ts";
 import { withClusters } from "./cluster-access.ts";
 import { CliError, usageError } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
 import type { ServerAccess } from "../server-access.ts";
-import { warnOfLoopback } from "../token/token-create.ts";
+import { warnOfLoopback } from "../token/run-token.ts";
 import { waitFor } from "../wait-for.ts";
 import { systemErrorText } from "../../apimachinery/system-error.ts";
+import { writeLine } from "../printable.ts";
 
 /** What a spoke is given to ask with. */
 interface Bootstrap {
@@ -51,7 +52,7 @@ export const clusterToken: Run = async (args, io) => {
   }
   const ttlMs = lifetime(args);
   if (path !== undefined) await requirePlace(path, { file, force: args.on("force") });
-  return withClusters<ExitName>(args, io, async (server) => {
+  return withClusters(args, io, async (server) => {
     const caPem = server.config.caPem;
     if (caPem === undefined) {
       throw usageError("your kubeconfig names no CA (certificate-authority), and a spoke needs one", [
@@ -68,7 +69,6 @@ export const clusterToken: Run = async (args, io) => {
     else await replaceFile(path, text);
     await tried(made, server, io);
     printResult(made, { file, clusters }, io);
-    return "ok";
   });
 };
 
@@ -152,33 +152,17 @@ interface IssuedToken extends ApiObject {
   readonly status?: { readonly token?: string; readonly expirationTimestamp?: string };
 }
 
-const reviews: ResourceRef = {
-  group: "authorization.k8s.io",
-  version: "v1",
-  plural: "selfsubjectaccessreviews",
-  kind: "SelfSubjectAccessReview",
-  scope: "Cluster",
-};
-
 /** What an agent does before it has a certificate. */
 const needed = [
-  {
-    group: "cluster.open-cluster-management.io",
-    resource: "managedclusters",
-    verbs: ["create", "get", "list", "watch"],
-  },
-  { group: "certificates.k8s.io", resource: "certificatesigningrequests", verbs: ["create", "get", "list", "watch"] },
-].flatMap(({ verbs, ...rest }) => verbs.map((verb) => ({ ...rest, verb })));
+  { group: clusterGroup, resource: "managedclusters" },
+  { group: "certificates.k8s.io", resource: "certificatesigningrequests" },
+].flatMap((rest) => ["create", "get", "list", "watch"].map((verb) => ({ ...rest, verb })));
 
 /** The right in words, where the server does not grant it. */
 async function lackedRight(client: Client, resourceAttributes: (typeof needed)[number]): Promise<string | undefined> {
-  const review = {
-    apiVersion: "authorization.k8s.io/v1",
-    kind: reviews.kind,
-    metadata: {},
-    spec: { resourceAttributes },
-  };
-  const { status } = await client.create<ApiObject & { status?: { allowed?: boolean } }>(reviews, review);
+  const { group, version, kind } = selfSubjectAccessReviews;
+  const review = { apiVersion: `${group}/${version}`, kind, metadata: {}, spec: { resourceAttributes } };
+  const { status } = await client.create<SubjectAccessReview>(selfSubjectAccessReviews, review);
   return status?.allowed === true ? undefined : `${resourceAttributes.verb} ${resourceAttributes.resource}`;
 }
 
@@ -252,5 +236,5 @@ function printResult(
           `    clusters: [${clusters.map((one) => JSON.stringify(one)).join(", ")}]`,
         ]),
   ];
-  for (const line of lines) out.write(`${printable(line)}\n`);
+  for (const line of lines) writeLine(out, line);
 }

@@ -3,9 +3,9 @@ import { rfc3339 } from "../../apimachinery/clock.ts";
 import { nodeUserPrefix } from "../../apimachinery/user.ts";
 import type { RevocationTarget } from "../../apis/credential-revocation.ts";
 import { isTokenId } from "../../trust/token.ts";
-import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
-import { requestKind } from "../access/request-name.ts";
+import { requestKind } from "../access/decide.ts";
+import { usageError } from "../cli-error.ts";
 
 /** What is to be revoked, as it was named on the command line. */
 export type NamedTarget =
@@ -22,16 +22,16 @@ export function isAboutCredentials(args: Args): boolean {
   const others = isMany ? [] : args.operands.filter((operand) => !isAccessRequest(operand));
   const isAny = named.length + others.length > 0;
   if (isAny && (isMany || others.length < args.operands.length)) {
-    throw new CliError("usage", "revoke access requests and credentials by commands of their own");
+    throw usageError("revoke access requests and credentials by commands of their own");
   }
   if (args.text("issuer") !== undefined && args.text("serial") === undefined) {
-    throw new CliError("usage", "--issuer belongs to --serial");
+    throw usageError("--issuer belongs to --serial");
   }
   if (isAny) return true;
-  const alone = ["until", "namespace"].find((option) => args.text(option) !== undefined);
-  const flag = ["force", "remove-grants"].find((option) => args.on(option));
-  const stray = alone ?? flag;
-  if (stray !== undefined) throw new CliError("usage", `--${stray} belongs to the revocation of credentials`);
+  const stray =
+    ["until", "namespace"].find((option) => args.text(option) !== undefined) ??
+    ["force", "remove-grants"].find((option) => args.on(option));
+  if (stray !== undefined) throw usageError(`--${stray} belongs to the revocation of credentials`);
   return false;
 }
 
@@ -53,7 +53,7 @@ function given(
 ): readonly NamedTarget[] {
   const text = args.text(option);
   if (text === undefined) return [];
-  if (text === "") throw new CliError("usage", `--${option} is empty`);
+  if (text === "") throw usageError(`--${option} is empty`);
   const target = read(text);
   return [{ kind: "credential", shown: targetText(target), target }];
 }
@@ -63,34 +63,40 @@ function isAccessRequest(operand: string): boolean {
   return slash === -1 || requestKind(operand.slice(0, slash)) === "accessrequest";
 }
 
-const kinds: Readonly<Record<string, string>> = {
-  csr: "csr",
-  no: "node",
-  node: "node",
-  nodes: "node",
-  user: "user",
-  sa: "serviceaccount",
-  serviceaccount: "serviceaccount",
-  serviceaccounts: "serviceaccount",
-  bootstraptoken: "bootstraptoken",
-  bootstraptokens: "bootstraptoken",
-  secret: "secret",
-  secrets: "secret",
-};
+/** What can be named by KIND/NAME, or by KIND/NAMESPACE/NAME. */
+interface TargetKind {
+  readonly words: readonly [string, ...string[]];
+  readonly isNamespaced?: true;
+  readonly read: (name: string, namespace: string) => RevocationTarget;
+}
+
+const targetKinds: readonly TargetKind[] = [
+  { words: ["node", "nodes", "no"], read: (name) => ({ user: `${nodeUserPrefix}${name}` }) },
+  { words: ["user"], read: (user) => ({ user }) },
+  {
+    words: ["serviceaccount", "serviceaccounts", "sa"],
+    isNamespaced: true,
+    read: (name, namespace) => ({ user: `system:serviceaccount:${namespace}:${name}` }),
+  },
+  { words: ["secret", "secrets"], isNamespaced: true, read: (name, namespace) => ({ secret: { namespace, name } }) },
+  { words: ["bootstraptoken", "bootstraptokens"], read: (id) => ({ bootstrapTokenID: tokenId(id) }) },
+];
 
 function ofOperand(operand: string, namespace: string | undefined): NamedTarget {
   const [word = "", ...rest] = operand.split("/");
-  const plain = word.toLowerCase();
-  const kind = requestKind(word) === "csr" ? "csr" : Object.hasOwn(kinds, plain) ? kinds[plain] : undefined;
-  const [first = "", second] = rest;
-  const isNamespaced = kind === "serviceaccount" || kind === "secret";
-  if (kind === undefined || rest.length > (isNamespaced ? 2 : 1) || rest.some((part) => part === "")) {
-    throw new CliError("usage", `"${operand}" cannot be revoked: name ${operandForms}`);
+  const isCsr = requestKind(word) === "csr";
+  const kind = targetKinds.find(({ words }) => words.includes(word.toLowerCase()));
+  const max = kind?.isNamespaced === true ? 2 : 1;
+  if ((kind === undefined && !isCsr) || rest.length > max || rest.includes("")) {
+    throw usageError(`"${operand}" cannot be revoked: name ${operandForms}`);
   }
-  if (kind === "csr") return { kind: "csr", name: first };
-  const target = isNamespaced
-    ? ofNamespaced(kind, { namespace: second === undefined ? namespace : first, name: second ?? first, operand })
-    : ofWord(kind, first);
+  const name = rest.at(-1) ?? "";
+  if (kind === undefined) return { kind: "csr", name };
+  const place = rest.length === 2 ? rest[0] : namespace;
+  if (kind.isNamespaced === true && place === undefined) {
+    throw usageError(`"${operand}" names no namespace: write ${kind.words[0]}/NAMESPACE/NAME, or add -n NAMESPACE`);
+  }
+  const target = kind.read(name, place ?? "");
   return { kind: "credential", shown: targetText(target), target };
 }
 
@@ -98,26 +104,9 @@ function ofOperand(operand: string, namespace: string | undefined): NamedTarget 
 const operandForms: string =
   "accessrequest/NAME, csr/NAME, node/NAME, user/NAME, serviceaccount/NAMESPACE/NAME, secret/NAMESPACE/NAME or bootstraptoken/ID";
 
-function ofWord(kind: string, name: string): RevocationTarget {
-  if (kind === "node") return { user: `${nodeUserPrefix}${name}` };
-  return kind === "user" ? { user: name } : { bootstrapTokenID: tokenId(name) };
-}
-
-function ofNamespaced(
-  kind: string,
-  place: { readonly namespace: string | undefined; readonly name: string; readonly operand: string },
-): RevocationTarget {
-  const { namespace, name, operand } = place;
-  if (namespace === undefined) {
-    throw new CliError("usage", `"${operand}" names no namespace: write ${kind}/NAMESPACE/NAME, or add -n NAMESPACE`);
-  }
-  return kind === "secret" ? { secret: { namespace, name } } : { user: `system:serviceaccount:${namespace}:${name}` };
-}
-
 function tokenId(text: string): string {
   if (isTokenId(text)) return text;
-  throw new CliError(
-    "usage",
+  throw usageError(
     "a bootstrap token is named by its id, the six characters before the point; its secret belongs on no command line",
   );
 }
@@ -131,10 +120,7 @@ function ofToken(text: string): RevocationTarget {
   // The hub and Kubernetes write them in small letters, and compare them as texts.
   if (uuid.test(text)) return { credentialID: `JTI=${text.toLowerCase()}` };
   if (text.split(".").length === 3) {
-    throw new CliError(
-      "usage",
-      "--token takes the id of a token, never the token: its claim jti, or what whoami shows",
-    );
+    throw usageError("--token takes the id of a token, never the token: its claim jti, or what whoami shows");
   }
   return { bootstrapTokenID: tokenId(text) };
 }
@@ -146,10 +132,7 @@ function digest(text: string, option: string): string {
     .replaceAll(":", "")
     .toLowerCase();
   if (/^[0-9a-f]{64}$/.test(hex)) return hex;
-  throw new CliError(
-    "usage",
-    `${option}: the SHA-256 of the certificate, as 64 hexadecimal digits with or without colons`,
-  );
+  throw usageError(`${option}: the SHA-256 of the certificate, as 64 hexadecimal digits with or without colons`);
 }
 
 function certificate(text: string, issuer: string | undefined): NonNullable<RevocationTarget["certificate"]> {
@@ -160,10 +143,7 @@ function certificate(text: string, issuer: string | undefined): NonNullable<Revo
   const even = plain.length % 2 === 0 ? plain : `0${plain}`;
   const serialNumber = even.replace(/^(?:00)+(?=[0-9a-f]{2})/, "");
   if (!/^(?:[0-9a-f]{2}){1,20}$/.test(serialNumber)) {
-    throw new CliError(
-      "usage",
-      "--serial: hexadecimal digits with or without colons, as openssl x509 -serial shows them",
-    );
+    throw usageError("--serial: hexadecimal digits with or without colons, as openssl x509 -serial shows them");
   }
   return { serialNumber, ...(issuer === undefined ? {} : { issuer: digest(issuer, "--issuer") }) };
 }
@@ -171,8 +151,8 @@ function certificate(text: string, issuer: string | undefined): NonNullable<Revo
 /** When `--until` ends, as RFC 3339. @throws CliError usage */
 export function untilText(text: string, now: number): string {
   const at = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : now + durationOf(text);
-  if (Number.isNaN(at)) throw new CliError("usage", `--until ${text}: a time such as 2026-12-31T00:00:00Z, or 48h`);
-  if (at <= now) throw new CliError("usage", `--until ${text} is over already`);
+  if (Number.isNaN(at)) throw usageError(`--until ${text}: a time such as 2026-12-31T00:00:00Z, or 48h`);
+  if (at <= now) throw usageError(`--until ${text} is over already`);
   return rfc3339(at);
 }
 

@@ -9,18 +9,19 @@ import {
   isEndedAccess,
   newestIssue,
   type CredentialState,
+  accessGrants,
+  type AccessGrants,
 } from "../../apis/credential-state.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
-import type { Io } from "../io.ts";
-import { writeResult } from "../output.ts";
+import type { Run } from "../command.ts";
+import { writeResult, textTable } from "../output.ts";
 import { printable } from "../printable.ts";
-import { revocationsOf, type Revoked } from "./revoked.ts";
-import { secondKeyOf, secondKeyText, type SecondKey } from "./second-key.ts";
 import { withServer } from "../server-access.ts";
-import { textTable } from "../text-table.ts";
+import { nodeReturningAs, returningGroup } from "../../apimachinery/expired-credential.ts";
+import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
+import { clonedAnnotation, credentialRevocations } from "../../apis/credential-revocation.ts";
+import { revocationIndex, type RevocationIndex } from "../../apis/revocation-index.ts";
 
 /** How an identity stands; `cloned` and `revoked` count before all else. */
 type ShownState = CredentialState | "revoked" | "cloned";
@@ -35,8 +36,8 @@ interface Row {
 const careful: ReadonlySet<ShownState> = new Set(["cloned", "missing", "late", "expired"]);
 
 /** Prints the records, those that need care first. */
-export async function runCredentials(args: Args, io: Io): Promise<ExitName> {
-  return withServer<ExitName>(args, io, async ({ client }) => {
+export const runCredentials: Run = async (args, io) => {
+  return withServer(args, io, async ({ client }) => {
     const now = io.clock.now();
     // In this order: a record is there only after its request, so a request that is missing then was deleted.
     const records = await recordsOf(client);
@@ -55,9 +56,8 @@ export async function runCredentials(args: Args, io: Io): Promise<ExitName> {
       table: () =>
         rows.length > 0 ? tableText(rows, now) : args.on("care") ? "nothing needs care\n" : "nothing has been issued\n",
     });
-    return "ok";
   });
-}
+};
 
 async function recordsOf(client: Client): Promise<readonly IssuedCredential[]> {
   const records = await ignoreReasons(client.list<IssuedCredential>(issuedCredentials), "NotFound");
@@ -163,4 +163,79 @@ function when(time: string | undefined, now: number, none = "-"): string {
   const at = Date.parse(time ?? "");
   if (Number.isNaN(at)) return none;
   return at <= now ? `${humanDuration(now - at)} ago` : `in ${humanDuration(at - now)}`;
+}
+
+/** A certificate of a node, and an earlier one with another key that is valid too. */
+interface SecondKey {
+  readonly earlier: CredentialIssue;
+  /** Not requested by the node itself, so no renewal. */
+  readonly later: CredentialIssue;
+}
+
+/** How to judge the certificates of a record. */
+interface KeyCircumstances {
+  readonly isRevoked: (issue: CredentialIssue) => boolean;
+  /** In milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/**
+ * The newest client certificate of a node that another requester was given while an earlier one with another key was and is valid. A
+ * renewal, which the node itself requests, brings another key as well and does not count.
+ */
+function secondKeyOf(record: IssuedCredential, { isRevoked, now }: KeyCircumstances): SecondKey | undefined {
+  const { username, purpose } = record.spec.identity;
+  if (purpose !== "Client" || !username.startsWith(nodeUserPrefix)) return undefined;
+  const valid = (record.status?.issued ?? []).filter(
+    (issue) => issue.key !== undefined && Date.parse(issue.notAfter ?? "") > now && !isRevoked(issue),
+  );
+  for (const later of valid.toReversed()) {
+    if (isOwnRequest(later, username)) continue;
+    const earlier = valid.slice(0, valid.indexOf(later)).findLast(({ key }) => key !== later.key);
+    if (earlier !== undefined) return { earlier, later };
+  }
+  return undefined;
+}
+
+function isOwnRequest({ requestedBy = "" }: CredentialIssue, username: string): boolean {
+  return requestedBy === username || nodeReturningAs({ username: requestedBy, groups: [returningGroup] }) === username;
+}
+
+/** What a person reads about it, and what to do next. Not escaped. */
+function secondKeyText(username: string, { earlier, later }: SecondKey): string {
+  return `${username}: two client certificates with different keys are valid: ${issueText(earlier)}, and ${issueText(later)}. If one machine joined twice, revoke the earlier one; if two machines use this node name, revoke the one that must not: ${revokeLine(earlier)}, or ${revokeLine(later)}`;
+}
+
+function issueText({ key = "", request = "", requestedBy = "", notAfter = "" }: CredentialIssue): string {
+  return `${key} (${request}, requested by ${requestedBy}, valid until ${notAfter})`;
+}
+
+function revokeLine({ credentialID = "" }: CredentialIssue): string {
+  return `pratique revoke --fingerprint ${credentialID.slice(credentialID.indexOf("=") + 1)}`;
+}
+
+/** What is revoked, as somebody may see it. */
+interface Revoked {
+  readonly index: RevocationIndex;
+  /** What AccessRequests grant; undefined where the server has none, or where they may not be listed. */
+  readonly grants: AccessGrants | undefined;
+  /** Names of those that were made because two machines hold one identity. */
+  readonly clones: ReadonlySet<string>;
+}
+
+/** All revocations of a server; none where it has no such kind, or where they may not be seen. @throws StatusError */
+export async function revocationsOf(client: Client): Promise<Revoked> {
+  const index = revocationIndex();
+  const clones = new Set<string>();
+  const revocations = await ignoreReasons(client.list(credentialRevocations), "Forbidden", "NotFound");
+  for (const object of revocations?.items ?? []) {
+    index.put(object);
+    if (object.metadata.annotations?.[clonedAnnotation] !== undefined) clones.add(object.metadata.name ?? "");
+  }
+  return { index, clones, grants: await grantsOf(client) };
+}
+
+async function grantsOf(client: Client): Promise<AccessGrants | undefined> {
+  const requests = await ignoreReasons(client.list<AccessRequest>(accessRequests), "Forbidden", "NotFound");
+  return requests && accessGrants(requests.items);
 }

@@ -13,27 +13,27 @@ import {
   type RevocationTarget,
   revocationName,
 } from "../../apis/credential-revocation.ts";
-import { lockOutAnnotation, revocationIndex, type Credential } from "../../apis/revocation-index.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
+import { lockOutAnnotation, revocationIndex, type Credential, credentialOf } from "../../apis/revocation-index.ts";
+import { CliError, type ExitName } from "../cli-error.ts";
+import type { Args, Run } from "../command.ts";
 import { decide } from "../access/decide.ts";
-import type { ExitName } from "../exit-code.ts";
-import { failureOf } from "../failure.ts";
+import { failureOf, writeFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { ownCredential } from "../agent/current-identity.ts";
-import { printable } from "../printable.ts";
-import { removeGrants } from "./remove-grants.ts";
+import { printable, writeLine } from "../printable.ts";
+import { removeGrants, unknownTarget } from "./target-objects.ts";
 import { isAboutCredentials, namedTargets, targetText, untilText, type NamedTarget } from "./revoke-target.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
-import { unknownTarget } from "./unknown-target.ts";
+import { ignoreReasons } from "../../client/api-errors.ts";
+import { selfSubjectReviews, type SelfSubjectReview } from "../../apis/token-review.ts";
+import type { UserInfo } from "../../apimachinery/user.ts";
 
 /** Revokes access requests or credentials. One that fails does not keep the others from being revoked; the first failure is the exit code. */
-export async function revoke(args: Args, io: Io): Promise<ExitName> {
+export const revoke: Run = async (args, io) => {
   if (!isAboutCredentials(args)) return decide("Revoked", args, io);
   const targets = namedTargets(args);
   const until = args.text("until");
   const expiresAt = until === undefined ? undefined : untilText(until, io.clock.now());
-  return withServer<ExitName>(args, io, async (server) => {
+  return withServer(args, io, async (server) => {
     const own = await ownCredential(server);
     let exit: ExitName = "ok";
     for (const named of targets) {
@@ -41,13 +41,13 @@ export async function revoke(args: Args, io: Io): Promise<ExitName> {
         await revokeOne(named, { args, io, server, own, expiresAt });
       } catch (error) {
         const failure = failureOf(error, args);
-        for (const line of [`error: ${failure.message}`, ...failure.hints]) io.stderr.write(`${printable(line)}\n`);
+        writeFailure(io, failure);
         if (exit === "ok") exit = failure.exit;
       }
     }
     return exit;
   });
-}
+};
 
 interface Revoking {
   readonly args: Args;
@@ -85,7 +85,7 @@ async function revokeOne(named: NamedTarget, revoking: Revoking): Promise<void> 
   } else {
     printResult(io, { shown, ...stored, dryRun });
     const unknown = stored.isNew ? await unknownTarget(target, server.client) : undefined;
-    if (unknown !== undefined) io.stderr.write(`${printable(`warning: ${unknown}; is the name right?`)}\n`);
+    if (unknown !== undefined) writeLine(io.stderr, `warning: ${unknown}; is the name right?`);
   }
   if (args.on("remove-grants")) await removeGrants(target, { client: server.client, io, dryRun });
 }
@@ -164,25 +164,48 @@ async function storedRevocation(
 
 /** To compare with; who may revoke and not look is told less. */
 async function storedBefore(name: string, client: Client): Promise<CredentialRevocation | undefined> {
-  try {
-    return await client.get<CredentialRevocation>(credentialRevocations, { name });
-  } catch (error) {
+  return client.get<CredentialRevocation>(credentialRevocations, { name }).catch((error: unknown) => {
     if (error instanceof StatusError) return undefined;
     throw error;
-  }
+  });
 }
 
-function printResult(io: Io, printResult: Stored & { readonly shown: string; readonly dryRun: boolean }): void {
-  const { revocation, isNew, endedAt, shown, dryRun } = printResult;
+function printResult(io: Io, result: Stored & { readonly shown: string; readonly dryRun: boolean }): void {
+  const { revocation, isNew, endedAt, shown, dryRun } = result;
   const { expiresAt } = revocation.spec;
   const unended = isNew || endedAt === undefined ? "" : ", now without an end";
   const end = expiresAt === undefined ? unended : ` until ${expiresAt}`;
-  const dry = dryRun ? " (dry run)" : "";
-  io.stdout.write(`${printable(`${shown} ${isNew ? "revoked" : "is revoked already; it stays so"}${end}`)}${dry}\n`);
-  const name = revocation.metadata.name ?? "";
-  if (!printResult.dryRun) io.stderr.write(`${printable(`to undo it: kubectl delete credentialrevocation ${name}`)}\n`);
+  const what = printable(`${shown} ${isNew ? "revoked" : "is revoked already; it stays so"}${end}`);
+  io.stdout.write(`${what}${dryRun ? " (dry run)" : ""}\n`);
+  if (!dryRun)
+    writeLine(io.stderr, `to undo it: kubectl delete credentialrevocation ${revocation.metadata.name ?? ""}`);
   if (revocation.status?.enforced === true) return;
-  io.stderr.write(
-    "note: this API does not refuse it by itself: that does pratique authorizer --revocations, where it is the first authorizer. Open watches go on until they end there; --remove-grants takes rights away as well.\n",
+  writeLine(
+    io.stderr,
+    "note: this API does not refuse it by itself: that does pratique authorizer --revocations, where it is the first authorizer. Open watches go on until they end there; --remove-grants takes rights away as well.",
   );
+}
+
+/** With what the kubeconfig comes in, as the server sees it and as far as its certificate says it. */
+async function ownCredential({ client, config }: ServerAccess): Promise<Credential> {
+  const seen = credentialOf(await whoAmI(client));
+  const leaf = config.clientCertPem === undefined ? undefined : decodePem(config.clientCertPem)[0];
+  if (leaf === undefined) return seen;
+  const { serialNumber, rawIssuer } = parseCertificate(leaf.bytes);
+  const id = `X509SHA256=${createHash("sha256").update(leaf.bytes).digest("hex")}`;
+  return {
+    ...seen,
+    ids: [...seen.ids, id],
+    serialNumber,
+    issuer: createHash("sha256").update(rawIssuer).digest("hex"),
+  };
+}
+
+/** Servers before 1.28 do not say; what is not known is no user. */
+async function whoAmI(client: Client): Promise<UserInfo> {
+  const { group, version, kind } = selfSubjectReviews;
+  const review = { apiVersion: `${group}/${version}`, kind, metadata: {} };
+  const answer = client.create<SelfSubjectReview>(selfSubjectReviews, review);
+  const { status } = (await ignoreReasons(answer, "NotFound", "Forbidden")) ?? {};
+  return { username: "", groups: [], ...status?.userInfo };
 }

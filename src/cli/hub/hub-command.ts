@@ -1,5 +1,5 @@
 import { type Command, defineCommand, defineOptions } from "../command.ts";
-import { logOptions } from "../serving-options.ts";
+import { logOptions } from "../shared-options.ts";
 
 /** `pratique hub`. */
 export const hubCommand: Command = defineCommand({

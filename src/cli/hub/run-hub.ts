@@ -4,7 +4,7 @@ import { HubError } from "../../apimachinery/hub-error.ts";
 import type { HubOptions } from "../../server/hub-options.ts";
 import { kubeletAddressTypes } from "../../kubelet/kubelet-address.ts";
 import { CliError, securePort, usageError } from "../cli-error.ts";
-import { coloursFor } from "../colours.ts";
+import { coloursFor } from "../progress.ts";
 import type { Args, Run } from "../command.ts";
 import { failureOf } from "../failure.ts";
 import type { Io } from "../io.ts";
@@ -28,11 +28,10 @@ export const runHub: Run = async (args, io) => {
     );
     await hub.close();
     options.log(logEntry("Stopped", "the hub stopped"));
-    return "ok";
+    return;
   }
   await hub.close();
   if (ended !== "stopped") throw new CliError("failed", `the hub stopped: ${ended}`);
-  return "ok";
 };
 
 /** A wrong flag or file is the fault of the command line; a port or a folder that is taken is not. */

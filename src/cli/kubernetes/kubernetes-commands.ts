@@ -1,6 +1,5 @@
 import { type Command, defineCommand, defineOptions } from "../command.ts";
-import { serverOptions } from "../server-options.ts";
-import { logOptions, servingOptions } from "../serving-options.ts";
+import { serverOptions, logOptions, servingOptions } from "../shared-options.ts";
 
 /** `pratique manifests`. */
 export const manifestsCommand: Command = defineCommand({

@@ -6,32 +6,26 @@ import { controllerPlan, type ControllerOptions } from "../../operator/controlle
 import { checkedText, usageError } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
 import { logTo } from "../log-line.ts";
-import { warnInLog } from "../open-secrets.ts";
+import { warningInLog } from "../open-secrets.ts";
 import { withServer } from "../server-access.ts";
 
 /** Runs the controllers against the cluster of the kubeconfig until a signal; with an election, whenever it is the leader. */
 export const runController: Run = async (args, io) => {
   const log = logTo(args, io);
   const signal = io.interrupted();
-  await withServer(
-    args,
-    io,
-    async (server) => {
-      const options = controllerOptions(args);
-      const lease = leaseOf(args);
-      const plan = await controllerPlan(options, server, io);
-      // One that waits for its turn is as ready as it will be.
-      const health = await serveHealth(args.text("health-address"), { isReady: () => true, log });
-      try {
-        await runControllerManager({ client: server.client, plan, world: { ...io, log }, signal, lease });
-      } finally {
-        await health?.close();
-      }
-    },
-    warnInLog(log),
-  );
+  await withServer(args, warningInLog(io, log), async (server) => {
+    const options = controllerOptions(args);
+    const lease = leaseOf(args);
+    const plan = await controllerPlan(options, server, io);
+    // One that waits for its turn is as ready as it will be.
+    const health = await serveHealth(args.text("health-address"), { isReady: () => true, log });
+    try {
+      await runControllerManager({ client: server.client, plan, world: { ...io, log }, signal, lease });
+    } finally {
+      await health?.close();
+    }
+  });
   log(logEntry("Stopped", "the controller stopped"));
-  return "ok";
 };
 
 function controllerOptions(args: Args): ControllerOptions {

@@ -1,6 +1,6 @@
 import { dnsLabelProblems } from "../../apimachinery/names.ts";
 import { readText } from "../../host/read-text.ts";
-import { accountNames } from "../../operator/manifests/access-rbac.ts";
+import { accountNames } from "../../operator/manifests/rbac.ts";
 import { manifestsOf } from "../../operator/manifests/manifests.ts";
 import type { WebhookPlace } from "../../operator/manifests/webhook-configurations.ts";
 import { checkedText, usageError } from "../cli-error.ts";
@@ -23,7 +23,6 @@ export const runManifests: Run = async (args, io) => {
     workloads: !args.on("no-workloads"),
   });
   io.stdout.write(documents.map(yamlText).join("---\n"));
-  return "ok";
 };
 
 /** Whether add-ons are served in their older version too. @throws CliError usage where clusters are no concern */

@@ -1,13 +1,12 @@
 import { logEntry } from "../../apimachinery/log-entry.ts";
 import type { WebhookPlace } from "../../operator/manifests/webhook-configurations.ts";
-import { checkServing } from "../../operator/serving/secure-serving.ts";
-import { servingPair, type ServingPair } from "../../operator/serving/serving-pair.ts";
+import { checkServing, servingPair, type ServingPair } from "../../operator/serving/secure-serving.ts";
 import { trustBundleOf } from "../../operator/trust-bundle.ts";
 import { serveWebhook, type WebhookOptions } from "../../operator/webhook.ts";
 import { usageError } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
 import { logTo } from "../log-line.ts";
-import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
+import { warningInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { withServer } from "../server-access.ts";
 import { secureServing } from "../serving.ts";
 import { yamlText } from "../yaml-text.ts";
@@ -23,35 +22,21 @@ export const runWebhook: Run = async (args, io) => {
   if (args.on("print-configuration")) {
     const inventory = args.on("node-inventory") ? "configmaps" : "unguarded";
     const { caPem } = await pairOf();
-    io.stdout.write(
-      configurationsOf({ ...options, inventory, caPem })
-        .map(yamlText)
-        .join("---\n"),
-    );
-    return "ok";
+    const documents = configurationsOf({ ...options, inventory, caPem });
+    io.stdout.write(documents.map(yamlText).join("---\n"));
+    return;
   }
   const log = logTo(args, io);
-  await warnOfOpenSecrets([serving.keyFile], io, { warn: warnInLog(log) });
-  await withServer(
-    args,
-    io,
-    async (server) => {
-      const { pins } = await trustBundleOf(args.text("ca-file"), server, io);
-      // Made last: a kubeconfig or CA that cannot be used leaves no CA of the webhook's own behind.
-      const pair = await pairOf();
-      await serveWebhook({
-        options,
-        world: { ...io, log },
-        client: server.client,
-        pair,
-        pins,
-        signal: io.interrupted(),
-      });
-    },
-    warnInLog(log),
-  );
+  const logged = warningInLog(io, log);
+  await warnOfOpenSecrets([serving.keyFile], logged);
+  await withServer(args, logged, async (server) => {
+    const { client } = server;
+    const { pins } = await trustBundleOf(args.text("ca-file"), server, io);
+    // Made last: a kubeconfig or CA that cannot be used leaves no CA of the webhook's own behind.
+    const pair = await pairOf();
+    await serveWebhook({ options, world: { ...io, log }, client, pair, pins, signal: io.interrupted() });
+  });
   log(logEntry("Stopped", "the webhook stopped"));
-  return "ok";
 };
 
 function webhookOptions(args: Args): WebhookOptions {

@@ -9,7 +9,7 @@ import { startJsonService, type JsonService } from "../../../test/kits/json-serv
 import { startConnectProxy, type TestProxy } from "../../../test/kits/proxies.ts";
 import { parseArguments } from "../parse-arguments.ts";
 import { processIo } from "../process-io.ts";
-import { authorizerCommand } from "./authorizer-command.ts";
+import { authorizerCommand } from "./policy-commands.ts";
 import type { DecidingPolicy, Judgement } from "../../policy-server/deciding-policy.ts";
 import { opaServer } from "../../policy-server/opa-server.ts";
 import { policySource } from "./policy-flags.ts";

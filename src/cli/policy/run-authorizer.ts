@@ -1,24 +1,26 @@
 import { logEntry } from "../../apimachinery/log-entry.ts";
-import { checkServing, type SecureServing } from "../../operator/serving/secure-serving.ts";
-import { servingPair, type ServingPair } from "../../operator/serving/serving-pair.ts";
+import {
+  checkServing,
+  type SecureServing,
+  servingPair,
+  type ServingPair,
+} from "../../operator/serving/secure-serving.ts";
 import type { WatchedRevocations } from "../../operator/watched-revocations.ts";
 import type { World } from "../../operator/world.ts";
-import { noPolicy, serveAuthorizer, webhookKubeconfig } from "../../policy-server/authorizer.ts";
-import { authorizerMetrics } from "../../policy-server/authorizer-metrics.ts";
+import { noPolicy, serveAuthorizer, webhookKubeconfig, authorizerMetrics } from "../../policy-server/authorizer.ts";
 import { openPolicy } from "../../policy-server/policy-source.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
+import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
 import { logTo } from "../log-line.ts";
-import { warnInLog, warnOfOpenSecrets } from "../open-secrets.ts";
+import { warningInLog, warnOfOpenSecrets } from "../open-secrets.ts";
 import { requireKubeconfig } from "../server-access.ts";
 import { secureServing } from "../serving.ts";
 import { yamlText } from "../yaml-text.ts";
 import { policySource } from "./policy-flags.ts";
+import { usageError } from "../cli-error.ts";
 
 /** Serves decisions until a signal, or prints the kubeconfig that leads there. */
-export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
+export const runAuthorizer: Run = async (args, io) => {
   const serving = secureServing(args);
   await checkServing(serving, io);
   const url = urlOf(args, serving, io);
@@ -27,13 +29,13 @@ export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
   if (args.on("print-kubeconfig")) {
     const { caPem } = await pairOf();
     io.stdout.write(yamlText(webhookKubeconfig(url, caPem, serving.clientCaFile !== undefined)));
-    return "ok";
+    return;
   }
   const log = logTo(args, io);
   const world = { ...io, log };
   const metrics = authorizerMetrics();
   const source = policySource(args);
-  await warnOfOpenSecrets([serving.keyFile, source.opa.tokenFile], io, { warn: warnInLog(log) });
+  await warnOfOpenSecrets([serving.keyFile, source.opa.tokenFile], warningInLog(io, log));
   const followed = args.on("revocations") ? await followRevocations(args, io, world) : undefined;
   const isAlone = followed !== undefined && Object.keys(source.sources).length === 0;
   const policy = isAlone ? noPolicy : await openPolicy({ ...source, world: { ...world, reloaded: metrics.reloaded } });
@@ -47,8 +49,7 @@ export async function runAuthorizer(args: Args, io: Io): Promise<ExitName> {
     followed?.close();
   }
   log(logEntry("Stopped", "the authorizer stopped"));
-  return "ok";
-}
+};
 
 async function followRevocations(
   args: Args,
@@ -56,7 +57,7 @@ async function followRevocations(
   { clock, log }: World,
 ): Promise<{ readonly revocations: WatchedRevocations; readonly close: () => void }> {
   const { watchedRevocations } = await import("../../operator/watched-revocations.ts");
-  const client = await io.connect(await requireKubeconfig(args, io, warnInLog(log)));
+  const client = await io.connect(await requireKubeconfig(args, warningInLog(io, log)));
   const life = new AbortController();
   const revocations = watchedRevocations({ client, clock, log, signal: life.signal });
   return {
@@ -69,14 +70,11 @@ async function followRevocations(
 }
 
 function urlOf(args: Args, { bindAddress: bind, port }: SecureServing, io: Io): string {
-  const host = bind === "0.0.0.0" || bind === "::" ? io.hostname : bind.includes(":") ? `[${bind}]` : bind;
-  const given = args.text("url") ?? `https://${host}:${port}`;
-  const problem = new CliError("usage", `--url ${JSON.stringify(given)}: must be https://HOST[:PORT]`);
-  try {
-    const url = new URL(given);
-    if (url.protocol !== "https:" || url.search !== "" || url.hash !== "" || url.username !== "") throw problem;
-    return `${url.origin}${url.pathname === "/" ? "" : url.pathname.replace(/\/authorize$|\/$/, "")}/authorize`;
-  } catch {
-    throw problem;
+  const own = ["0.0.0.0", "::"].includes(bind) ? io.hostname : bind;
+  const given = args.text("url") ?? `https://${own.includes(":") ? `[${own}]` : own}:${port}`;
+  const url = URL.canParse(given) ? new URL(given) : undefined;
+  if (url?.protocol !== "https:" || `${url.search}${url.hash}${url.username}` !== "") {
+    throw usageError(`--url ${JSON.stringify(given)}: must be https://HOST[:PORT]`);
   }
+  return `${url.origin}${url.pathname === "/" ? "" : url.pathname.replace(/\/authorize$|\/$/, "")}/authorize`;
 }

@@ -2,17 +2,13 @@ import { kubernetesControllerPolicy } from "../../authorization/controller-reque
 import type { AuthorizerChain, ChainDecision } from "../../authorization/chain.ts";
 import { essentialComponents, essentialPod, type EssentialComponent } from "../../authorization/lockout-check.ts";
 import { nodeGraph } from "../../authorization/node-graph.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
-import type { Io } from "../io.ts";
+import type { Run } from "../command.ts";
 import { printable } from "../printable.ts";
-import { writeResult } from "../output.ts";
+import { writeResult, textTable } from "../output.ts";
 import { proposedChain } from "../../policy-server/proposed-chain.ts";
 import { release } from "../release.ts";
 import { proposedChainOf, proposedRbacOf } from "./policy-flags.ts";
-import { requestText } from "../access/request-text.ts";
-import { textTable } from "../text-table.ts";
-import { verdictText } from "../why/verdict-text.ts";
+import { requestText, verdictText } from "./decision-text.ts";
 
 /** What became of one question. */
 interface Answered {
@@ -29,7 +25,7 @@ interface Answered {
 }
 
 /** Asks the chain that the options describe what those ask for who must not be locked out. */
-export async function runPolicyCheck(args: Args, io: Io): Promise<ExitName> {
+export const runPolicyCheck: Run = async (args, io) => {
   const place = args.text("for");
   const components = essentialComponents().filter(
     ({ places }) => place === undefined || places.some((one) => one === place),
@@ -59,7 +55,7 @@ export async function runPolicyCheck(args: Args, io: Io): Promise<ExitName> {
   } finally {
     proposed.close();
   }
-}
+};
 
 async function answered(
   { component, user, asks, source }: EssentialComponent,

@@ -1,6 +1,6 @@
 import { type CommandGroup, defineCommand, defineOptions } from "../command.ts";
 import { outputOption } from "../output.ts";
-import { serverOptions } from "../server-options.ts";
+import { serverOptions } from "../shared-options.ts";
 
 /** `pratique token …`. */
 export const tokenCommands: CommandGroup = {
@@ -41,7 +41,7 @@ export const tokenCommands: CommandGroup = {
         "what to type on the machine that joins": "token create --print-join-command",
         "a token for one hour": "token create --ttl 1h --description 'rack 7'",
       },
-      run: async (args, io) => (await import("./token-create.ts")).tokenCreate(args, io),
+      run: async (args, io) => (await import("./run-token.ts")).tokenCreate(args, io),
     }),
     defineCommand({
       name: "token list",

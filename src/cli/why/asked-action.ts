@@ -2,12 +2,18 @@ import type { Attributes } from "../../authorization/authorizer.ts";
 import { isMistyped, likelyMeant } from "../../authorization/did-you-mean.ts";
 import { isAboutSigners } from "../../authorization/minimal-rule.ts";
 import { storedVerbs } from "../../apis/resource.ts";
-import { CliError } from "../cli-error.ts";
 import type { Args } from "../command.ts";
-import { kindNamed, type DiscoveredKind } from "./served-kinds.ts";
+import type { ServerAccess } from "../server-access.ts";
+import { kindNamed, servedKinds, type DiscoveredKind } from "./served-kinds.ts";
+import type { Client } from "../../client/client.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { namespaces } from "../../apis/namespace.ts";
+import { usageError } from "../cli-error.ts";
+import { writeLine } from "../printable.ts";
+import type { Io } from "../io.ts";
 
 /** What a command line asks about, without whom. */
-export interface AskedAction {
+interface AskedAction {
   readonly attributes: Omit<Attributes, "user">;
   /** What was understood otherwise than it may have been meant, for people. */
   readonly warnings: readonly string[];
@@ -16,11 +22,24 @@ export interface AskedAction {
 }
 
 /** What the words are read with. */
-export interface ActionSurroundings {
+interface ActionSurroundings {
   /** Undefined where the server tells nobody. */
   readonly kinds: readonly DiscoveredKind[] | undefined;
   /** The namespace of the kubeconfig's context. */
   readonly namespace: string;
+}
+
+/** What the command line asks of the server, with the kinds that it serves; tells on standard error what may have been meant otherwise. @throws CliError usage */
+export async function askedOf(
+  args: Args,
+  io: Io,
+  { client, config }: ServerAccess,
+): Promise<Omit<AskedAction, "warnings"> & Pick<ActionSurroundings, "kinds">> {
+  const kinds = await servedKinds(client);
+  const { warnings, ...asked } = askedAction(args, { kinds, namespace: config.namespace });
+  const more = await namespaceWarnings(args, asked.attributes.namespace, client);
+  for (const warning of [...warnings, ...more]) writeLine(io.stderr, `warning: ${warning}`);
+  return { ...asked, kinds };
 }
 
 const nothing = { group: "", version: "", resource: "", subresource: "", namespace: "", name: "" };
@@ -29,16 +48,11 @@ const nothing = { group: "", version: "", resource: "", subresource: "", namespa
  * Reads VERB and RESOURCE[/NAME] or /PATH as `kubectl auth can-i` does. Other than there the namespace is what a real request would
  * have: none for a resource that is not namespaced. @throws CliError usage
  */
-export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings): AskedAction {
+function askedAction(args: Args, { kinds, namespace }: ActionSurroundings): AskedAction {
   const [verb = "", what = ""] = args.operands;
-  if (what.startsWith("/")) {
-    if (args.text("subresource") !== undefined) {
-      throw new CliError("usage", `a path has no parts: --subresource goes with a resource, not with ${what}`);
-    }
-    return { attributes: { ...nothing, verb, path: what }, warnings: [], isMistyped: false };
-  }
+  if (what.startsWith("/")) return askedPath(verb, what, args);
   if (kindNamed(kinds ?? [], verb) !== undefined && (storedVerbs as readonly string[]).includes(what)) {
-    throw new CliError("usage", `the verb comes first: ${what} ${verb}, and not ${verb} ${what}`);
+    throw usageError(`the verb comes first: ${what} ${verb}, and not ${verb} ${what}`);
   }
   const slash = what.indexOf("/");
   const [word, name] = slash < 0 ? [what, ""] : [what.slice(0, slash), what.slice(slash + 1)];
@@ -46,29 +60,27 @@ export function askedAction(args: Args, { kinds, namespace }: ActionSurroundings
   const subresource = args.text("subresource") ?? "";
   const { resource, group, version, isClusterWide } = namedResource(word, kind);
   const place = placeOf(args, { kind: { group, plural: resource, isClusterWide }, namespace, name });
-  const attributes = {
-    verb,
-    group,
-    version,
-    resource,
-    subresource,
-    namespace: place.namespace,
-    name,
-    path: undefined,
-  };
+  const attributes = { verb, group, version, resource, subresource, namespace: place.namespace, name, path: undefined };
   const hints = kinds === undefined ? [] : likelyMeant({ ...attributes, user: anonymousSubject }, kinds);
   return {
     attributes,
     warnings: [
-      ...(kinds === undefined
-        ? ["the server does not say which resources it has; the words are taken as they are"]
-        : []),
+      ...(kinds === undefined ? [unknownKinds] : []),
       ...hints.map(({ text }) => text),
       ...(kind === undefined ? [] : nameWarnings(kind, name, subresource)),
       ...place.warnings,
     ],
     isMistyped: hints.some(isMistyped),
   };
+}
+
+const unknownKinds = "the server does not say which resources it has; the words are taken as they are";
+
+function askedPath(verb: string, path: string, args: Args): AskedAction {
+  if (args.text("subresource") !== undefined) {
+    throw usageError(`a path has no parts: --subresource goes with a resource, not with ${path}`);
+  }
+  return { attributes: { ...nothing, verb, path }, warnings: [], isMistyped: false };
 }
 
 /** A part is often written like a name. */
@@ -115,4 +127,19 @@ function placeOf(
     return { namespace: kind.group === "" && kind.plural === "namespaces" ? name : "", warnings };
   }
   return { namespace: args.on("all-namespaces") ? "" : (given ?? namespace), warnings: [] };
+}
+
+/**
+ * What to say where -n names a namespace that the server does not have: the answer is about that name all the same. Nothing where it
+ * is there, or where the caller may not look.
+ */
+async function namespaceWarnings(args: Args, asked: string, client: Client): Promise<readonly string[]> {
+  if (asked === "" || args.text("namespace") !== asked) return [];
+  try {
+    await client.get(namespaces, { name: asked });
+    return [];
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.code !== 404) return [];
+    return [`the server has no namespace "${asked}"`];
+  }
 }

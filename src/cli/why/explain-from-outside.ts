@@ -21,9 +21,10 @@ import {
 import { stringAt } from "../../apis/json-fields.ts";
 import { selfSubjectReviews, type SelfSubjectReview } from "../../apis/token-review.ts";
 import { CliError } from "../cli-error.ts";
-import { specOf, type Explained, type Question } from "./explained.ts";
 import { readPolicy, type ReadPolicy } from "../../authorization/rbac-reader.ts";
-import type { ServerAccess } from "../server-access.ts";
+import { tokenClaims, type ServerAccess } from "../server-access.ts";
+import { accessReviewSpec } from "../../authorization/access-review-spec.ts";
+import type { DiscoveredKind } from "./served-kinds.ts";
 
 /**
  * Explains a decision of a server that has no explanations of its own. The verdict is the server's; the binding, or what comes nearest,
@@ -37,25 +38,23 @@ export async function explainFromOutside(question: Question, server: ServerAcces
   const user = asked ?? (await ownUser(server));
   const status: AccessExplanationStatus = { ...verdict, authorizers: [serverStep(verdict)] };
   const policy = await readPolicy(server.client, action.namespace);
-  if (user === undefined || policy.unseen.length === 4) {
-    const why =
-      user === undefined
-        ? "This server does not tell who you are, so your roles cannot be looked at."
-        : "You may not read roles and bindings here, so nothing more is known.";
-    return { status: { ...status, notes: [why] }, source: { verdict: kind, rights: "not known" } };
+  const unknown = (why: string): Explained => ({
+    status: { ...status, notes: [why] },
+    source: { verdict: kind, rights: "not known" },
+  });
+  if (user === undefined) return unknown("This server does not tell who you are, so your roles cannot be looked at.");
+  if (policy.unseen.length === 4) {
+    return unknown("You may not read roles and bindings here, so nothing more is known.");
   }
   const attributes = { ...action, user };
   const ours = await firstDecision([masters, rbacAuthorizer(policy.index)]).decide(attributes, { trace: true });
-  const grant = ours.trace?.at(-1)?.grant;
-  const note = ours.trace?.at(-1)?.note;
+  const { grant, note } = ours.trace?.at(-1) ?? {};
   const notes = [
     ...(ours.verdict === "allow" && note !== undefined ? [`The subject is ${note}.`] : []),
     ...differences(verdict, ours),
     ...unseenNotes(policy),
   ];
-  const more = verdict.allowed
-    ? { ...(grant === undefined ? {} : { grant }), notes }
-    : refusal({ attributes, policy, kinds, notes });
+  const more = verdict.allowed ? { ...(grant && { grant }), notes } : refusal({ attributes, policy, kinds, notes });
   return { status: { ...status, ...more }, source: { verdict: kind, rights: "worked out here" } };
 }
 
@@ -139,13 +138,8 @@ async function ownUser({ client, config }: ServerAccess): Promise<UserInfo | und
 
 /** The ServiceAccount that a token says it is of; nothing is decided by it here, the server has accepted it already. */
 function accountOf(token = ""): UserInfo | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
-    const [, kind, namespace = "", name = ""] = stringAt(claims, "sub").split(":");
-    return kind === "serviceaccount" && name !== "" ? serviceAccountUser(namespace, name) : undefined;
-  } catch {
-    return undefined;
-  }
+  const [, kind, namespace = "", name = ""] = stringAt(tokenClaims(token), "sub").split(":");
+  return kind === "serviceaccount" && name !== "" ? serviceAccountUser(namespace, name) : undefined;
 }
 
 function certificateUser(pem: string): UserInfo | undefined {
@@ -153,4 +147,31 @@ function certificateUser(pem: string): UserInfo | undefined {
   if (leaf === undefined) return undefined;
   const { commonName, organizations } = subjectOf(parseCertificate(leaf.bytes).subject, "the certificate's subject");
   return { username: commonName, groups: [...organizations, authenticatedGroup] };
+}
+
+/** Who said what of an explanation. */
+interface ExplanationSource {
+  /** The kind of review that the verdict comes from. */
+  readonly verdict: string;
+  /** Whether the server told what comes nearest, or it was worked out here from roles and bindings. */
+  readonly rights: "the server" | "worked out here" | "not known";
+}
+
+/** An explanation, whoever made it. */
+export interface Explained {
+  readonly status: AccessExplanationStatus;
+  readonly source: ExplanationSource;
+}
+
+/** A question as the command line put it; `user` is undefined for the caller. */
+export interface Question {
+  readonly action: Omit<Attributes, "user">;
+  readonly user: UserInfo | undefined;
+  readonly kinds: readonly DiscoveredKind[] | undefined;
+}
+
+/** The spec of a review that asks for it, in the words of the API. */
+export function specOf(action: Omit<Attributes, "user">, user: UserInfo | undefined): object {
+  const { user: _anonymous, ...about } = accessReviewSpec({ ...action, user: { username: "", groups: [] } });
+  return user === undefined ? about : accessReviewSpec({ ...action, user });
 }

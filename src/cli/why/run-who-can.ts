@@ -1,26 +1,19 @@
 import { type ExplainedGrant, type PolicyObject, whoCan } from "../../authorization/explained-grant.ts";
 import { placeOf } from "../../authorization/suggest-bindings.ts";
 import { authenticatedGroup, mastersGroup, unauthenticatedGroup } from "../../apimachinery/user.ts";
-import { askedAction } from "./asked-action.ts";
+import { askedOf } from "./asked-action.ts";
 import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
-import type { Io } from "../io.ts";
-import { writeResult } from "../output.ts";
+import type { Run } from "../command.ts";
+import { writeResult, textTable } from "../output.ts";
 import { printable } from "../printable.ts";
 import { readPolicy } from "../../authorization/rbac-reader.ts";
-import { namespaceWarnings } from "./namespace-warning.ts";
-import { servedKinds } from "./served-kinds.ts";
 import { withServer } from "../server-access.ts";
-import { textTable } from "../text-table.ts";
 
 /** Runs `pratique who-can`. */
-export async function whoCanRun(args: Args, io: Io): Promise<ExitName> {
-  return withServer<ExitName>(args, io, async ({ client, config }) => {
-    const kinds = await servedKinds(client);
-    const { attributes, warnings } = askedAction(args, { kinds, namespace: config.namespace });
-    const more = await namespaceWarnings(args, attributes.namespace, client);
-    for (const warning of [...warnings, ...more]) io.stderr.write(`warning: ${printable(warning)}\n`);
+export const whoCanRun: Run = async (args, io) => {
+  return withServer(args, io, async (server) => {
+    const { client } = server;
+    const { attributes } = await askedOf(args, io, server);
     const { index, unseen } = await readPolicy(client, attributes.namespace);
     if (unseen.includes("clusterroles") || unseen.includes("clusterrolebindings")) {
       throw new CliError("refused", `you may not list ${unseen.join(", ")} here`, [
@@ -37,9 +30,8 @@ export async function whoCanRun(args: Args, io: Io): Promise<ExitName> {
         return `${subjects.length === 0 ? none : subjectTable(subjects)}\n${notes.map((note) => `${printable(note)}\n`).join("")}`;
       },
     });
-    return "ok";
   });
-}
+};
 
 function subjectTable(subjects: readonly ExplainedGrant[]): string {
   return textTable({

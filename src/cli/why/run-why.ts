@@ -8,32 +8,19 @@ import {
   type UserInfo,
 } from "../../apimachinery/user.ts";
 import { accessExplanations, selfAccessExplanations, type AccessExplanation } from "../../apis/access-explanation.ts";
-import { askedAction } from "./asked-action.ts";
-import { CliError } from "../cli-error.ts";
-import type { Args } from "../command.ts";
-import type { ExitName } from "../exit-code.ts";
-import { explainFromOutside } from "./explain-from-outside.ts";
-import type { Io } from "../io.ts";
+import { askedOf } from "./asked-action.ts";
+import type { Args, Run } from "../command.ts";
+import { explainFromOutside, specOf, type Explained, type Question } from "./explain-from-outside.ts";
 import { writeResult } from "../output.ts";
-import { printable } from "../printable.ts";
-import { specOf, type Explained, type Question } from "./explained.ts";
-import { namespaceWarnings } from "./namespace-warning.ts";
-import { servedKinds } from "./served-kinds.ts";
 import { withServer, type ServerAccess } from "../server-access.ts";
 import { whyText } from "./why-text.ts";
+import { usageError } from "../cli-error.ts";
 
 /** Runs `pratique why`. */
-export async function why(args: Args, io: Io): Promise<ExitName> {
+export const why: Run = async (args, io) => {
   const user = askedUser(args);
   return withServer(args, io, async (server) => {
-    const kinds = await servedKinds(server.client);
-    const {
-      attributes: action,
-      warnings,
-      isMistyped,
-    } = askedAction(args, { kinds, namespace: server.config.namespace });
-    const more = await namespaceWarnings(args, action.namespace, server.client);
-    for (const warning of [...warnings, ...more]) io.stderr.write(`warning: ${printable(warning)}\n`);
+    const { attributes: action, isMistyped, kinds } = await askedOf(args, io, server);
     const answer = await explain({ action, user, kinds }, server);
     // A hub names no words that were meant to those who ask about themselves.
     const explained = isMistyped ? { ...answer, status: { ...answer.status, toAllow: [] } } : answer;
@@ -48,7 +35,7 @@ export async function why(args: Args, io: Io): Promise<ExitName> {
     });
     return explained.status.allowed ? "ok" : "failed";
   });
-}
+};
 
 async function explain(question: Question, server: ServerAccess): Promise<Explained> {
   const { action, user } = question;
@@ -91,7 +78,7 @@ function askedUser(args: Args): UserInfo | undefined {
   const groups = args.list("as-group");
   const uid = args.text("as-uid");
   if (username === "" && groups.length === 0) {
-    if (uid !== undefined) throw new CliError("usage", "--as-uid goes with --as");
+    if (uid !== undefined) throw usageError("--as-uid goes with --as");
     return undefined;
   }
   return {

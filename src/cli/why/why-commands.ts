@@ -1,6 +1,6 @@
 import { defineCommand, defineOptions, type Command, type Operand, type Option } from "../command.ts";
 import { outputOption } from "../output.ts";
-import { serverOptions } from "../server-options.ts";
+import { serverOptions } from "../shared-options.ts";
 
 const operands: readonly Operand[] = [
   {

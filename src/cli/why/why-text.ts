@@ -2,9 +2,9 @@ import type { Attributes } from "../../authorization/authorizer.ts";
 import { placeOf } from "../../authorization/suggest-bindings.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 import type { AccessExplanationStatus, ExplainedObject } from "../../apis/access-explanation.ts";
-import type { Explained } from "./explained.ts";
+import type { Explained } from "./explain-from-outside.ts";
 import { printable } from "../printable.ts";
-import { textTable } from "../text-table.ts";
+import { textTable } from "../output.ts";
 
 /** An explanation and what it is of. */
 export interface WhyShown extends Explained {
@@ -45,7 +45,8 @@ function answer({ status, action, user }: WhyShown): string {
   const kind = group === "" || group === "*" ? resource : `${resource}.${group}`;
   const object = `${kind}${name === "" ? "" : `/${name}`}${subresource === "" ? "" : ` (${subresource})`}`;
   const what = path === undefined ? `${object} ${placeOf(action)}` : `path ${path}`;
-  return status.allowed ? `yes: ${who}${groups} may ${verb} ${what}` : `no: ${who}${groups} may not ${verb} ${what}`;
+  const [yes, may] = status.allowed ? ["yes", "may"] : ["no", "may not"];
+  return `${yes}: ${who}${groups} ${may} ${verb} ${what}`;
 }
 
 const verdicts: Readonly<Record<string, string>> = { allow: "allows", deny: "forbids", noOpinion: "no opinion" };

@@ -1,8 +1,9 @@
-import { rbacApiVersion, rule } from "../../authorization/bootstrap-policy/policy-object.ts";
+import { rule } from "../../authorization/bootstrap-policy/policy-object.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
-import { rbacGroup, type PolicyRule } from "../../apis/rbac.ts";
+import type { PolicyRule } from "../../apis/rbac.ts";
 import { clusterGroup } from "../../apis/managed-cluster.ts";
 import { hubSecretName, stateSecretName } from "../../credentials/storage/secret-store.ts";
+import { account, accountObject, granted, namespaceObject } from "./rbac.ts";
 import { deployment, healthPort, mountedKubeconfig, ownKubeconfig } from "./deployment.ts";
 
 /** How the agent of a cluster runs in it. */
@@ -20,7 +21,7 @@ export interface KlusterletWorkload {
 }
 
 /** The account of the agent, and the name of what belongs to it. */
-const account = "pratique-klusterlet";
+const name = "pratique-klusterlet";
 const role = "pratique:klusterlet";
 /** As the original calls it. */
 const bootstrapSecretName = "bootstrap-hub-kubeconfig";
@@ -29,36 +30,23 @@ const bootstrapFolder = "/var/run/pratique/bootstrap";
 /** Namespace, account, rights, Secrets and Deployment of a cluster's agent, in the order in which they are to be made. */
 export function klusterletObjects(options: KlusterletWorkload): readonly ApiObject[] {
   const { namespace, bootstrap, outside, managedNamespaces } = options;
-  const subjects = [{ kind: "ServiceAccount", name: account, namespace }];
-  const ref = (kind: string, name: string): object => ({ apiGroup: rbacGroup, kind, name });
-  const secret = (name: string, fields: object = {}): ApiObject => ({
+  const agent = account(name, namespace);
+  const secret = (called: string, fields: object = {}): ApiObject => ({
     apiVersion: "v1",
     kind: "Secret",
     type: "Opaque",
-    metadata: { name, namespace },
+    metadata: { name: called, namespace },
     ...fields,
   });
   return [
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace } },
-    { apiVersion: rbacApiVersion, kind: "ClusterRole", metadata: { name: role }, rules: spokeRules(managedNamespaces) },
-    {
-      apiVersion: rbacApiVersion,
-      kind: "ClusterRoleBinding",
-      metadata: { name: role },
-      roleRef: ref("ClusterRole", role),
-      subjects,
-    },
-    { apiVersion: rbacApiVersion, kind: "Role", metadata: { name: role, namespace }, rules: secretRules() },
-    {
-      apiVersion: rbacApiVersion,
-      kind: "RoleBinding",
-      metadata: { name: role, namespace },
-      roleRef: ref("Role", role),
-      subjects,
-    },
+    namespaceObject(namespace),
+    accountObject(name, namespace),
+    ...granted({ name: role }, agent, spokeRules(managedNamespaces)),
+    ...granted({ name: role, namespace }, agent, [
+      rule("get update", "core", "secrets", [hubSecretName, stateSecretName]),
+    ]),
     // Whoever may create Secrets may have tokens of other accounts put into them: so they are there before the agent is.
-    ...[hubSecretName, stateSecretName].map((name) => secret(name)),
+    ...[hubSecretName, stateSecretName].map((one) => secret(one)),
     ...(bootstrap === undefined ? [] : [secret(bootstrapSecretName, { stringData: { kubeconfig: bootstrap } })]),
     ...(outside ? [] : [ownKubeconfig(namespace), klusterletDeployment(options)]),
   ];
@@ -73,15 +61,11 @@ function spokeRules(managedNamespaces: boolean): readonly PolicyRule[] {
   ];
 }
 
-function secretRules(): readonly PolicyRule[] {
-  return [rule("get update", "core", "secrets", [hubSecretName, stateSecretName])];
-}
-
 /** One at a time, as two on the same Secret are not kept from each other. */
 function klusterletDeployment(options: KlusterletWorkload): ApiObject {
   const { namespace, clusterName, externalServers } = options;
   return deployment(options, {
-    name: account,
+    name,
     replicas: 1,
     args: [
       "klusterlet",

@@ -1,6 +1,9 @@
 import { inventoryPlace } from "../../admission/required-rights.ts";
 import type { JsonObject } from "../../apimachinery/json-value.ts";
 import { accessGroup } from "../../apis/access-request.ts";
+import { clusterDefinitions } from "../../apis/cluster-definitions.ts";
+import { fieldsAt, stringAt } from "../../apis/json-fields.ts";
+import { clusterGroup, managedClusterAddOns } from "../../apis/managed-cluster.ts";
 
 /** Where kube-apiserver finds the webhook: a Service of the cluster, or an `https://` URL. */
 export type WebhookPlace =
@@ -31,14 +34,10 @@ export function webhookConfigurations(
   caPem: string | undefined,
   { inventory }: { readonly inventory: InventoryGuard },
 ): readonly JsonObject[] {
-  const common = (name: string, path: string): JsonObject => ({
-    name: `${name}.${accessGroup}`,
-    clientConfig: webhookClient(place, path, caPem),
-    failurePolicy: "Fail",
-    matchPolicy: "Equivalent",
-    sideEffects: "None",
-    timeoutSeconds: 10,
-    admissionReviewVersions: ["v1", "v1beta1"],
+  const { mutate, validate } = webhookPaths;
+  const hook = (name: string, path: string, more: JsonObject): JsonObject => ({
+    ...webhook(`${name}.${accessGroup}`, webhookClient(place, path, caPem)),
+    ...more,
   });
   const rule = (operations: readonly string[], resources: readonly string[]): JsonObject => ({
     apiGroups: [accessGroup],
@@ -51,52 +50,57 @@ export function webhookConfigurations(
   const coreRule = { apiGroups: [""], apiVersions: ["v1"], scope: "Namespaced" };
   // Elsewhere accounts, Secrets and tokens are no concern of ours, and must not wait for us.
   const namespaceSelector = { matchLabels: { [machinesLabel]: "true" } };
-  const metadata = { name: webhookConfigurationName };
-  return [
-    {
-      apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "MutatingWebhookConfiguration",
-      metadata,
-      webhooks: [
-        {
-          ...common("stamp", webhookPaths.mutate),
-          reinvocationPolicy: "Never",
-          rules: [rule(["CREATE"], ["accessrequests"]), rule(["UPDATE"], ["accessrequests/status"])],
-        },
-        {
-          ...common("token", webhookPaths.mutate),
-          reinvocationPolicy: "Never",
-          namespaceSelector,
-          rules: [{ ...coreRule, operations: ["CREATE"], resources: ["serviceaccounts/token"] }],
-        },
-      ],
-    },
-    {
-      apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "ValidatingWebhookConfiguration",
-      metadata,
-      webhooks: [
-        {
-          ...common("check", webhookPaths.validate),
-          rules: [rule(both, ["accessrequests", "accessrequests/status", "accessprofiles"])],
-        },
-        {
-          ...common("account", webhookPaths.validate),
-          namespaceSelector,
-          rules: [{ ...coreRule, operations: both, resources: ["serviceaccounts", "secrets"] }],
-        },
-        ...(inventory === "unguarded"
-          ? []
-          : [
-              {
-                ...common("inventory", webhookPaths.validate),
-                ...inventoryMatch(inventory),
-                rules: [{ ...coreRule, operations: both, resources: ["configmaps"] }],
-              },
-            ]),
-      ],
-    },
+  const mutators = [
+    hook("stamp", mutate, {
+      reinvocationPolicy: "Never",
+      rules: [rule(["CREATE"], ["accessrequests"]), rule(["UPDATE"], ["accessrequests/status"])],
+    }),
+    hook("token", mutate, {
+      reinvocationPolicy: "Never",
+      namespaceSelector,
+      rules: [{ ...coreRule, operations: ["CREATE"], resources: ["serviceaccounts/token"] }],
+    }),
   ];
+  const validators = [
+    hook("check", validate, { rules: [rule(both, ["accessrequests", "accessrequests/status", "accessprofiles"])] }),
+    hook("account", validate, {
+      namespaceSelector,
+      rules: [{ ...coreRule, operations: both, resources: ["serviceaccounts", "secrets"] }],
+    }),
+    ...(inventory === "unguarded"
+      ? []
+      : [
+          hook("inventory", validate, {
+            ...inventoryMatch(inventory),
+            rules: [{ ...coreRule, operations: both, resources: ["configmaps"] }],
+          }),
+        ]),
+  ];
+  return configurations(webhookConfigurationName, mutators, validators);
+}
+
+function configurations(
+  name: string,
+  mutators: readonly JsonObject[],
+  validators: readonly JsonObject[],
+): readonly JsonObject[] {
+  const [apiVersion, metadata] = ["admissionregistration.k8s.io/v1", { name }];
+  return [
+    { apiVersion, kind: "MutatingWebhookConfiguration", metadata, webhooks: mutators },
+    { apiVersion, kind: "ValidatingWebhookConfiguration", metadata, webhooks: validators },
+  ];
+}
+
+function webhook(name: string, clientConfig: JsonObject): JsonObject {
+  return {
+    name,
+    clientConfig,
+    failurePolicy: "Fail",
+    matchPolicy: "Equivalent",
+    sideEffects: "None",
+    timeoutSeconds: 10,
+    admissionReviewVersions: ["v1", "v1beta1"],
+  };
 }
 
 /** The label is set by kube-apiserver since Kubernetes 1.21, and cannot be taken away. Source: apiserver NamespaceDefaultLabelName. */
@@ -110,15 +114,91 @@ function inventoryMatch(inventory: InventoryGuard): JsonObject {
 }
 
 /** How kube-apiserver reaches the webhook, and by which CA it knows it. */
-export function webhookClient(place: WebhookPlace, path: string, caPem: string | undefined): JsonObject {
-  return { ...target(place, path), ...(caPem === undefined ? {} : { caBundle: base64(caPem) }) };
+function webhookClient(place: WebhookPlace, path: string, caPem: string | undefined): JsonObject {
+  const target =
+    "url" in place
+      ? { url: `${place.url.replace(/\/+$/, "")}${path}` }
+      : { service: { ...place.service, path, port: 443 } };
+  return caPem === undefined ? target : { ...target, caBundle: Buffer.from(caPem).toString("base64") };
 }
 
-function target(place: WebhookPlace, path: string): JsonObject {
-  if ("url" in place) return { url: `${place.url.replace(/\/+$/, "")}${path}` };
-  return { service: { ...place.service, path, port: 443 } };
+/** The name of both configurations for managed clusters. */
+export const clusterWebhookName = "pratique-clusters";
+
+/** The paths of the original, and one for add-ons, which the original does not guard. Source: ocm manifests/cluster-manager/hub. */
+export const clusterWebhookPaths: Readonly<
+  Record<"mutate" | "validate" | "validateBinding" | "validateAddOn" | "convert", string>
+> = {
+  mutate: "/mutate-cluster-open-cluster-management-io-v1-managedcluster",
+  validate: "/validate-cluster-open-cluster-management-io-v1-managedcluster",
+  validateBinding: "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding",
+  validateAddOn: "/validate-addon-open-cluster-management-io-managedclusteraddon",
+  convert: "/convert",
+};
+
+interface HookRule {
+  readonly group: string;
+  readonly versions: readonly string[];
+  readonly resources: readonly string[];
+  readonly scope: "Cluster" | "Namespaced";
 }
 
-function base64(text: string): string {
-  return Buffer.from(text).toString("base64");
+/** The two configurations that make kube-apiserver ask about managed clusters; what it cannot ask about, it refuses. */
+export function clusterWebhookConfigurations(place: WebhookPlace, caPem: string | undefined): readonly JsonObject[] {
+  const { mutate, validate, validateBinding, validateAddOn } = clusterWebhookPaths;
+  const hook = (name: string, path: string, { group, versions, ...rule }: HookRule): JsonObject => ({
+    ...webhook(`${name}.admission.${group}`, webhookClient(place, path, caPem)),
+    rules: [{ apiGroups: [group], apiVersions: versions, operations: ["CREATE", "UPDATE"], ...rule }],
+  });
+  const clusters = { group: clusterGroup, versions: ["v1"] };
+  const [plural, addOns] = ["managedclusters", "managedclusteraddons"];
+  const mutator = hook("managedclustermutators", mutate, { ...clusters, resources: [plural], scope: "Cluster" });
+  return configurations(
+    clusterWebhookName,
+    [{ ...mutator, reinvocationPolicy: "IfNeeded" }],
+    [
+      hook("managedclustervalidators", validate, {
+        ...clusters,
+        resources: [plural, `${plural}/status`],
+        scope: "Cluster",
+      }),
+      hook("managedclustersetbindingvalidators", validateBinding, {
+        group: clusterGroup,
+        versions: ["v1beta2"],
+        resources: ["managedclustersetbindings"],
+        scope: "Namespaced",
+      }),
+      hook("managedclusteraddonvalidators", validateAddOn, {
+        group: managedClusterAddOns.group,
+        // Whichever of them the cluster serves.
+        versions: ["v1alpha1", "v1beta1"],
+        resources: [addOns, `${addOns}/status`],
+        scope: "Namespaced",
+      }),
+    ],
+  );
+}
+
+/** The name of the definition whose older version the webhook converts. */
+export const addOnDefinitionName: string = `${managedClusterAddOns.plural}.${managedClusterAddOns.group}`;
+
+/** That definition, and by whom it is converted, but for the CA. */
+export function addOnConversion(place: WebhookPlace): {
+  readonly definition: string;
+  readonly clientConfig: JsonObject;
+} {
+  return {
+    definition: addOnDefinitionName,
+    clientConfig: webhookClient(place, clusterWebhookPaths.convert, undefined),
+  };
+}
+
+/** The definition of add-ons in all their versions, which kube-apiserver has the webhook convert into one another. */
+export function convertedAddOns(place: WebhookPlace, caPem: string | undefined): JsonObject {
+  const found = clusterDefinitions("all").find((one) => stringAt(one, "metadata", "name") === addOnDefinitionName);
+  const webhook = {
+    clientConfig: webhookClient(place, clusterWebhookPaths.convert, caPem),
+    conversionReviewVersions: ["v1"],
+  };
+  return { ...found, spec: { ...fieldsAt(found, "spec"), conversion: { strategy: "Webhook", webhook } } };
 }

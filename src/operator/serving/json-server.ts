@@ -2,15 +2,21 @@ import { peerCertificates } from "../../apiserver/connections/peer.ts";
 import { readBody } from "../../apiserver/body/body.ts";
 import type { Incoming, Outgoing } from "../../apiserver/http-types.ts";
 import { endWith, writeHead } from "../../apiserver/respond.ts";
-import { listen, type Server } from "../../apiserver/server.ts";
+import { type Server, listen } from "../../apiserver/server.ts";
 import { x509 } from "../../authentication/x509.ts";
 import type { Clock } from "../../apimachinery/clock.ts";
 import { jsonProblem } from "../../apimachinery/json-value.ts";
-import { badRequest, StatusError } from "../../apimachinery/status.ts";
+import { StatusError, badRequest } from "../../apimachinery/status.ts";
 import type { KeyPair } from "../../ca/hub-certificates.ts";
 import { loadTrustRoots } from "../../pki/verify-chain.ts";
 import { OptionError } from "../../apimachinery/option-error.ts";
 import { systemErrorText } from "../../apimachinery/system-error.ts";
+import { failureMessage } from "../../client/api-errors.ts";
+import { logEntry } from "../../apimachinery/log-entry.ts";
+import { acceptFailureLog } from "../../host/listening.ts";
+import { renewalCheckMs, repeat } from "../../host/repeat.ts";
+import type { World } from "../world.ts";
+import { type SecureServing, type ServingPair, clientCaOf } from "./secure-serving.ts";
 
 /** Answers one question, JSON as it was parsed, with another. What it rejects with as a StatusError the asker is told. */
 export type JsonAnswer = (asked: unknown) => Promise<unknown>;
@@ -85,18 +91,25 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     }
   }
 
+  const gets: Readonly<Record<string, (request: Incoming) => Promise<Answer>>> = {
+    "/livez": async () => text(200, "ok"),
+    "/healthz": async () => text(200, "ok"),
+    "/readyz": async () => {
+      const problem = options.isReady() ? options.certificateProblem?.() : "still starting";
+      return problem === undefined ? text(200, "ok") : text(503, problem);
+    },
+    "/metrics": async (request) => {
+      if (options.metrics === undefined) return text(404, "not found");
+      await checkClient(request);
+      return { status: 200, type: "text/plain; version=0.0.4; charset=utf-8", body: await options.metrics() };
+    },
+  };
+
   async function answer(request: Incoming): Promise<Answer> {
     const [path = ""] = (request.url ?? "").split("?", 1);
     const answerer = options.answerTo(path);
     if (answerer !== undefined) return review(request, path, answerer);
-    if (path === "/livez" || path === "/healthz") return text(200, "ok");
-    if (path === "/readyz") {
-      const problem = options.isReady() ? options.certificateProblem?.() : "still starting";
-      return problem === undefined ? text(200, "ok") : text(503, problem);
-    }
-    if (path !== "/metrics" || options.metrics === undefined) return text(404, "not found");
-    await checkClient(request);
-    return { status: 200, type: "text/plain; version=0.0.4; charset=utf-8", body: await options.metrics() };
+    return Object.hasOwn(gets, path) ? (gets[path]?.(request) ?? text(404, "not found")) : text(404, "not found");
   }
 
   async function handle(request: Incoming, response: Outgoing): Promise<void> {
@@ -109,21 +122,19 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     endWith(response, body);
   }
 
-  const { certPem, keyPem, host, port, clientCaPem, caPem } = options;
-  const shownCa = { clientCaPem: clientCaPem ?? caPem };
-  const listening = listen({
-    certPem,
-    keyPem,
-    host,
-    port,
-    ...shownCa,
-    monotonic: () => performance.now(),
-    acceptFailed: options.acceptFailed,
-    handle: (request, response) => {
-      request.on("error", () => undefined);
-      handle(request, response).catch(options.onFault);
-    },
+  return listenFor(options, (request, response) => {
+    request.on("error", () => undefined);
+    handle(request, response).catch(options.onFault);
   });
+}
+
+async function listenFor(
+  { certPem, keyPem, host, port, clientCaPem, caPem, acceptFailed }: JsonServerOptions,
+  handle: (request: Incoming, response: Outgoing) => void,
+): Promise<JsonServer> {
+  const shownCa = { clientCaPem: clientCaPem ?? caPem };
+  const monotonic = (): number => performance.now();
+  const listening = listen({ certPem, keyPem, host, port, ...shownCa, monotonic, acceptFailed, handle });
   const server = await listening.catch((error: unknown) => {
     throw startError(error, host, port);
   });
@@ -174,4 +185,57 @@ function clientCheck({ clientCaPem, clock }: JsonServerOptions): (request: Incom
     const verdict = await authenticate({ authorization: undefined, peerCertificates: presented(request) });
     return verdict.kind === "authenticated";
   };
+}
+
+type Answers = "answerTo" | "takesAnyJson" | "isReady" | "answersEarly" | "metrics";
+
+interface ReviewServing extends Pick<JsonServerOptions, Answers> {
+  /** What answers, for log lines: `the webhook`. */
+  readonly program: string;
+  readonly serving: SecureServing;
+  readonly pair: ServingPair;
+  readonly world: World;
+  readonly signal: AbortSignal;
+  /** What runs once the port is open, until `signal` aborts. */
+  readonly whileServing: () => Promise<unknown>;
+}
+
+const drainMs = 5_000;
+
+/** Answers reviews over HTTPS until `signal` aborts; reviews in progress then have five seconds. @throws OptionError */
+export async function serveReviews(options: ReviewServing): Promise<void> {
+  const { program, serving, pair, world, signal, whileServing, ...answers } = options;
+  const { clock, log } = world;
+  const listening = await serveJson({
+    ...answers,
+    ...pair.current(),
+    caPem: pair.caPem,
+    host: serving.bindAddress,
+    port: serving.port,
+    clientCaPem: await clientCaOf(serving, world),
+    certificateProblem: pair.problem,
+    clock,
+    onFault: (error) =>
+      log(logEntry("ReviewFailed", `${program} cannot answer a review`, { error: failureMessage(error) })),
+    acceptFailed: acceptFailureLog({ log, now: () => performance.now(), server: program }),
+  });
+  log(logEntry("Listening", `${program} listens`, { port: listening.port }));
+  const running = whileServing();
+  await repeat({
+    clock,
+    signal,
+    everyMs: renewalCheckMs,
+    work: () => pair.look(listening.renew),
+    failed: (error) =>
+      log(
+        logEntry(
+          "CertificateRenewalFailed",
+          `${program} cannot renew its serving certificate; it keeps the previous one`,
+          { error },
+        ),
+      ),
+  });
+  log(logEntry("Stopping", `${program} stops: reviews in progress may finish; a second signal ends it at once`));
+  await listening.close(drainMs);
+  await running;
 }

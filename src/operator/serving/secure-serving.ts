@@ -3,6 +3,14 @@ import { bindAddressProblem } from "../../host/listening.ts";
 import { readText, type NamedFiles } from "../../host/read-text.ts";
 import { loadTrustRoots } from "../../pki/verify-chain.ts";
 import { OptionError } from "../../apimachinery/option-error.ts";
+import { isIP } from "node:net";
+import { resolve } from "node:path";
+import { openAuthorities } from "../../ca/ca-folder.ts";
+import { certificateTimes, isDue, issueOwn, type KeyPair } from "../../ca/hub-certificates.ts";
+import { validityProblem } from "../../pki/validity.ts";
+import type { World } from "../world.ts";
+import type { WebhookPlace } from "../manifests/webhook-configurations.ts";
+import { systemErrorText } from "../../apimachinery/system-error.ts";
 
 /** How a program serves HTTPS with a certificate of its own, as its flags say. The last four name files. */
 export interface SecureServing {
@@ -64,4 +72,100 @@ function checkCertificates(option: string, file: string, pem: string): void {
     throw new OptionError("usage", `--${option} ${file}: ${error instanceof Error ? error.message : "cannot be read"}`);
   }
   throw new OptionError("usage", `--${option} ${file}: holds no certificate in PEM`);
+}
+
+/** What the webhook serves with. */
+export interface ServingPair {
+  /** By which kube-apiserver knows the certificate. */
+  readonly caPem: string;
+  readonly current: () => KeyPair;
+  /** Hands another pair to `renew` where its files have changed, or where it was made here and is due. @throws what `renew` does, and keeps the pair then */
+  readonly look: (renew: (pair: KeyPair) => void) => Promise<void>;
+  /** Why clients would refuse the certificate now; undefined while they would not. */
+  readonly problem: () => string | undefined;
+}
+
+type PairWorld = Pick<World, "clock" | "random" | "hostname" | "cwd" | "readFile">;
+
+interface PairOptions {
+  readonly serving: SecureServing;
+  readonly world: PairWorld;
+  readonly place: WebhookPlace;
+  /** Whose certificate it is, where one is made. */
+  readonly commonName: string;
+}
+
+/** The pair of --tls-cert-file, or one of the CA in --cert-dir, which is made there at the first start; `checkServing` has been called. @throws OptionError usage; HubError */
+export async function servingPair(options: PairOptions): Promise<ServingPair> {
+  const { certFile, keyFile } = options.serving;
+  return certFile === undefined || keyFile === undefined ? madePair(options) : givenPair(options, certFile, keyFile);
+}
+
+async function givenPair(
+  { serving: { caFile }, world }: PairOptions,
+  certFile: string,
+  keyFile: string,
+): Promise<ServingPair> {
+  const read = async (): Promise<KeyPair> => ({
+    certPem: await readText("tls-cert-file", certFile, world),
+    keyPem: await readText("tls-private-key-file", keyFile, world),
+  });
+  let pair = await read();
+  return {
+    caPem: caFile === undefined ? pair.certPem : await readText("tls-ca-file", caFile, world),
+    current: () => pair,
+    look: async (renew) => {
+      const next = await read();
+      if (next.certPem === pair.certPem && next.keyPem === pair.keyPem) return;
+      renew(next);
+      pair = next;
+    },
+    problem: () => named("the serving certificate", validityProblem(certificateTimes(pair.certPem), world.clock.now())),
+  };
+}
+
+async function madePair({ serving, world, place, commonName }: PairOptions): Promise<ServingPair> {
+  const { clock, random } = world;
+  const dir = resolve(world.cwd, serving.certDir);
+  const opened = openAuthorities({ dir, certFile: undefined, keyFile: undefined, now: clock.now(), random });
+  const { signer: authority } = await opened.catch((error: unknown) => {
+    if (!(error instanceof Error && "syscall" in error && "code" in error)) throw error;
+    throw new OptionError("usage", `--cert-dir: ${systemErrorText(error, { operation: "write", at: dir })}`);
+  });
+  const names = ["localhost", "127.0.0.1", world.hostname.toLowerCase(), ...namesOf(place), ...serving.tlsSans];
+  const bind = serving.bindAddress;
+  if (isIP(bind) !== 0 && bind !== "0.0.0.0" && bind !== "::") names.push(bind);
+  const different = [...new Set(names)];
+  const wanted = {
+    commonName,
+    organizations: [],
+    dnsNames: different.filter((name) => isIP(name) === 0),
+    ipAddresses: different.filter((name) => isIP(name) !== 0),
+    usage: "server auth",
+  } as const;
+  const made = (): KeyPair => issueOwn(authority, wanted, { now: clock.now(), random });
+  let pair = made();
+  return {
+    caPem: authority.pem,
+    current: () => pair,
+    look: async (renew) => {
+      if (!isDue(certificateTimes(pair.certPem), clock.now(), authority.notAfter)) return;
+      const next = made();
+      renew(next);
+      pair = next;
+    },
+    problem: () =>
+      named("the CA certificate", validityProblem(authority.certificate, clock.now())) ??
+      named("the serving certificate", validityProblem(certificateTimes(pair.certPem), clock.now())),
+  };
+}
+
+function named(what: string, problem: string | undefined): string | undefined {
+  return problem === undefined ? undefined : `${what} ${problem}`;
+}
+
+function namesOf(place: WebhookPlace): readonly string[] {
+  if ("url" in place) return [new URL(place.url).hostname.replace(/^\[(.*)\]$/, "$1")];
+  const { namespace, name } = place.service;
+  return [`${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`];
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Attributes } from "../../authorization/authorizer.ts";
-import { forbiddenRequest } from "../../authorization/forbidden-text.ts";
-import { StatusError } from "../../apimachinery/status.ts";
-import { whyHint } from "./why-hint.ts";
+import type { Attributes } from "../authorization/authorizer.ts";
+import { forbiddenRequest } from "../authorization/forbidden-text.ts";
+import { StatusError } from "../apimachinery/status.ts";
+import { whyHint } from "./failure.ts";
 
 const asked: Attributes = {
   user: { username: 'a "b"', groups: [] },

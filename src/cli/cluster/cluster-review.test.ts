@@ -5,8 +5,15 @@ import type { ManagedCluster } from "../../apis/managed-cluster.ts";
 import { createCsr } from "../../pki/csr.ts";
 import { generatePrivateKey } from "../../pki/keys.ts";
 import { csrKey, csrObject, type AskedCsr } from "../../../test/kits/csr-object.ts";
-import { planOf, type Chosen, type ClusterPlan } from "./cluster-plan.ts";
-import { clusterWarnings, openRequests, sightOf, type ClusterSight } from "./cluster-review.ts";
+import {
+  planOf,
+  type Chosen,
+  type ClusterPlan,
+  clusterWarnings,
+  openRequests,
+  sightOf,
+  type ClusterSight,
+} from "./cluster-review.ts";
 
 const now = Date.UTC(2026, 10, 21);
 const anyOne: Chosen = { agentId: undefined, request: undefined };

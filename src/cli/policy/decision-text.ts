@@ -1,4 +1,5 @@
 import type { ChainDecision, TraceStep } from "../../authorization/chain.ts";
+import type { Attributes } from "../../authorization/authorizer.ts";
 
 /** Who decided, and why, in words for a table; of a decision with its trace. Whoever allows without a reason has none. */
 export function verdictText({ reason, error, by, trace = [] }: ChainDecision): {
@@ -24,4 +25,13 @@ function reasonsOf({
 /** Reasons of RBAC begin with its name. */
 function withName(name: TraceStep["name"], text: string): string {
   return text.startsWith(`${name}: `) ? text : `${name}: ${text}`;
+}
+
+/** A request in the words of kubectl: `patch pods/status web -n default`, or a verb and a path. */
+export function requestText(asked: Omit<Attributes, "user" | "version">): string {
+  const { verb, path, group, resource, subresource, name, namespace, fieldSelector = [] } = asked;
+  if (path !== undefined) return `${verb} ${path}`;
+  const kind = `${resource}${group === "" ? "" : `.${group}`}${subresource === "" ? "" : `/${subresource}`}`;
+  const fields = fieldSelector.map(({ key, values }) => ` --field-selector ${key}=${values.join(",")}`).join("");
+  return `${verb} ${kind}${name === "" ? "" : ` ${name}`}${namespace === "" ? "" : ` -n ${namespace}`}${fields}`;
 }

@@ -6,7 +6,7 @@ import { issueOwn, type KeyPair } from "../ca/hub-certificates.ts";
 import { createCa } from "../pki/ca.ts";
 import { generatePrivateKey } from "../pki/keys.ts";
 import { serveJson, type JsonServer, type JsonServerOptions } from "./serving/json-server.ts";
-import { webhookAnswers, type WebhookReviews } from "./webhook-server.ts";
+import { webhookAnswers, type WebhookReviews } from "./webhook.ts";
 
 const random = (size: number): Uint8Array => randomBytes(size);
 const now = Date.now();

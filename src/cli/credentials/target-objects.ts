@@ -7,13 +7,17 @@ import {
   roleBindings,
   secrets,
   serviceAccounts,
+  nodes,
 } from "../../controllers/kinds.ts";
 import type { ApiObject, ObjectKey } from "../../apimachinery/object.ts";
-import { bootstrapUserPrefix } from "../../apimachinery/user.ts";
+import { bootstrapUserPrefix, nodeUserPrefix } from "../../apimachinery/user.ts";
 import type { RevocationTarget } from "../../apis/credential-revocation.ts";
 import { tokenSecretName, tokenSecretNamespace } from "../../trust/token-secret.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
+import { printable, writeLine } from "../printable.ts";
+import { recordName } from "../../controllers/credentials/credential-record.ts";
+import { StatusError } from "../../apimachinery/status.ts";
+import { issuedCredentials } from "../../apis/issued-credential.ts";
 
 interface Removing {
   readonly client: Client;
@@ -27,7 +31,7 @@ interface Subject {
   readonly namespace?: string;
 }
 
-const accountForm = /^system:serviceaccount:([^:]+):([^:]+)$/;
+const accountUser = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
 /**
  * Deletes what gives rights to whom is revoked, on any Kubernetes: its subjects in bindings, its certificate requests that are not
@@ -36,22 +40,24 @@ const accountForm = /^system:serviceaccount:([^:]+):([^:]+)$/;
  */
 export async function removeGrants(target: RevocationTarget, removing: Removing): Promise<void> {
   const { user: named, bootstrapTokenID, secret } = target;
-  const user = named ?? (bootstrapTokenID === undefined ? undefined : `${bootstrapUserPrefix}${bootstrapTokenID}`);
   if (bootstrapTokenID !== undefined) {
     const key = { namespace: tokenSecretNamespace, name: tokenSecretName(bootstrapTokenID) };
     await remove(secrets, key, removing);
   }
   if (secret !== undefined) await remove(secrets, secret, removing);
-  if (user === undefined) {
-    if (secret === undefined)
-      removing.io.stderr.write(
-        "note: nothing stands on one certificate or token alone; name its user to remove its grants\n",
-      );
-    return;
-  }
+  const user = named ?? (bootstrapTokenID === undefined ? undefined : `${bootstrapUserPrefix}${bootstrapTokenID}`);
+  if (user !== undefined) return removeUser(user, removing);
+  if (secret !== undefined) return;
+  writeLine(
+    removing.io.stderr,
+    "note: nothing stands on one certificate or token alone; name its user to remove its grants",
+  );
+}
+
+async function removeUser(user: string, removing: Removing): Promise<void> {
   for (const resource of [clusterRoleBindings, roleBindings]) await removeFrom(resource, user, removing);
   await removeWaiting(user, removing);
-  const [, namespace, name] = accountForm.exec(user) ?? [];
+  const [, namespace, name] = accountUser.exec(user) ?? [];
   if (namespace === undefined || name === undefined) return;
   // The Secrets first: the account's end removes them later, by a controller.
   const { items } = await removing.client.list(secrets, {
@@ -83,7 +89,7 @@ async function removeFrom(resource: ResourceRef, user: string, removing: Removin
       // With its version: a subject that was added meanwhile must not be lost.
       const patch = { metadata: { uid, resourceVersion }, subjects: left };
       await removing.client.patch(resource, key, patch, { dryRun: removing.dryRun });
-      text(resource, key, "no longer names it", removing);
+      report(removing, nameOf(resource, key), "no longer names it");
     }
   }
 }
@@ -104,10 +110,65 @@ async function remove(resource: ResourceRef, key: ObjectKey, removing: Removing)
     removal.then(() => true),
     "NotFound",
   );
-  if (isThere === true) text(resource, key, "deleted", removing);
+  if (isThere === true) report(removing, nameOf(resource, key), "deleted");
 }
 
-function text({ kind }: ResourceRef, { namespace, name }: ObjectKey, what: string, { io, dryRun }: Removing): void {
-  const place = namespace === undefined ? name : `${namespace}/${name}`;
-  io.stdout.write(`${printable(`${kind.toLowerCase()}/${place} ${what}`)}${dryRun ? " (dry run)" : ""}\n`);
+function nameOf({ kind }: ResourceRef, { namespace, name }: ObjectKey): string {
+  return `${kind.toLowerCase()}/${namespace === undefined ? name : `${namespace}/${name}`}`;
+}
+
+function report({ io, dryRun }: Removing, object: string, what: string): void {
+  io.stdout.write(`${printable(`${object} ${what}`)}${dryRun ? " (dry run)" : ""}\n`);
+}
+
+interface Sought {
+  readonly resource: ResourceRef;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+/**
+ * A sentence about something revoked that nobody has heard of, whose name may be mistyped; undefined where there is such a thing, where that
+ * may not be seen, and of users and certificates, of which no list is complete.
+ */
+export async function unknownTarget(target: RevocationTarget, client: Client): Promise<string | undefined> {
+  const sought = soughtFor(target);
+  if (sought === undefined) return undefined;
+  const found = await Promise.all(sought.places.map((place) => isThere(place, client)));
+  return found.includes("yes") || found.includes("unseen") ? undefined : sought.sentence;
+}
+
+function soughtFor(target: RevocationTarget): { places: readonly Sought[]; sentence: string } | undefined {
+  const { user = "", secret, bootstrapTokenID } = target;
+  if (user.startsWith(nodeUserPrefix)) {
+    const name = user.slice(nodeUserPrefix.length);
+    const record = recordName({ username: user, purpose: "Client" });
+    const places = [
+      { resource: nodes, name },
+      { resource: issuedCredentials, name: record },
+    ];
+    return { places, sentence: `there is no Node ${JSON.stringify(name)}, and no record of a certificate for it` };
+  }
+  const [, namespace, account] = accountUser.exec(user) ?? [];
+  if (namespace !== undefined && account !== undefined) {
+    const sentence = `there is no ServiceAccount ${namespace}/${account}`;
+    return { places: [{ resource: serviceAccounts, namespace, name: account }], sentence };
+  }
+  if (secret !== undefined) {
+    const sentence = `there is no Secret ${secret.namespace}/${secret.name}`;
+    return { places: [{ resource: secrets, ...secret }], sentence };
+  }
+  if (bootstrapTokenID === undefined) return undefined;
+  const place = { resource: secrets, namespace: "kube-system", name: tokenSecretName(bootstrapTokenID) };
+  return { places: [place], sentence: `there is no bootstrap token ${bootstrapTokenID}` };
+}
+
+async function isThere({ resource, ...key }: Sought, client: Client): Promise<"yes" | "no" | "unseen"> {
+  try {
+    await client.get(resource, key);
+    return "yes";
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    return error.code === 404 ? "no" : "unseen";
+  }
 }
