@@ -22,7 +22,7 @@ import { whoCanCommand, whyCommand } from "./why/why-commands.ts";
 const versionCommand = defineCommand({
   name: "version",
   summary: "Print the version of this program, and of the server if there is a kubeconfig",
-  options: [...defineOptions({ "--client": "ask no server" }), outputOption, ...serverOptions],
+  options: [...defineOptions({ "--client": "do not contact a server" }), outputOption, ...serverOptions],
   run: async (args, io) => (await import("./run-version.ts")).runVersion(args, io),
 });
 

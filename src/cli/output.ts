@@ -10,7 +10,7 @@ export const outputOption: Option = {
   value: "FORMAT",
   choices: ["table", "json", "yaml"],
   default: "table",
-  description: "how to print the result",
+  description: "the output format",
 };
 
 /** One result in both of its forms. */

@@ -13,47 +13,47 @@ Usage:
   pratique COMMAND [FLAGS]
 
 Commands:
-  hub             Run a hub: a Kubernetes API with its own CA and store, ready for machines to join
-  join            Join this machine to a hub: find it, prove the token, get a certificate
-  request         Ask a hub for access with nothing in hand; the answer is sealed to this machine
-  agent           Keep the credentials of this machine fresh: renew them before they end
-  klusterlet      Make this cluster one of a hub's and keep it so: register, beat, report, renew
-  credential      Give a program of this machine the credential that the agent keeps fresh
+  hub             Run a hub: an API server of Kubernetes with a CA, a store and controllers of its own
+  join            Join this machine to a hub: verify the hub, request a certificate, write a kubeconfig
+  request         Request access to a hub without a credential; the answer is encrypted to a key of this machine
+  agent           Renew the credentials of this machine before they expire
+  klusterlet      Register this cluster with a hub, renew its lease and certificate, and report its status
+  credential      Print the credential that the agent renews, as an exec credential plugin
   token create    Create a bootstrap token and print it
-  token list      List the bootstrap tokens, secrets included
-  token delete    Delete bootstrap tokens; machines that have joined stay
-  token generate  Print a random token without creating it; talks to no server
-  pending         List the requests that wait for a decision, with who asks for what
+  token list      List bootstrap tokens, including their secrets
+  token delete    Delete bootstrap tokens; machines that have joined are not affected
+  token generate  Print a random bootstrap token without contacting a server
+  pending         List pending requests with their requesters and what they request
   approve         Approve certificate requests and access requests
   deny            Deny certificate requests and access requests
   revoke          Revoke access or a credential
-  revocations     List what is revoked, print a signed list of it, or import one
+  revocations     List revocations, export them as a signed list, or import such a list
   credentials     List what was issued to whom, by whom approved, when it ends, and when its holder
                   was last seen
-  why             Say why a user may do something, or may not, and what is missing
-  who-can         List who may do something, through which binding and role
-  cluster token   Write the kubeconfig with which a cluster asks to join
-  cluster join    Let this cluster join a hub: wait for both decisions and until it is available
-  cluster agent   Print what the agent needs to run in this cluster, for kubectl apply -f -
+  why             Explain why a user is or is not allowed to do something, and which right is missing
+  who-can         List the subjects that are allowed to do something, with binding and role
+  cluster token   Write the bootstrap kubeconfig with which a cluster requests to join
+  cluster join    Join this cluster to a hub; wait until it is approved, accepted and available
+  cluster agent   Print the manifests of the agent for this cluster, for kubectl apply -f -
   cluster accept  Approve the certificate of the agent and accept the cluster
   cluster deny    Deny managed clusters and their pending certificate requests
   cluster list    List the managed clusters: which are accepted, their health, their last heartbeat
-  cluster detach  Take clusters off the hub, with all that belongs to them there
+  cluster detach  Delete managed clusters from the hub with all objects that belong to them
   ca status       Show the CAs of a hub and the phase of a CA change
-  ca prepare      Create the next CA; it is trusted at once and signs nothing yet
+  ca prepare      Create the next CA, which is trusted at once and does not sign yet
   ca cancel       Remove the prepared CA and delete its key
   ca activate     Activate the prepared CA; the previous one stays trusted
-  ca check        List the machines that would be left behind if only the newest CA were trusted
+  ca check        List the machines that would lose access if only the newest CA were trusted
   ca revoke       Remove the previous CA from the trust bundle and delete its key
-  manifests       Print what a Kubernetes cluster needs for access requests, for kubectl apply -f -
-  controller      Answer access requests and approve serving certificates on any Kubernetes cluster
+  manifests       Print the manifests for access requests on any Kubernetes, for kubectl apply -f -
+  controller      Run the controllers of access requests, serving certificates and managed clusters on any Kubernetes
   webhook         Guard access requests on any Kubernetes cluster: decisions are stamped, each field
                   is written by the user who may
-  authorizer      Decide the SubjectAccessReviews of any kube-apiserver with a policy in Rego or CEL
+  authorizer      Serve an authorization webhook that decides by a policy in Rego or CEL
   policy eval     Evaluate a policy for one input and print its value as JSON
   policy test     Run the rules whose names begin with test_
-  policy check    Say whom a proposed chain of authorizers would lock out
-  policy replay   Say which recorded requests a proposed chain would decide otherwise
+  policy check    Check which components a proposed chain of authorizers would lock out
+  policy replay   Replay an audit log: which requests a proposed chain of authorizers would decide differently
   simulate        Load-test a hub with simulated machines
   version         Print the version of this program, and of the server if there is a kubeconfig
   completion      Print the completion script of a shell
@@ -73,7 +73,7 @@ Exit codes:
 'pratique COMMAND --help' says more about a command.
 `;
 
-const tokenDelete = `Delete bootstrap tokens; machines that have joined stay
+const tokenDelete = `Delete bootstrap tokens; machines that have joined are not affected
 
 Usage:
   pratique token delete TOKEN... [FLAGS]
@@ -83,12 +83,12 @@ Examples:
   pratique token delete abcdef
 
 Arguments:
-  TOKEN  the id of a token, or all of it
+  TOKEN  the id of a token, or the whole token
 
 Flags:
       --kubeconfig FILE  how to reach the server and who to be there; else the files of $KUBECONFIG,
                          else ~/.kube/config, else the admin kubeconfig of a hub in ./pratique-data
-      --context NAME     the context of the kubeconfig to use, instead of its current one
+      --context NAME     the context of the kubeconfig; default its current-context
   -h, --help             show this text
 `;
 
@@ -99,9 +99,9 @@ Usage:
 
 Commands:
   create    Create a bootstrap token and print it
-  list      List the bootstrap tokens, secrets included
-  delete    Delete bootstrap tokens; machines that have joined stay
-  generate  Print a random token without creating it; talks to no server
+  list      List bootstrap tokens, including their secrets
+  delete    Delete bootstrap tokens; machines that have joined are not affected
+  generate  Print a random bootstrap token without contacting a server
 
 'kubectl pratique token COMMAND --help' says more about a command.
 `;
@@ -172,7 +172,7 @@ See 'pratique --help'.
 Did you mean --secure-port?
 See 'pratique hub --help'.
 `,
-    "token delete": `error: TOKEN is missing: the id of a token, or all of it
+    "token delete": `error: TOKEN is missing: the id of a token, or the whole token
 See 'pratique token delete --help'.
 `,
     "hub now": `error: hub takes no arguments, but there is "now"

@@ -164,7 +164,8 @@ peerSuite(kubePrograms, "why and who-can on a real control plane", () => {
     const names = new Set(subjects.map(({ subject }) => `${subject.kind} ${subject.name}`));
     expect(names).toContain("User ann");
     expect(names).not.toContain("Group devs");
-    expect(subjects.length).toBeGreaterThan(5);
+    // Kubernetes 1.36.3 has five, older releases more.
+    expect(subjects.length).toBeGreaterThanOrEqual(5);
     for (const { subject } of subjects) {
       const { kind, namespace = "", name } = subject;
       const as =

@@ -6,37 +6,38 @@ const requests: Operand = {
   name: "csr/NAME|accessrequest/NAME",
   required: false,
   many: true,
-  description: "the request; a name alone is a certificate request, accessrequest (areq) alone goes with --all or -l",
+  description:
+    "the request; a name without a kind is a certificate request; accessrequest (areq) without a name requires --all or -l",
 };
 
 const decisionOptions: readonly Option[] = defineOptions({
-  "--all": "decide on every request of the kind that waits for it; needs --expect",
+  "--all": "decide on all pending requests of the kind; requires --expect",
   "--selector LABELS": {
     short: "l",
     description:
-      "decide on those with these labels, as in rack=7; needs --expect. People label requests; machines cannot",
+      "decide on the requests with these labels, such as rack=7; requires --expect. Approvers set labels, machines cannot",
   },
-  "--expect N": "how many requests --all or -l must find; with any other number nothing is done",
-  "--dry-run": "let the server check everything and change nothing",
+  "--expect N": "the number of requests that --all or -l must find; with any other number the command changes nothing",
+  "--dry-run": "let the server check the change without storing it",
 });
 
 const pendingOutput: Option = {
   ...outputOption,
   choices: ["table", "wide", "json", "yaml"],
-  description: "how to print the result; wide adds a column with the marks of names",
+  description: "the output format; wide adds a column with the marks of names",
 };
 
 /** `pratique pending`. */
 export const pendingCommand: Command = defineCommand({
   name: "pending",
-  summary: "List the requests that wait for a decision, with who asks for what",
+  summary: "List pending requests with their requesters and what they request",
   details: [
-    "A request with contents that need care is marked with ! and explained below the table. Everything that comes from a requester is printed with control characters escaped.",
-    "Managed clusters are shown with both of their decisions, and are accepted with `pratique cluster accept`; the requests of their agents are shown there and not by themselves.",
-    "Before approving a machine, compare FINGERPRINT with the one that `pratique join` shows there. What an access request says of itself, under SAYS, is the machine's own word and proves nothing.",
-    "A name that needs a second look is marked as well: NameInUse, another key holds it; NameContested, another key asks for it at the same time; NameRecentlyDenied, a request for it was denied in the last 24 hours. With -o json and yaml they stand under nameMarks. Access requests are compared by host name, which is the machine's own word.",
-    "A kind of request that you may not list is passed over, and said so on standard error.",
-    "--watch goes on after a lost connection, shows then what has changed meanwhile, and ends with status 0 at Ctrl-C. With -o json and yaml it prints one document for each request that is new or has changed.",
+    "A request that needs care is marked with ! and explained below the table. Control characters in text of a requester are escaped.",
+    "Managed clusters are listed with both decisions, and accepted with `pratique cluster accept`; the certificate requests of their agents are listed there only.",
+    "Before you approve a machine, compare FINGERPRINT with the one that `pratique join` prints on the machine. The column SAYS contains unverified claims of the machine.",
+    "Names are marked as well: NameInUse, another key has the name; NameContested, another key requests it at the same time; NameRecentlyDenied, a request for it was denied in the last 24 hours. With -o json and yaml the marks are under nameMarks. Access requests are compared by host name, which the machine chooses.",
+    "If you may not list a kind of request, the command skips it with a note on standard error.",
+    "--watch continues after a lost connection, prints what has changed meanwhile, and exits with code 0 at Ctrl-C. With -o json and yaml it prints one document for each request that is new or has changed.",
   ],
   options: [
     pendingOutput,
@@ -45,11 +46,11 @@ export const pendingCommand: Command = defineCommand({
         short: "w",
         description: "print the requests, then each one that is new or has changed, until a signal",
       },
-      "--watch-only": "as --watch, without those that wait already",
+      "--watch-only": "as --watch, without the requests that are pending at the start",
     }),
     ...serverOptions,
   ],
-  examples: { "what waits, and what comes": "pending --watch" },
+  examples: { "pending requests, and then new ones": "pending --watch" },
   run: async (args, io) => (await import("./pending.ts")).pending(args, io),
 });
 
@@ -58,25 +59,25 @@ export const approveCommand: Command = defineCommand({
   name: "approve",
   summary: "Approve certificate requests and access requests",
   details: [
-    "With --words the six words that the machine shows are compared with those of the API's request and the CA of your kubeconfig; if they differ nothing is approved, since the connection may be intercepted. Without, access is approved all the same, and the words to compare are printed.",
-    "A request that is approved already stays so; one that was denied cannot be approved any more. --all passes over nothing: if a request has contents that need care, it must be named.",
+    "With --words the command compares the six words of the machine with those of the request in the API and the CA of your kubeconfig. If they differ it approves nothing, because the connection may be intercepted. Without --words it approves the request and prints the words to compare.",
+    "Approving a request again changes nothing; a denied request cannot be approved. --all skips no request: a request that needs care must be approved by name.",
   ],
   operands: [requests],
   options: [
     ...defineOptions({
-      "--words WORDS": "the six words that the machine shows; for one access request",
-      "--reason REASON": "why, kept with the decision on access",
-      "--wait DURATION": "wait until access is issued, up to this time",
+      "--words WORDS": "the six pairing words that the machine prints; for one access request",
+      "--reason REASON": "the reason, stored with the decision on an access request",
+      "--wait DURATION": "the maximum time to wait until access is issued",
     }),
     ...decisionOptions,
     ...serverOptions,
   ],
   examples: {
     "one request": "approve csr/node-csr-x",
-    "access for a machine that shows these words":
+    "an access request, with the words of the machine":
       'approve accessrequest/vm-1 --words "apple bird cloud door eagle farm"',
-    "a rack of machines, if they are exactly 24": "approve accessrequest -l rack=7 --expect 24",
-    "all that wait, if they are exactly three": "approve --all --expect 3",
+    "all machines of a rack, if there are exactly 24": "approve accessrequest -l rack=7 --expect 24",
+    "all pending certificate requests, if there are exactly three": "approve --all --expect 3",
   },
   run: async (args, io) => (await import("./decide.ts")).decide("Approved", args, io),
 });
@@ -88,8 +89,9 @@ export const denyCommand: Command = defineCommand({
   operands: [requests],
   options: [
     ...defineOptions({
-      "--reason REASON": "why, in one word; the requester sees it (for a certificate request default PratiqueDeny)",
-      "--message TEXT": "why, in a sentence; the requester sees it",
+      "--reason REASON":
+        "the reason in one word; the requester sees it (for a certificate request default PratiqueDeny)",
+      "--message TEXT": "the reason in a sentence; the requester sees it",
     }),
     ...decisionOptions,
     ...serverOptions,
@@ -103,9 +105,9 @@ export const revokeCommand: Command = defineCommand({
   name: "revoke",
   summary: "Revoke access or a credential",
   details: [
-    "An access request: account, roles and tokens of the machine are removed, and it is cut off. That cannot be undone: it must create a new request.",
-    "Everything else is written down as a CredentialRevocation, by exact values. A hub refuses it from that moment on, ends its watches, and signs nothing for it; deleting the revocation undoes it. docs/revocation.md says what holds on a Kubernetes cluster.",
-    "csr/NAME is the certificate that was issued for it; node/NAME, user/NAME and serviceaccount/NAMESPACE/NAME every credential of theirs, later ones too; secret/NAMESPACE/NAME the tokens that lie in a Secret or are bound to it.",
+    "For an access request the server deletes account, bindings and tokens of the machine and ends its watches. You cannot undo that: the machine must create a new request.",
+    "For everything else the command creates a CredentialRevocation with exact values. The hub rejects the credential from that moment on, ends its watches, and signs nothing for it. Delete the CredentialRevocation to undo it. docs/revocation.md says what holds on any Kubernetes.",
+    "csr/NAME revokes the certificate that was issued for the request; node/NAME, user/NAME and serviceaccount/NAMESPACE/NAME every credential of that identity, including future ones; secret/NAMESPACE/NAME the tokens that the Secret contains or that are bound to it.",
   ],
   operands: [
     {
@@ -125,22 +127,22 @@ export const revokeCommand: Command = defineCommand({
       "--token ID": "a token by its id: that of a bootstrap token, the jti of a ServiceAccount's, or what whoami shows",
       "--namespace NAME": {
         short: "n",
-        description: "where a ServiceAccount or Secret lies that is named without one",
+        description: "the namespace of a ServiceAccount or Secret that is given without one",
       },
-      "--reason REASON": "why; a machine sees that of its access request",
+      "--reason REASON": "the reason; a machine sees the reason of its access request",
       "--until TIME": "when the revocation of a credential ends, as 2026-12-31T00:00:00Z or 48h; default never",
-      "--force": "also the credential that this command itself uses",
+      "--force": "revoke also the credential that this command uses",
       "--remove-grants":
-        "also remove what gives rights: its bindings, certificate requests, token Secrets, ServiceAccount; cannot be undone",
+        "also delete its bindings, certificate requests, token Secrets and ServiceAccount; cannot be undone",
     }),
     ...decisionOptions,
     ...serverOptions,
   ],
   examples: {
-    "a machine that was stolen": "revoke accessrequest/vm-1 --reason stolen",
+    "a stolen machine": "revoke accessrequest/vm-1 --reason stolen",
     "a node with all its certificates": "revoke node/worker-3 --reason stolen",
     "one certificate": "revoke --fingerprint 9f2c…",
-    "for the weekend": "revoke user/ann --until 48h",
+    "a user, for two days": "revoke user/ann --until 48h",
   },
   run: async (args, io) => (await import("../credentials/run-revoke.ts")).revoke(args, io),
 });

@@ -5,7 +5,7 @@ import { outputOption } from "../output.ts";
 /** For every command about kept credentials. */
 const agentFolders = defineOptions({
   "--dir DIR...":
-    "where `pratique request` or `pratique join` has put them; everything up to two folders below counts too, and there may be several (default: /var/lib/pratique for root, else ~/.pratique)",
+    "a directory to which `pratique request` or `pratique join` has written, searched two levels deep; may be given several times (default: /var/lib/pratique for root, else ~/.pratique)",
 });
 
 /** Where the hub is. */
@@ -13,60 +13,61 @@ const hubOperand: Operand = {
   name: "HOST:PORT|URL",
   required: false,
   many: false,
-  description: "where the hub is; not with --discovery-file or --bootstrap-kubeconfig, which say so themselves",
+  description: "the address of the hub; not with --discovery-file or --bootstrap-kubeconfig, which contain it",
 };
 
 /** How a hub is found and proven, for every command that joins. */
 const discoveryOptions = defineOptions({
-  "--token TOKEN": "the bootstrap token; --token-file is the better place for it",
-  "--token-file FILE": "a file that holds the bootstrap token and nothing else; - for standard input",
+  "--token TOKEN": "the bootstrap token; prefer --token-file",
+  "--token-file FILE": "a file that contains only the bootstrap token; - for standard input",
   "--discovery-token-ca-cert-hash PIN...": "sha256:<hex> of the public key of the hub's CA; may be given several times",
   "--discovery-token-unsafe-skip-ca-verification":
     "trust any server that knows the token, without a pin: another holder of the token could pose as the hub",
-  "--discovery-file FILE|URL": "a kubeconfig that vouches for the hub, as a file or at an https:// URL",
+  "--discovery-file FILE|URL": "a kubeconfig with address and CA of the hub, as a file or at an https:// URL",
   "--bootstrap-kubeconfig FILE": "a kubelet's bootstrap kubeconfig: address, CA and credential",
 });
 
 /** Where the hub is and what the cluster is, for every command that works as a cluster's agent. */
 export const klusterletOptions: readonly Option[] = defineOptions({
   "--bootstrap-kubeconfig FILE...":
-    "address, CA and first credential of the hub, as `pratique cluster token` writes it; with several, the next hub is taken when one fails or denies",
-  "--cluster-name NAME": "the name of this cluster on the hub (default: a random one, kept)",
-  "--spoke-kubeconfig FILE": "the API of this cluster, where it has one: its health, size and claims are reported",
-  "--namespace NAMESPACE = open-cluster-management-agent": "where in this cluster Secret hub-kubeconfig-secret is kept",
+    "the kubeconfig with address and CA of the hub and a bootstrap credential, as `pratique cluster token` writes it; of several, the agent uses the next one if a hub fails or denies the cluster",
+  "--cluster-name NAME": "the name of this cluster on the hub (default: a random name, which is stored)",
+  "--spoke-kubeconfig FILE": "the kubeconfig of this cluster's API, whose health, size and claims the agent reports",
+  "--namespace NAMESPACE = open-cluster-management-agent":
+    "the namespace of Secret hub-kubeconfig-secret in this cluster",
   "--dir DIR":
-    "where key and certificate are kept without --spoke-kubeconfig, and laid out as well with it (default without: /var/lib/pratique/klusterlet for root, else ~/.pratique/klusterlet)",
-  "--external-server URL...": "where the API of this cluster can be reached from outside, for the hub to know",
-  "--certificate-duration DURATION": "how long certificates shall last, 1h or more (default: as the hub decides)",
+    "the directory of key and certificate without --spoke-kubeconfig, and of a copy with it (default without: /var/lib/pratique/klusterlet for root, else ~/.pratique/klusterlet)",
+  "--external-server URL...": "the URL at which the hub can reach the API of this cluster, for the hub's record",
+  "--certificate-duration DURATION": "the requested duration of certificates; at least 1h (default: the hub decides)",
 });
 
 /** `pratique join`. */
 export const joinCommand: Command = defineCommand({
   name: "join",
-  summary: "Join this machine to a hub: find it, prove the token, get a certificate",
+  summary: "Join this machine to a hub: verify the hub, request a certificate, write a kubeconfig",
   details: [
-    "Nothing secret leaves the machine before the hub has proven itself: its cluster-info must be signed with the token, and its CA must have the pinned key. The private key is made here and stays here.",
-    "If no approver decides in time, run the same command again to resume with the same key. A machine that has joined stays as it is, unless --force is given.",
-    "The process list shows a token given as --token to every user of this machine; --token-file keeps it out of there.",
+    "The machine sends no secret before it has verified the hub: cluster-info must be signed with the token, and the CA must have the pinned key. The private key is generated on this machine and never leaves it.",
+    "If no approver decides in time, run the same command again to resume with the same key. Without --force the command changes nothing on a machine that has joined.",
+    "Every user of this machine can read a token given as --token in the process list; use --token-file to prevent that.",
   ],
   operands: [hubOperand],
   options: [
     ...discoveryOptions,
     ...defineOptions({
-      "--node-name NAME": "the name of this machine at the hub (default: its host name in lower case)",
+      "--node-name NAME": "the node name (default: the host name in lower case)",
       "--cert-dir DIR":
-        "where key and certificate go (default: /var/lib/kubelet/pki for root, else ~/.pratique/agent/pki)",
+        "the directory of key and certificate (default: /var/lib/kubelet/pki for root, else ~/.pratique/agent/pki)",
       "--kubeconfig FILE":
         "the kubeconfig to write (default: /etc/kubernetes/kubelet.conf for root, else ~/.pratique/agent/kubelet.conf)",
       "--serving":
-        "let the agent ask for a certificate to serve with, too, for the addresses of this machine; see docs/serving-certificates.md for who approves it",
+        "let the agent request a serving certificate as well, for the addresses of this machine; docs/serving-certificates.md says how it is approved",
       "--serving-address ADDRESS...":
         "an address for that certificate, in place of the machine's own; implies --serving",
       "--serving-name NAME...": "a DNS name for that certificate; implies --serving",
-      "--timeout DURATION = 15m": "how long to wait for approval and certificate",
-      "--discovery-timeout DURATION = 10s": "how long to try to find the hub",
+      "--timeout DURATION = 15m": "the maximum time to wait for approval and certificate",
+      "--discovery-timeout DURATION = 10s": "the maximum time to try to reach the hub",
       "--force":
-        "join again with a new key although this machine has joined. A join that did not finish continues with its key, unless its request was denied or has failed",
+        "join again with a new key if this machine has joined already. An interrupted join continues with its key, unless its request was denied or has failed",
     }),
     outputOption,
   ],
@@ -82,30 +83,30 @@ export const joinCommand: Command = defineCommand({
 /** `pratique request`. */
 export const requestCommand: Command = defineCommand({
   name: "request",
-  summary: "Ask a hub for access with nothing in hand; the answer is sealed to this machine",
+  summary: "Request access to a hub without a credential; the answer is encrypted to a key of this machine",
   details: [
-    "Makes a key that stays here, posts its public half, and waits for people to decide. What comes back is encrypted to the key; it becomes a kubeconfig in --dir.",
-    "With --ca-cert-hash the hub's CA is checked before anything is asked. Without it, read the six words to the approver: they agree only if the connection between this machine and the hub is not intercepted.",
-    "If no approver decides in time, run the same command again to resume with the same request. `pratique agent` keeps the token fresh.",
+    "The command generates a key that never leaves this machine, sends the public key, and waits for an approver. The hub encrypts token and CA to the key; the command writes them as a kubeconfig to --dir.",
+    "With --ca-cert-hash the command verifies the hub's CA before it sends the request. Without it, read the six words to the approver: they are equal only if the connection between this machine and the hub is not intercepted.",
+    "If no approver decides in time, run the same command again to resume with the same request. `pratique agent` renews the token.",
   ],
   operands: [{ name: "HOST:PORT|URL", required: true, many: false, description: "where the hub is" }],
   options: [
     ...defineOptions({
       "--ca-cert-hash PIN...": "sha256:<hex> of the public key of the hub's CA; may be given several times",
-      "--profile NAME": "the AccessProfile to ask for; default the hub's default",
+      "--profile NAME": "the AccessProfile to request (default: the default profile of the hub)",
       "--name NAME": "the name of the request (default: the host name and five characters, the same each time)",
-      "--claim KEY=VALUE...": "something to tell the approver; may be given several times",
+      "--claim KEY=VALUE...": "information for the approver, which the hub does not verify; may be given several times",
       "--dir DIR":
-        "where key, token and kubeconfig go (default: /var/lib/pratique/access for root, else ~/.pratique/access)",
+        "the directory of key, token and kubeconfig (default: /var/lib/pratique/access for root, else ~/.pratique/access)",
       "--key FILE": "a private key of your own, in PEM: Ed25519, EC P-256, or RSA of at least 2048 bits",
-      "--wait DURATION = 1h": "how long to wait for an answer",
-      "--discovery-timeout DURATION = 10s": "how long to try to find the hub",
+      "--wait DURATION = 1h": "the maximum time to wait for a decision",
+      "--discovery-timeout DURATION = 10s": "the maximum time to try to reach the hub",
     }),
     outputOption,
   ],
   examples: {
-    "with the pin that the hub prints at its start": "request hub.example:6443 --ca-cert-hash sha256:<hex>",
-    "for a profile, with something for the approver to see": "request hub.example:6443 --profile pods --claim rack=7",
+    "with the pin of the CA, which the hub prints at its start": "request hub.example:6443 --ca-cert-hash sha256:<hex>",
+    "for a profile, with information for the approver": "request hub.example:6443 --profile pods --claim rack=7",
   },
   run: async (args, io) => (await import("./run-request.ts")).runRequest(args, io),
 });
@@ -113,33 +114,33 @@ export const requestCommand: Command = defineCommand({
 /** `pratique agent`. */
 export const agentCommand: Command = defineCommand({
   name: "agent",
-  summary: "Keep the credentials of this machine fresh: renew them before they end",
+  summary: "Renew the credentials of this machine before they expire",
   details: [
-    "Each is renewed with itself between 70 and 90 % of its life, and its file replaced in one stroke: a reader of the kubeconfig always finds a valid one. A certificate gets a new key each time. Failures are tried again with growing pauses, or as the server asks.",
-    "The agent requests a new credential in place of an expired one with the key of this machine, and approvers or policies of the hub decide: docs/recovery.md. What the hub refuses before its end cannot be renewed; the agent asks about it every ten minutes, and says so: docs/rotation.md. One that is lost leaves the others alone; when none is left the agent ends, unless --ask-again lets it request access again, which approvers must approve again.",
-    "As a service it reports its status to systemd where `systemd-notify` is there: `Type=notify`, `NotifyAccess=all`, and `WatchdogSec` if wanted.",
+    "The agent renews each credential with the credential itself after 70 to 90 % of its lifetime, and replaces the file atomically. A certificate gets a new key each time. The agent retries after a failure with growing pauses, or as the Retry-After of the server says.",
+    "For an expired credential the agent requests a new one with the key of this machine; an approver or a policy of the hub decides (docs/recovery.md). A credential that the hub rejects before it expires cannot be renewed; the agent asks the hub every ten minutes and logs the answer (docs/rotation.md). The loss of one credential does not affect the others. The agent ends when none is left, unless --ask-again lets it request access again, on which an approver decides.",
+    "As a service the agent reports its status to systemd by the program `systemd-notify`: set `Type=notify`, `NotifyAccess=all`, and `WatchdogSec` if wanted.",
   ],
   options: [
     ...agentFolders,
     ...defineOptions({
-      "--key FILE": "the private key, where `pratique request` was given one; for --ask-again",
+      "--key FILE": "the private key that `pratique request` was given as --key; for --ask-again",
       "--once":
-        "renew what is due, ask the hub whether it accepts each credential, and end: with code 3 if the hub cannot be reached, and 4 if it refuses one",
+        "renew what is due, ask the hub whether it accepts each credential, and exit: code 3 if the hub cannot be reached, 4 if it rejects one",
       "--status":
-        "ask the hub about each credential, for 5 seconds at most, print how they stand and end: with code 0 if all are good and accepted, 1 if one has ended or cannot be read, 4 if the hub refuses one, 3 if they are good and the hub cannot be reached",
+        "ask the hub about each credential, for 5 seconds at most, print the status and exit: code 0 if all are valid and accepted, 1 if one has expired or cannot be read, 4 if the hub rejects one, 3 if they are valid and the hub cannot be reached",
       "--ask-again": "request access again also when the hub rejects a token before it expires",
       "--after-rotation COMMAND":
-        "run this after each renewal, without a shell: words at blanks, 30 seconds at most, with PRATIQUE_KIND, PRATIQUE_FILE and PRATIQUE_DIR in its environment",
-      "--owner USER[:GROUP]": "whose the files of credentials are; for root only",
-      "--mode MODE": "who may read them: 0600 (default), 0400, 0640 or 0440",
+        "run this command after each renewal, without a shell, split at blanks, for 30 seconds at most, with PRATIQUE_KIND, PRATIQUE_FILE and PRATIQUE_DIR in its environment",
+      "--owner USER[:GROUP]": "the owner of the credential files; requires root",
+      "--mode MODE": "the mode of the credential files: 0600 (default), 0400, 0640 or 0440",
       "--health-address HOST:PORT":
-        "where to answer GET /livez, and /readyz with 200 while all credentials are good and the hub takes them, over plain HTTP; default nowhere",
+        "the address that serves /livez, and /readyz (200 while the hub accepts all credentials), over plain HTTP; default none",
     }),
     outputOption,
     ...logOptions,
   ],
   examples: {
-    "stay, and renew": "agent --dir /var/lib/pratique",
+    "run and renew": "agent --dir /var/lib/pratique",
     "for a health check": "agent --dir /var/lib/pratique --status",
   },
   run: async (args, io) => (await import("./run-agent.ts")).runAgent(args, io),
@@ -148,22 +149,23 @@ export const agentCommand: Command = defineCommand({
 /** `pratique klusterlet`. */
 export const klusterletCommand: Command = defineCommand({
   name: "klusterlet",
-  summary: "Make this cluster one of a hub's and keep it so: register, beat, report, renew",
+  summary: "Register this cluster with a hub, renew its lease and certificate, and report its status",
   details: [
-    "The agent's id and key are made here and kept before the hub hears of them; the key never leaves this cluster. Two people on the hub decide: one approves the certificate, one accepts the cluster. The log says what is waited for and what they type; the agent id is for them to compare.",
-    "It stays, renews its certificate with 20 to 25 % of its life left, and follows the hub when that changes its CA or its address. Hubs are ours or those of Open Cluster Management.",
+    "The agent generates its id and key and stores them before it sends a request; the key never leaves this cluster. Two approvers decide on the hub: one approves the certificate, one accepts the cluster. The log says what the agent waits for and which commands the approvers type; they compare the agent id.",
+    "The agent runs on, renews its certificate when 20 to 25 % of the lifetime are left, and follows a change of the hub's CA or address. It works with hubs of Pratique and of Open Cluster Management.",
     "With --leave the agent detaches the cluster from the hub and then removes its files here.",
   ],
   options: [
     ...klusterletOptions,
     ...defineOptions({
-      "--hub-timeout DURATION = 10m": "with several hubs: how long one may take no heartbeat before the next is tried",
+      "--hub-timeout DURATION = 10m":
+        "with several hubs: how long a hub may accept no heartbeat before the agent uses the next one",
       "--health-address HOST:PORT":
-        "where to answer GET /livez, and /readyz with 200 while the cluster is available on its hub, over plain HTTP; default nowhere",
-      "--leave": "take this cluster off its hub and end",
+        "the address that serves /livez, and /readyz (200 while the cluster is available on its hub), over plain HTTP; default none",
+      "--leave": "detach this cluster from its hub and exit",
       "--force": "with --leave: also when the hub cannot be reached",
       "--status":
-        "print cluster, agent id and certificate and end, with code 0 if it is good and 1 if not; asks no hub",
+        "print cluster, agent id and certificate and exit: code 0 if the certificate is valid, else 1; does not contact the hub",
     }),
     outputOption,
     ...logOptions,
@@ -171,7 +173,7 @@ export const klusterletCommand: Command = defineCommand({
   examples: {
     "for a cluster with an API":
       "klusterlet --bootstrap-kubeconfig hub.kubeconfig --cluster-name east --spoke-kubeconfig admin.kubeconfig",
-    "for a machine that has none":
+    "for a machine without an API":
       "klusterlet --bootstrap-kubeconfig hub.kubeconfig --cluster-name edge-7 --dir /var/lib/pratique/klusterlet",
     "to leave": "klusterlet --leave --dir /var/lib/pratique/klusterlet",
   },
@@ -181,25 +183,25 @@ export const klusterletCommand: Command = defineCommand({
 /** `pratique credential`. */
 export const credentialCommand: Command = defineCommand({
   name: "credential",
-  summary: "Give a program of this machine the credential that the agent keeps fresh",
+  summary: "Print the credential that the agent renews, as an exec credential plugin",
   details: [
-    "An exec credential plugin: kubectl and every client library of Kubernetes run it, and run it again when the credential is renewed or refused. --print-kubeconfig prints a kubeconfig that says so.",
-    "It calls no server and writes nothing. It prints a secret: only users who may read the files can run it.",
+    "kubectl and the client libraries of Kubernetes run this plugin, and run it again when the credential is renewed or rejected. --print-kubeconfig prints a kubeconfig that uses it.",
+    "The command contacts no server and writes no file. It prints a secret: only users who may read the credential files can run it.",
   ],
   options: [
     ...agentFolders,
     ...defineOptions({
       "--kind KIND": {
         choices: ["certificate", "token"],
-        description: "which, where there are both; default the only one that is there",
+        description: "the kind of credential if there are both; default the only one",
       },
-      "--print-kubeconfig": "print a kubeconfig whose user is this command, without a secret",
+      "--print-kubeconfig": "print a kubeconfig that runs this command, without a secret",
       "--command FILE = pratique":
-        "with --print-kubeconfig: how clients are to call this program, by name or by absolute path",
+        "with --print-kubeconfig: the name or absolute path by which clients run this program",
     }),
   ],
   examples: {
-    "a kubeconfig for others": "credential --dir /var/lib/pratique/access --print-kubeconfig",
+    "a kubeconfig for other programs": "credential --dir /var/lib/pratique/access --print-kubeconfig",
     "what kubectl runs": "credential --dir /var/lib/pratique/access",
   },
   run: async (args, io) => (await import("./run-credential.ts")).runCredential(args, io),
@@ -210,18 +212,18 @@ export const simulateCommand: Command = defineCommand({
   name: "simulate",
   summary: "Load-test a hub with simulated machines",
   details: [
-    "Each machine is the real agent with its files in memory: it joins with the token, rotates its certificate, and renews its Lease as a kubelet does. No Node objects are made. Leases (in kube-node-lease), certificates and their requests stay on the hub, under names that begin with --name-prefix: a second run needs another prefix.",
-    "It ends after --duration, or at SIGINT, and prints what the machines have seen, and why machines have not joined. The exit code is 1 where a machine did not come in, was lost, or was given another identity.",
+    "Each machine is the real agent with its files in memory: it joins with the token, rotates its certificate, and renews its Lease as a kubelet does. It creates no Node object. Leases (in kube-node-lease) and certificate requests stay on the hub, under names that begin with --name-prefix: a second run needs another prefix.",
+    "The command ends after --duration, or at SIGINT, and prints its measurements and why machines have not joined. The exit code is 1 if a machine did not join, lost its connection, or received another identity.",
   ],
   operands: [hubOperand],
   options: [
     ...discoveryOptions,
     ...defineOptions({
       "--machines COUNT = 100": "the number of machines; the maximum is 20000",
-      "--name-prefix PREFIX = simulated-": "what the names of the machines begin with; a number follows",
-      "--beat DURATION = 10s": "how often each renews its Lease",
-      "--spread DURATION = 10s": "the time over which they begin to join",
-      "--duration DURATION = 1m": "how long they live; 0 until SIGINT",
+      "--name-prefix PREFIX = simulated-": "the prefix of the names of the machines, before a number",
+      "--beat DURATION = 10s": "the interval at which each machine renews its Lease",
+      "--spread DURATION = 10s": "the time over which the machines begin to join",
+      "--duration DURATION = 1m": "how long the machines run; 0 until SIGINT",
     }),
     outputOption,
   ],

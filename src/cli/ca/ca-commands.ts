@@ -31,11 +31,11 @@ export const caCommands: CommandGroup = {
       name: "ca status",
       summary: "Show the CAs of a hub and the phase of a CA change",
       options: [...dataDir, outputOption],
-      examples: { "which CA signs, and what comes next": "ca status --data-dir /var/lib/pratique" },
+      examples: { "which CA signs, and what the next step is": "ca status --data-dir /var/lib/pratique" },
       run: async (args, io) => (await import("./run-ca.ts")).caStatus(args, io),
     }),
     step("prepare", {
-      summary: "Create the next CA; it is trusted at once and signs nothing yet",
+      summary: "Create the next CA, which is trusted at once and does not sign yet",
       details: [
         "From now on cluster-info, kube-root-ca.crt and every credential that the hub issues name both CAs; agents read them within an hour. `ca cancel` undoes this step.",
       ],
@@ -55,10 +55,10 @@ export const caCommands: CommandGroup = {
     defineCommand({
       name: "ca check",
       deprecatedName: "ca rehearse",
-      summary: "List the machines that would be left behind if only the newest CA were trusted",
+      summary: "List the machines that would lose access if only the newest CA were trusted",
       details: [
         'Agents show the hub by themselves that they trust the newest CA; kubelets and other programs cannot, and are listed with "not shown". The command reads from the hub which credentials were issued, with admin.kubeconfig of the data directory unless --kubeconfig names another file.',
-        "Revoked credentials do not count. The exit code is 1 if a machine would be left behind, and 2 if no change is in progress.",
+        "Revoked credentials do not count. The exit code is 1 if a machine would lose access, and 2 if no change is in progress.",
       ],
       options: [...dataDir, outputOption, ...serverOptions],
       examples: { "which machines are not ready, and why": "ca check --data-dir /var/lib/pratique" },
@@ -68,12 +68,12 @@ export const caCommands: CommandGroup = {
       name: "ca revoke",
       deprecatedName: "ca retire",
       summary: "Remove the previous CA from the trust bundle and delete its key",
-      details: ["Refused while machines would be left behind; `ca check` lists them.", how],
+      details: ["The command fails while machines would lose access; `ca check` lists them.", how],
       options: [
         ...dataDir,
         ...defineOptions({
           "--force":
-            "revoke the CA although machines are left behind, which the command then lists, or although the hub cannot be reached",
+            "revoke the CA although machines lose access, which the command then lists, or although the hub cannot be reached",
         }),
         ...serverOptions,
       ],

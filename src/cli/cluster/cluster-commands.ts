@@ -23,23 +23,23 @@ export const clusterCommands: CommandGroup = {
   commands: [
     defineCommand({
       name: "cluster token",
-      summary: "Write the kubeconfig with which a cluster asks to join",
+      summary: "Write the bootstrap kubeconfig with which a cluster requests to join",
       details: [
-        "The identity in it may create requests and see them, and nothing else; accepting the cluster takes two decisions of approvers. It is tried before the command ends.",
-        "With --clusters a rule is printed by which a hub lets this identity join those clusters without a person, and no others; see docs/managed-clusters.md.",
+        "The identity in the file may only create and read requests; approvers must approve and accept the cluster. The command tries the identity before it ends.",
+        "With --clusters the command prints a rule for automatic approval of these clusters by this identity; see docs/managed-clusters.md.",
       ],
       options: [
         ...defineOptions({
           "--bootstrap-kubeconfig FILE = bootstrap.kubeconfig": "the file to write, readable by you only; - prints it",
-          "--ttl DURATION = 1h": "how long the identity lives",
+          "--ttl DURATION = 1h": "the lifetime of the identity",
           "--identity KIND = bootstrap-token": {
             choices: ["bootstrap-token", "service-account"],
             description:
-              "a bootstrap token of its own, which can be taken back alone, or a token of the ServiceAccount that Open Cluster Management uses",
+              "a new bootstrap token, which can be revoked alone, or a token of the ServiceAccount that Open Cluster Management uses",
           },
           "--clusters NAMES...": "names of clusters, or patterns with one *, to print a rule for",
           "--server URL": "the address at which spokes reach the hub (default: that of your kubeconfig)",
-          "--force": "replace the file where there is one",
+          "--force": "replace an existing file",
         }),
         ...serverOptions,
       ],
@@ -52,42 +52,41 @@ export const clusterCommands: CommandGroup = {
     }),
     defineCommand({
       name: "cluster join",
-      summary: "Let this cluster join a hub: wait for both decisions and until it is available",
+      summary: "Join this cluster to a hub; wait until it is approved, accepted and available",
       details: [
-        "Key and agent id are made here and kept before the hub hears of them. It shows what it waits for, with the commands that approvers on the hub type; if it is interrupted, the same command resumes.",
-        "It does not stay: `pratique klusterlet` with the same options keeps the cluster joined, and may be started at once instead.",
+        "The command generates key and agent id and stores them before it sends a request. It prints what it waits for and which commands the approvers type on the hub. If it is interrupted, run the same command again to resume.",
+        "Afterwards run `pratique klusterlet` with the same options, which renews the lease and the certificate. You may also start it at once instead of this command.",
       ],
       options: [
         ...klusterletOptions,
-        ...timeout("15m", "how long to wait for both decisions and the cluster's health"),
+        ...timeout("15m", "the maximum time to wait until the cluster is approved, accepted and available"),
         outputOption,
       ],
       examples: {
         "for a cluster with an API":
           "cluster join --bootstrap-kubeconfig bootstrap.kubeconfig --cluster-name east --spoke-kubeconfig admin.kubeconfig",
-        "for a machine that has none":
+        "for a machine without an API":
           "cluster join --bootstrap-kubeconfig bootstrap.kubeconfig --cluster-name edge-7 --dir /var/lib/pratique/klusterlet",
       },
       run: async (args, io) => (await import("./cluster-join.ts")).clusterJoin(args, io),
     }),
     defineCommand({
       name: "cluster agent",
-      summary: "Print what the agent needs to run in this cluster, for kubectl apply -f -",
+      summary: "Print the manifests of the agent for this cluster, for kubectl apply -f -",
       details: [
-        "Namespace, account, rights and a Deployment of one `pratique klusterlet`. Its rights are to see the API's health, version, nodes and claims, and to write two Secrets that are made here, empty; applying them again empties nothing.",
-        "The first credential is Secret bootstrap-hub-kubeconfig, which can be deleted once the cluster has joined. Without --bootstrap-kubeconfig make it: kubectl create secret generic bootstrap-hub-kubeconfig --from-file=kubeconfig=FILE",
+        "The output contains namespace, ServiceAccount, rights and a Deployment of one `pratique klusterlet`. The agent may read the API's health, version, nodes and claims, and write two Secrets, which the output contains without data; applying it again keeps their data.",
+        "The bootstrap credential is Secret bootstrap-hub-kubeconfig, which can be deleted once the cluster has joined. Without --bootstrap-kubeconfig create it: kubectl create secret generic bootstrap-hub-kubeconfig --from-file=kubeconfig=FILE",
       ],
       options: [
         ...defineOptions({
           "--bootstrap-kubeconfig FILE":
-            "print that Secret as well, with this file, as `pratique cluster token` writes it: a secret",
+            "print that Secret as well, with this file of `pratique cluster token`; the output is then secret",
         }),
         ...klusterletOptions.filter(({ name }) => placesInCluster.has(name)),
         ...defineOptions({
           "--image IMAGE = pratique:latest": "the container image, whose entry point is pratique",
-          "--managed-namespaces":
-            "let the agent make and label the namespaces that sets of the hub want on their clusters",
-          "--no-workloads": "print no Deployment: the agent runs elsewhere, with this account",
+          "--managed-namespaces": "let the agent create and label the namespaces that cluster sets of the hub request",
+          "--no-workloads": "omit the Deployment: the agent runs elsewhere, with this account",
         }),
       ],
       examples: {
@@ -99,21 +98,21 @@ export const clusterCommands: CommandGroup = {
       name: "cluster accept",
       summary: "Approve the certificate of the agent and accept the cluster",
       details: [
-        "Waits for the agent to ask, does both halves, and waits until the agent has come in. A user who may do only one half does that one, and sees who may do the other.",
-        "Where the requests leave room for doubt nothing is done: several agents ask in one name, the name belongs to a cluster that has an agent, or the requester is not the one to be expected. Compare the id that the agent shows, and give it as --agent-id.",
+        "The command waits for the request of the agent, approves its certificate, accepts the cluster, and waits until the agent has connected. If you may make only one of the two decisions, it makes that one and says which role the other one needs.",
+        "The command changes nothing if several agents request one name, if the cluster has an agent already, or if the requester is not the expected one. Compare the id that the agent prints, and give it as --agent-id.",
       ],
       operands: [clusters],
       options: [
         ...defineOptions({
-          "--agent-id ID": "approve the certificate of this agent only, as it shows its id",
-          "--request CSR": "approve this request only, where one agent asked with several keys",
+          "--agent-id ID": "approve the certificate of the agent with this id only",
+          "--request CSR": "approve this certificate request only, if an agent has sent several keys",
         }),
-        ...timeout("5m", "how long to wait for the agent to ask and to come in, for each cluster"),
-        ...defineOptions({ "--wait = true": "wait for the agent; with --wait=false what is missing is an error" }),
+        ...timeout("5m", "the maximum time to wait for the request and the connection of the agent, for each cluster"),
+        ...defineOptions({ "--wait = true": "wait for the agent; with --wait=false a missing request is an error" }),
         ...serverOptions,
       ],
       examples: {
-        "once the id is compared": "cluster accept east --agent-id x7k2p",
+        "after comparing the agent id": "cluster accept east --agent-id x7k2p",
         several: "cluster accept east west",
       },
       run: async (args, io) => (await import("./cluster-accept.ts")).clusterAccept(args, io),
@@ -122,12 +121,12 @@ export const clusterCommands: CommandGroup = {
       name: "cluster deny",
       summary: "Deny managed clusters and their pending certificate requests",
       details: [
-        "Rights go at once; on a hub of ours the certificates of its agents are revoked as well. A cluster that never was accepted stays registered: detach removes it.",
+        "The hub removes the rights of the cluster at once; a hub of Pratique also revokes the certificates of its agents. The ManagedCluster stays; `cluster detach` deletes it.",
       ],
       operands: [clusters],
       options: [
-        ...defineOptions({ "--reason REASON": "why, for people; the requester sees it" }),
-        ...timeout("1m", "how long to wait until the hub has taken the rights back"),
+        ...defineOptions({ "--reason REASON": "the reason; the requester sees it" }),
+        ...timeout("1m", "the maximum time to wait until the hub has removed the rights"),
         ...serverOptions,
       ],
       examples: { "with a reason": "cluster deny east --reason 'unknown agent'" },
@@ -142,17 +141,17 @@ export const clusterCommands: CommandGroup = {
     }),
     defineCommand({
       name: "cluster detach",
-      summary: "Take clusters off the hub, with all that belongs to them there",
+      summary: "Delete managed clusters from the hub with all objects that belong to them",
       details: [
-        "Add-ons and works go first, which the spoke has to let go of; the hub waits five minutes for it. --force waits for nothing, for a spoke that is gone for good: what it holds is left behind there.",
+        "The hub deletes add-ons and works first and waits five minutes for the spoke to release them. --force skips the wait, for a spoke that no longer exists; its objects stay on the spoke.",
       ],
       operands: [clusters],
       options: [
         ...defineOptions({ "--force": "do not wait for the spoke" }),
-        ...timeout("6m", "how long to wait until nothing is left; it goes on without waiting"),
+        ...timeout("6m", "the maximum time to wait until everything is deleted; the hub continues afterwards"),
         ...serverOptions,
       ],
-      examples: { "one whose machines were scrapped": "cluster detach east --force" },
+      examples: { "a cluster that no longer exists": "cluster detach east --force" },
       run: async (args, io) => (await import("./cluster-detach.ts")).clusterDetach(args, io),
     }),
   ],

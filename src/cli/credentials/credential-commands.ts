@@ -5,26 +5,26 @@ import { serverOptions } from "../shared-options.ts";
 /** `pratique credentials`. */
 export const credentialsCommand: Command = defineCommand({
   name: "credentials",
-  summary: "List what was issued to whom, by whom approved, when it ends, and when its holder was last seen",
+  summary: "List issued credentials with their approver, expiry and when they were last used",
   details: [
-    "One line for each identity and purpose; certificates of nodes and other clients, serving certificates, and tokens of machines that an access request admitted. Those that need care come first, marked with ! and explained below the table.",
-    "An identity renews in a window from 70 to 90 % of the life of its credential. Who was not seen within it is MISSING; who was seen and did not renew is LATE. LAST SEEN is exact to ten minutes, and of credentials that hold for minutes to half a minute.",
-    "2 KEYS VALID marks a node with two valid client certificates of different keys, of which the later was not requested by the node itself: one machine joined twice, or two machines use its name.",
+    "The table has a row for each identity and purpose: client certificates, serving certificates, and tokens of approved access requests. Credentials that need care come first, marked with ! and explained below the table.",
+    "An identity renews after 70 to 90 % of the lifetime of its credential. It is MISSING if the hub has not seen it in that window, and LATE if the hub has seen it and it did not renew. LAST SEEN is exact to ten minutes; for credentials that are valid for minutes, to half a minute.",
+    "2 KEYS VALID marks a node with two valid client certificates of different keys, the later of which the node did not request itself: a machine has joined twice, or two machines use the name.",
   ],
   operands: [{ name: "list", required: false, many: false, choices: ["list"], description: "the same" }],
-  options: [...defineOptions({ "--care": "only those that need care" }), outputOption, ...serverOptions],
-  examples: { "what will stop working": "credentials --care" },
+  options: [...defineOptions({ "--care": "only credentials that need care" }), outputOption, ...serverOptions],
+  examples: { "credentials that need care": "credentials --care" },
   run: async (args, io) => (await import("./run-credentials.ts")).runCredentials(args, io),
 });
 
 /** `pratique revocations`. */
 export const revocationsCommand: Command = defineCommand({
   name: "revocations",
-  summary: "List what is revoked, print a signed list of it, or import one",
+  summary: "List revocations, export them as a signed list, or import such a list",
   details: [
     "list shows what is revoked, by whom and why. To undo one: kubectl delete credentialrevocation NAME.",
-    "export prints a list that the hub signs for those who check elsewhere; it counts for a day. jws is all of it, as a JSON Web Signature by the key of ServiceAccount tokens, which /openid/v1/jwks publishes. crl is a revocation list of X.509 by the CA, with the certificates whose serial number is known; users and tokens cannot be in it.",
-    "import adds the revocations of a list that the same hub has signed, as jws or crl (PEM or DER), after the hub was restored from an older backup; none is taken away or made shorter. A list that has ended is taken too.",
+    "export prints a list that the hub has signed, for other services to check; it is valid for a day. jws contains all revocations, as a JSON Web Signature by the key of ServiceAccount tokens, which /openid/v1/jwks publishes. crl is an X.509 revocation list of the CA; it contains certificates with a known serial number, and no users or tokens.",
+    "import adds the revocations of a list that the same hub has signed, as jws or crl (PEM or DER), after a restore from an older backup. It never removes or shortens a revocation. It accepts a list that has expired.",
   ],
   operands: [
     {
@@ -50,7 +50,7 @@ export const revocationsCommand: Command = defineCommand({
     ...serverOptions,
   ],
   examples: {
-    "kept beside each backup, and newer than it": "revocations export > revocations.jws",
+    "before or after each backup": "revocations export > revocations.jws",
     "after a restore": "revocations import revocations.jws",
     "checked with OpenSSL":
       "revocations export --format crl > pratique.crl && openssl crl -in pratique.crl -CAfile ca.crt -noout -text",

@@ -11,12 +11,12 @@ import { serverOptions, logOptions, servingOptions } from "../shared-options.ts"
 
 /** The options that say what decides: one of four kinds of policy. */
 const policyOptions: readonly Option[] = defineOptions({
-  "--policy FILE|DIR": "the Rego source, or a folder with .rego files; files that end in _test.rego are left out",
+  "--policy FILE|DIR": "a Rego file, or a directory with .rego files, without those that end in _test.rego",
   "--query data.PATH = data.k8s.allow": "the rule that decides; for a bundle its entry point",
   "--bundle FILE": "in place of --policy: Rego that `opa build -t wasm` compiled, as a .tar.gz or a .wasm",
   "--cel FILE": "in place of --policy: a CelPolicy in YAML, or one expression in a file that ends in .cel",
   "--opa-url URL":
-    "in place of --policy: an OPA server; http:// only on this machine, https:// through HTTPS_PROXY but for what NO_PROXY lists",
+    "in place of --policy: an OPA server; http:// on this machine only; https:// uses HTTPS_PROXY and NO_PROXY",
   "--opa-ca-file FILE": "the CA of that server; default those of the system",
   "--opa-token-file FILE": "a bearer token for that server",
   "--opa-timeout DURATION = 3s": "the maximum time for one answer of that server; up to 30s",
@@ -28,27 +28,27 @@ const proposedOptions: readonly Option[] = [
     "--authorization-mode MODES...": {
       choices: ["Node", "RBAC", "ABAC", "Webhook", "AlwaysAllow", "AlwaysDeny"],
       description:
-        "who decides, in order; default Node,RBAC, and Webhook after them where one is named or a policy given",
+        "the authorization modes in their order; default Node,RBAC, followed by Webhook if a webhook or a policy is given",
     },
     "--authorization-config FILE": "an AuthorizationConfiguration (apiserver.config.k8s.io/v1) in place of modes",
     "--authorization-policy-file FILE": "the policies of mode ABAC",
     "--authorization-webhook-config-file FILE":
-      "the service that mode Webhook asks; it is really asked, unless a policy stands in for it",
+      "the kubeconfig of the service that mode Webhook asks, which the command calls unless a policy is given",
     "--authorization-webhook-version VERSION = v1beta1": {
       choices: ["v1", "v1beta1"],
-      description: "which SubjectAccessReview that service speaks",
+      description: "the version of SubjectAccessReview that the hub sends to that service",
     },
   }),
   ...policyOptions,
   ...defineOptions({
     "--rbac FILE...":
-      "roles and bindings in YAML or JSON, as kubectl applies or prints them; may be given several times, later objects take the place of earlier ones of the same name",
+      "roles and bindings in YAML or JSON; may be given several times; later objects replace earlier ones of the same name",
     "--rbac-base WHICH = defaults": {
       choices: ["defaults", "server", "none"],
       description:
-        "what --rbac comes on top of: the roles that Kubernetes, kubeadm and a hub have from the start; those of the server that --kubeconfig leads to, as they are; or nothing, for a dump of all that there is",
+        "the roles to which --rbac is added: the default roles of Kubernetes, kubeadm and a hub; those of the server of --kubeconfig; or none, for a complete dump",
     },
-    "--namespace NAME = default": { short: "n", description: "where objects of --rbac lie that name no namespace" },
+    "--namespace NAME = default": { short: "n", description: "the namespace of objects of --rbac that name none" },
   }),
   ...serverOptions,
 ];
@@ -57,7 +57,7 @@ const tested: Operand = {
   name: "FILE|DIR",
   required: true,
   many: false,
-  description: "the Rego source, or a folder with .rego files, tests among them",
+  description: "a Rego file, or a directory with .rego files that contain tests",
 };
 
 /** `pratique policy …`. */
@@ -69,15 +69,15 @@ export const policyCommands: CommandGroup = {
       name: "policy eval",
       summary: "Evaluate a policy for one input and print its value as JSON",
       details: [
-        "The input is what the policy sees as `input`: for `pratique authorizer` a SubjectAccessReview. A policy in CEL takes nothing else, and prints its decision. A rule without a value prints undefined, and the exit code is 1.",
+        "The input is the value of `input` in the policy: for `pratique authorizer` a SubjectAccessReview. A policy in CEL accepts only that, and its decision is printed. If the rule has no value, the command prints undefined and exits with code 1.",
       ],
       options: [
         ...policyOptions,
-        ...defineOptions({ "--input FILE|-": "the input as JSON; - reads standard input; without it there is none" }),
+        ...defineOptions({ "--input FILE|-": "the input as JSON; - for standard input; default none" }),
       ],
       examples: {
         "one review": "policy eval --policy k8s.rego --query data.k8s.allow --input review.json",
-        "the same of an OPA server": "policy eval --opa-url http://127.0.0.1:8181 --input review.json",
+        "the same policy on an OPA server": "policy eval --opa-url http://127.0.0.1:8181 --input review.json",
       },
       run: async (args, io) => (await import("./run-policy.ts")).runPolicyEval(args, io),
     }),
@@ -93,11 +93,11 @@ export const policyCommands: CommandGroup = {
     }),
     defineCommand({
       name: "policy check",
-      summary: "Say whom a proposed chain of authorizers would lock out",
+      summary: "Check which components a proposed chain of authorizers would lock out",
       details: [
-        "Puts what kubelets, controllers, the scheduler, joining machines, probes and operators need to the chain that the options describe, and prints whatever it would refuse. The exit code is then 4. Nothing is changed anywhere.",
-        "A policy stands in for the webhook of the chain; without one, --authorization-webhook-config-file and the services of --authorization-config are really asked. Everything is asked twice where the chain has a webhook: once more as if it could not be reached.",
-        "RBAC has the default roles of Kubernetes, kubeadm and the hub unless --rbac-base says otherwise; no server is asked but for those roles. Node knows of one pod on the node in the questions.",
+        "The command evaluates the requests that kubelets, controllers, the scheduler, joining machines, probes and operators need with the chain of the options, and prints those that the chain would deny; the exit code is then 4. It changes nothing.",
+        "A policy takes the place of the webhook of the chain; without one, the command calls the services of --authorization-webhook-config-file and --authorization-config. If the chain has a webhook, the command evaluates each request a second time as if the webhook could not be reached.",
+        "RBAC has the default roles of Kubernetes, kubeadm and the hub unless --rbac-base says otherwise; the command contacts a server only for roles. Node knows one Pod on the node of the requests.",
       ],
       options: [
         ...proposedOptions,
@@ -105,10 +105,10 @@ export const policyCommands: CommandGroup = {
           "--for WHERE": {
             choices: ["hub", "kubernetes"],
             description:
-              "ask only for what runs there; a hub lets its own controllers through by their roles; default both",
+              "only requests of components that run there; a hub always allows its own controllers by their roles; default both",
           },
-          "--outage = true": "ask as well as if no webhook could be reached",
-          "--all": "print what is allowed request by request too",
+          "--outage = true": "also evaluate as if no webhook could be reached",
+          "--all": "print allowed requests as well",
         }),
         outputOption,
       ],
@@ -123,15 +123,15 @@ export const policyCommands: CommandGroup = {
     }),
     defineCommand({
       name: "policy replay",
-      summary: "Say which recorded requests a proposed chain would decide otherwise",
+      summary: "Replay an audit log: which requests a proposed chain of authorizers would decide differently",
       details: [
-        "Reads audit logs of a hub or of any kube-apiserver, one JSON event on each line, packed with gzip or not, puts each request that was authorized to the chain that the options describe, and counts by user and rule what would be decided otherwise. The exit code is then 8. Nothing is changed anywhere.",
-        "Level Metadata is enough. It checks the impersonated user, and the right to impersonate as well. A request with several stages counts once.",
-        "RBAC has the default roles unless --rbac-base says otherwise: give the roles and bindings of the cluster, from the server or a dump, or requests that those allow seem to be refused.",
+        "The command reads audit logs of a hub or of any kube-apiserver (one JSON event on each line, also with gzip), evaluates each recorded request with the chain of the options, and counts by user and rule which decisions would change; the exit code is then 8. It changes nothing.",
+        "Level Metadata is enough. The command evaluates the impersonated user, and the right to impersonate. A request with several stages counts once.",
+        "RBAC has the default roles unless --rbac-base says otherwise: give the roles and bindings of the cluster, from the server or a dump; else requests that only they allow count as denied.",
       ],
       options: [
         ...defineOptions({
-          "--audit-log FILE...": "a log, such as those that a rotation has put aside; may be given several times",
+          "--audit-log FILE...": "an audit log; may be given several times, for rotated files",
         }),
         ...proposedOptions,
         outputOption,
@@ -152,34 +152,33 @@ export const policyCommands: CommandGroup = {
 /** `pratique authorizer`. */
 export const authorizerCommand: Command = defineCommand({
   name: "authorizer",
-  summary: "Decide the SubjectAccessReviews of any kube-apiserver with a policy in Rego or CEL",
+  summary: "Serve an authorization webhook that decides by a policy in Rego or CEL",
   details: [
     "The policy is Rego from source (--policy), Rego compiled by OPA (--bundle), CEL (--cel), or an OPA server (--opa-url).",
-    "Serves authorization.k8s.io/v1 and v1beta1 at /authorize over HTTPS. The policy sees the whole review as `input`; its rule is a boolean, or an object with allow, deny and reason. No value, and false, is no opinion, which refuses when no other authorizer allows; a policy that fails denies.",
-    "Changed files are taken up within two seconds, and no request waits for that; files that do not compile change nothing. /metrics, /livez and /readyz are there.",
-    "With --revocations it denies what is revoked, and until the list is known everything but reading the list. Put it first, with failurePolicy: Deny where the release has that, and a short cache: docs/revocation.md.",
-    "Without --tls-cert-file it makes a CA in --cert-dir and serves under it. --print-kubeconfig prints the file for --authorization-webhook-config-file.",
+    "The authorizer serves SubjectAccessReviews of authorization.k8s.io/v1 and v1beta1 at /authorize over HTTPS. The policy receives the review as `input`; its rule is a boolean, or an object with allow, deny and reason. No value and false mean no opinion; the request is then denied unless another authorizer allows it. A failed evaluation denies.",
+    "The authorizer reloads changed files within two seconds; if they do not compile it keeps the previous policy. It serves /metrics, /livez and /readyz.",
+    "With --revocations it denies revoked credentials, and every request but those for the list until it has read the list. Make it the first authorizer, with failurePolicy: Deny if the release has that, and a short cache: docs/revocation.md.",
+    "Without --tls-cert-file the authorizer creates a CA and a serving certificate in --cert-dir. --print-kubeconfig prints the file for --authorization-webhook-config-file.",
   ],
   options: [
     ...policyOptions,
     ...defineOptions({
       "--revocations":
-        "first deny every credential that a CredentialRevocation of the cluster names, whatever the policy says; a policy is then not needed. --kubeconfig must be allowed to list and watch them",
+        "deny every credential that a CredentialRevocation of the cluster names, before the policy decides; a policy is then optional. The user of --kubeconfig must be allowed to list and watch credentialrevocations",
       "--bind-address IP = 127.0.0.1": "the address to listen on; 0.0.0.0 or :: for all",
       "--secure-port PORT = 8444": "the port; 0 for a free one",
-      "--url URL": "the https:// URL at which kube-apiserver reaches it; default that of --bind-address",
+      "--url URL": "the https:// URL at which kube-apiserver reaches the authorizer; default that of --bind-address",
     }),
     ...servingOptions({ dir: "pratique-authorizer", hosts: "--url", printed: "--print-kubeconfig" }),
-    ...defineOptions({ "--print-kubeconfig": "print the file that kube-apiserver wants, and end" }),
+    ...defineOptions({ "--print-kubeconfig": "print the kubeconfig for kube-apiserver and exit" }),
     ...serverOptions,
     ...logOptions,
   ],
   examples: {
     "for an API server on this machine": "authorizer --policy k8s.rego --query data.k8s.allow",
-    "with an OPA beside it": "authorizer --opa-url http://127.0.0.1:8181 --query data.k8s.allow",
-    "that nothing but refuses what is revoked, as the first of several":
-      "authorizer --revocations --kubeconfig authorizer.conf",
-    "the file for it": "authorizer --policy k8s.rego --print-kubeconfig > authorizer.kubeconfig",
+    "with an OPA server on this machine": "authorizer --opa-url http://127.0.0.1:8181 --query data.k8s.allow",
+    "only for revocations, as the first authorizer of a chain": "authorizer --revocations --kubeconfig authorizer.conf",
+    "the kubeconfig for kube-apiserver": "authorizer --policy k8s.rego --print-kubeconfig > authorizer.kubeconfig",
   },
   run: async (args, io) => (await import("./run-authorizer.ts")).runAuthorizer(args, io),
 });

@@ -11,7 +11,7 @@ export const tokenCommands: CommandGroup = {
       name: "token create",
       summary: "Create a bootstrap token and print it",
       details: [
-        "A token has an id that may be shown and a secret that may not: ID.SECRET. It is kept as a Secret in kube-system.",
+        "A token consists of a public id and a secret: ID.SECRET. The server stores it as a Secret in kube-system.",
       ],
       operands: [
         {
@@ -24,43 +24,42 @@ export const tokenCommands: CommandGroup = {
       ],
       options: [
         ...defineOptions({
-          "--ttl DURATION = 24h": "how long the token lives; 0 for ever",
+          "--ttl DURATION = 24h": "the lifetime of the token; 0 for no expiry",
           "--usages USAGES... = signing,authentication": {
             choices: ["signing", "authentication"],
             description: "what the token may be used for",
           },
           "--groups GROUPS...":
             "groups of the user of the token, each beginning with system:bootstrappers: (default system:bootstrappers:kubeadm:default-node-token, where the token may authenticate)",
-          "--description TEXT": "what the token is for, for people",
-          "--print-join-command":
-            "print the whole command to type on the machine that joins, instead of the token alone",
+          "--description TEXT": "a description of what the token is for",
+          "--print-join-command": "print the complete `pratique join` command instead of the token",
         }),
         ...serverOptions,
       ],
       examples: {
-        "what to type on the machine that joins": "token create --print-join-command",
+        "the command to run on the machine that joins": "token create --print-join-command",
         "a token for one hour": "token create --ttl 1h --description 'rack 7'",
       },
       run: async (args, io) => (await import("./run-token.ts")).tokenCreate(args, io),
     }),
     defineCommand({
       name: "token list",
-      summary: "List the bootstrap tokens, secrets included",
+      summary: "List bootstrap tokens, including their secrets",
       options: [outputOption, ...serverOptions],
 
       run: async (args, io) => (await import("./run-token.ts")).tokenList(args, io),
     }),
     defineCommand({
       name: "token delete",
-      summary: "Delete bootstrap tokens; machines that have joined stay",
-      operands: [{ name: "TOKEN", required: true, many: true, description: "the id of a token, or all of it" }],
+      summary: "Delete bootstrap tokens; machines that have joined are not affected",
+      operands: [{ name: "TOKEN", required: true, many: true, description: "the id of a token, or the whole token" }],
       options: serverOptions,
       examples: { "by its id": "token delete abcdef" },
       run: async (args, io) => (await import("./run-token.ts")).tokenDelete(args, io),
     }),
     defineCommand({
       name: "token generate",
-      summary: "Print a random token without creating it; talks to no server",
+      summary: "Print a random bootstrap token without contacting a server",
 
       run: async (args, io) => (await import("./run-token.ts")).tokenGenerate(args, io),
     }),
