@@ -30,7 +30,7 @@ export interface Kubernetes {
   stop(): Promise<void>;
 }
 
-type Release = "1.20" | "current";
+export type Release = "1.20" | "current";
 
 /** The programs of a release, and the flags that it does not have any more. */
 const releases: Readonly<
@@ -45,7 +45,7 @@ const releases: Readonly<
 };
 
 /** Which release the tests run against that are of no one release: 1.20.2, or 1.36.3 with `KUBE_RELEASE=current`. */
-const anyRelease: Release = process.env["KUBE_RELEASE"] === "current" ? "current" : "1.20";
+export const anyRelease: Release = process.env["KUBE_RELEASE"] === "current" ? "current" : "1.20";
 
 /** What a control plane is made of. */
 export const kubePrograms: readonly PeerProgram[] = [
