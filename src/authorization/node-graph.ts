@@ -4,10 +4,10 @@ import { mirrorPodAnnotation, podReferences, type ReferencedKind } from "../apis
 
 /** Which node may see which object, through the pods that are bound to it. */
 export interface NodeGraph {
-  /** Takes a pod as it is now. */
+  /** Records the current state of a pod. */
   put(pod: ApiObject): void;
   remove(pod: ApiObject): void;
-  /** Whether a pod of that node speaks of the object, or is it. */
+  /** Whether a pod of that node references the object, or is it. */
   reaches(
     kind: ReferencedKind | "pods",
     object: { readonly namespace: string; readonly name: string },
@@ -18,22 +18,22 @@ export interface NodeGraph {
 interface Bound {
   readonly node: string;
   readonly uid: string;
-  /** Stays so for the life of the pod, whatever becomes of the annotation. */
+  /** Fixed for the lifetime of the pod, whatever happens to the annotation. */
   readonly isMirror: boolean;
   readonly vertices: readonly Vertex[];
 }
 
-/** An object that pods speak of. Nearly always those are pods of one node, so that only others need a table. */
+/** An object that pods reference. Nearly always those are pods of one node, so that only other objects need a map. */
 interface Vertex {
   readonly key: string;
   node: string;
-  /** How many pods of that node; 0 for nobody at all. */
+  /** How many pods of that node; 0 where no pod references the object. */
   count: number;
   others: Map<string, number> | undefined;
 }
 
 /**
- * An empty graph. A mirror pod reaches nothing but itself: a node writes these itself, and could otherwise give itself any object.
+ * An empty graph. A mirror pod reaches nothing but itself: a node writes these itself, and could otherwise grant itself any object.
  * Source: plugin/pkg/auth/authorizer/node Graph.
  */
 export function nodeGraph(): NodeGraph {
@@ -76,7 +76,7 @@ export function nodeGraph(): NodeGraph {
       take(before);
     },
     reaches: (kind, { namespace, name }, node) => {
-      // No namespace holds a slash; what a question holds may be anything.
+      // No namespace contains a slash; the namespace of a request may contain any character.
       if (namespace.includes("/")) return false;
       const place = `${namespace}/${name}`;
       if (kind === "pods") return pods.get(place)?.node === node;
@@ -107,7 +107,7 @@ function addTo(vertex: Vertex, node: string): void {
   vertex.others.set(node, (vertex.others.get(node) ?? 0) + 1);
 }
 
-/** Takes back one `addTo`. When the last pod of the node is gone, another node takes its place. */
+/** Reverts one `addTo`. When the last pod of the node is gone, another node takes its place. */
 function takeFrom(vertex: Vertex, node: string): void {
   const { others } = vertex;
   if (vertex.node !== node) {

@@ -7,7 +7,7 @@ import type { RbacIndex } from "./rbac-index.ts";
 /** What a chain would allow a user in a namespace, as far as it can tell. */
 export type RulesLister = (user: UserInfo, namespace: string) => SubjectRulesReviewStatus;
 
-/** What one authorizer would allow a user in a namespace; `errors` tells one by one what it could not tell. */
+/** What one authorizer would allow a user in a namespace; `errors` lists what it could not determine. */
 export type MemberRules = (
   user: UserInfo,
   namespace: string,
