@@ -15,7 +15,7 @@ export function generatePrivateKey(): KeyObject {
   return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 }
 
-/** PEM `EC PRIVATE KEY` of an EC key, the form that a kubelet keeps. Source: RFC 5915. */
+/** PEM `EC PRIVATE KEY` of an EC key, the form of a kubelet's key file. Source: RFC 5915. */
 export function exportSec1Pem(key: KeyObject): string {
   return key.export({ type: "sec1", format: "pem" }).toString();
 }
@@ -116,7 +116,7 @@ function importPrivateKey(bytes: Uint8Array, type: "sec1" | "pkcs1" | "pkcs8"): 
 }
 
 /**
- * All public keys of a PEM text, in its order: public keys, certificates (of which nothing but the key counts), and private keys,
+ * All public keys of a PEM text, in its order: public keys, certificates (of which only the key counts), and private keys,
  * of which the public half is taken.
  * @throws KeyError when there is none, or one of them is malformed, encrypted or of a kind that is not accepted
  */
