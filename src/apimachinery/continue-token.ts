@@ -8,7 +8,7 @@ export interface ContinueToken {
 }
 
 const version = "meta.k8s.io/v1";
-/** Keys are far shorter; a longer token was not made here. */
+/** Keys are far shorter; a longer token is not from this server. */
 const maxLength = 4096;
 const maxShownCharacters = 64;
 

@@ -18,7 +18,7 @@ import {
   type Parsed,
 } from "./string-format.ts";
 
-/** An object of known fields and right types, and the paths of what was left out for being unknown, at most 100. */
+/** An object of known fields and right types, and the paths of unknown fields, which are left out, at most 100. */
 export interface Decoded {
   readonly object: JsonObject;
   readonly unknown: readonly string[];
@@ -26,8 +26,8 @@ export interface Decoded {
 
 /**
  * Reads a parsed JSON value as an object of `schema`, as Go's typed decoding does: fields that are null, undefined or unknown are left out,
- * nulls in lists and maps become the empty value of their type, times and durations take their canonical form. The result is new,
- * but for values that the schema leaves open, and never holds a key `__proto__`. Enumerations and required fields are not checked.
+ * nulls in lists and maps become the empty value of their type, times and durations take their canonical form. The result is a new object,
+ * except for values without a schema, and never has a key `__proto__`. Enumerations and required fields are not checked.
  * @throws DecodeError
  */
 export function decodeObject(schema: ObjectSchema, value: unknown): Decoded {
@@ -39,7 +39,7 @@ export function decodeObject(schema: ObjectSchema, value: unknown): Decoded {
 
 const maxUnknown = 100;
 
-/** Where the walk is: `path` up to `depth` names the value at hand. */
+/** The position of the walk: `path` up to `depth` names the current value. */
 interface State {
   readonly root: ObjectSchema;
   readonly path: (string | number)[];
@@ -127,7 +127,7 @@ function decodeAny(state: State, value: unknown): unknown {
 
 function decodeInteger(state: State, schema: IntegerSchema, value: unknown): number {
   if (typeof value !== "number") throw mismatch(state, schema, value);
-  // Beyond 2^53 a number of JavaScript would come back as another one, which Go clients might refuse to read.
+  // Beyond 2^53 a JavaScript number would be returned as another one, which Go clients might reject.
   const limit = schema.format === "int32" ? 2 ** 31 : 2 ** 53;
   if (Number.isInteger(value) && value < limit && value >= -limit) return value === 0 ? 0 : value;
   throw fault(state, "range", `json: cannot unmarshal number ${value} into ${target(state, schema)}`);
@@ -154,7 +154,7 @@ function decodeFormat(state: State, schema: StringSchema, value: unknown): unkno
   throw fault(state, "format", `${named(state)}: ${parsed.problem}`);
 }
 
-/** What Go makes of a null where a value must stand. */
+/** The zero value that Go decodes a null to where a value is required. */
 function emptyValue(schema: Schema): unknown {
   const { type } = schema;
   if (type === "string") return schema.format === "quantity" ? "0" : schema.format === "int-or-string" ? 0 : "";
@@ -164,7 +164,7 @@ function emptyValue(schema: Schema): unknown {
   return type === "any" ? null : {};
 }
 
-/** Goes one level down and says which level that leaves. */
+/** Goes one level down and returns the level to restore. */
 function enter(state: State): number {
   const { depth } = state;
   if (depth >= maxDepth) throw fault(state, "tooDeep", "JSON nested too deeply");
@@ -199,7 +199,7 @@ function target(state: State, schema: Schema): string {
   return `Go struct field ${named(state)} of type ${goType(schema)}`;
 }
 
-/** `Pod.spec.nodeName`, or the bare path where the schema has no name. */
+/** `Pod.spec.nodeName`, or the path alone where the schema has no name. */
 function named(state: State): string {
   const kind = state.root.name?.split(".").at(-1);
   return kind === undefined ? where(state) : `${kind}.${where(state)}`;

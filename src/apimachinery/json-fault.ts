@@ -1,8 +1,8 @@
 import { quoted } from "./quoted.ts";
 
 /**
- * Why text is not JSON, in the words of Go's encoding/json, which clients of Kubernetes know; undefined where it is JSON. Nesting is
- * not bounded here. Never throws.
+ * Why text is not JSON, in the wording of Go's encoding/json, which clients of Kubernetes expect; undefined where it is JSON. Nesting is
+ * not limited here. Never throws.
  */
 export function jsonFault(text: string): string | undefined {
   const scan: Scan = { text, at: 0, open: [], expects: "value" };
@@ -168,7 +168,7 @@ function unexpected({ text, at }: Scan, context: string): string {
   return code === undefined ? ended : `invalid character ${quotedByte(String.fromCodePoint(code))} ${context}`;
 }
 
-/** Go looks at bytes, and shows one as the character of that number. */
+/** Go reads bytes, and prints one as the character with that code. */
 function quotedByte(character: string): string {
   if (character === "'") return String.raw`'\''`;
   if (character === '"') return `'"'`;

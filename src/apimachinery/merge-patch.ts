@@ -3,8 +3,8 @@ import { isJsonObject, jsonProblem, ownValue } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 
 /**
- * The target with the merge patch applied: objects join, null removes, anything else replaces. Neither argument is changed;
- * what the patch leaves alone is shared with the result, and a patch that changes nothing returns the target itself.
+ * The target with the merge patch applied: objects merge, null removes, any other value replaces. Neither argument is changed;
+ * unchanged parts are shared with the result, and a patch that changes nothing returns the target itself.
  * @throws PatchError malformed for a key `__proto__` or nesting beyond 100 levels. Source: RFC 7386.
  */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {

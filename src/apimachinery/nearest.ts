@@ -1,4 +1,4 @@
-/** The known word that was most likely meant, or undefined when none is near: at most a third of its letters, and two, differ. */
+/** The most similar known word, or undefined when none is similar: at most a third of its letters, and at most two, differ. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const candidates = known
     .map((each) => ({ each, distance: each.startsWith(word) && word.length > 2 ? 1 : distance(word, each) }))
@@ -9,7 +9,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
 
 /** Edits that turn one word into the other: a letter added, removed, replaced, or two neighbours swapped. */
 function distance(one: string, other: string): number {
-  // Words of very different length are never near, and the table stays small.
+  // Words of very different length are never similar, and the table stays small.
   if (Math.abs(one.length - other.length) > 3 || one.length > 64) return 99;
   let before: readonly number[] = [];
   let above: readonly number[] = Array.from({ length: other.length + 1 }, (_, at) => at);

@@ -6,8 +6,8 @@ import { elementText, fieldElement } from "./path-element.ts";
 import { indexList, namedField, entrySchema, shapeOf } from "./shape.ts";
 
 /**
- * What keeps an object from being applied, as Kubernetes words it: fields that the schema does not have, values of other types, and
- * items of a list that cannot be told apart; undefined where nothing does. Source: structured-merge-diff typed.Validate.
+ * The errors that prevent an apply, as Kubernetes words them: fields that the schema does not have, values of other types, and
+ * list items without a distinct key; undefined where there are none. Source: structured-merge-diff typed.Validate.
  */
 export function* appliedProblem(schema: Schema, object: unknown): Steps<string | undefined> {
   const problems: string[] = [];
@@ -18,12 +18,12 @@ export function* appliedProblem(schema: Schema, object: unknown): Steps<string |
 
 interface Walk {
   readonly problems: string[];
-  /** Put together for a problem only, since most values have none. */
+  /** Joined for a problem only, since most values have none. */
   readonly path: () => string;
   readonly pace: Pace;
 }
 
-/** More than these say nothing new. */
+/** More problems would add no information. */
 const maxProblems = 20;
 
 function complain({ problems, path }: Walk, problem: string): void {

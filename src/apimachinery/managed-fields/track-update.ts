@@ -16,17 +16,17 @@ import {
 } from "./managers.ts";
 import { reconciledFields } from "./fields-of.ts";
 
-/** Who belongs to an object in which state: what tracking and applying share. */
+/** The common input of tracking and applying. */
 export interface Tracking {
   readonly schema: ObjectSchema;
   readonly writer: Writer;
   /** RFC 3339, whole seconds. */
   readonly time: string;
-  /** What this way of writing cannot change and so nobody owns by it, with everything underneath. */
+  /** Fields that this endpoint cannot change, so that its managers do not own them or fields below. */
   readonly ignored: FieldSet;
 }
 
-/** What nobody ever owns; fields underneath `metadata` are owned nonetheless. Source: apimachinery managedfields stripmeta. */
+/** Fields that no manager owns; fields below `metadata` may be owned. Source: apimachinery managedfields stripmeta. */
 const neverOwned: FieldSet = {
   "f:apiVersion": {},
   "f:kind": {},
@@ -44,14 +44,14 @@ const neverOwned: FieldSet = {
   },
 };
 
-/** A set without what nobody owns. */
+/** A set without the fields that no manager owns. */
 export function ownable(set: FieldSet, pace: Pace): Steps<FieldSet> {
   return difference(set, neverOwned, pace);
 }
 
 /**
- * The owners after an update, patch or create, in steps: what it changed or added belongs to its manager alone, what it removed to nobody. The
- * very `managers` where nothing changed that is owned. Cheap where a manager changes what it owns already: then only its time moves.
+ * The owners after an update, patch or create, in steps: its manager alone owns changed and added fields, no manager owns removed ones. Returns
+ * `managers` itself where no owned field changed. Cheap where a manager changes its own fields: then only its time changes.
  * Source: structured-merge-diff merge.Updater.Update under apimachinery's managedfields.
  */
 export function* trackUpdate(
