@@ -3,8 +3,10 @@ import { isJsonArray, isJsonObject, jsonProblem, maxDepth, type JsonObject } fro
 import {
   propertySchema,
   type ArraySchema,
+  type BooleanSchema,
   type IntegerSchema,
   type MapSchema,
+  type NumberSchema,
   type ObjectSchema,
   type Schema,
   type StringSchema,
@@ -49,28 +51,25 @@ interface State {
 
 function decodeValue(state: State, schema: Schema, value: unknown): unknown {
   switch (schema.type) {
-    case "string":
-      if (schema.format !== undefined) return decodeFormat(state, schema, value);
-      if (typeof value === "string") return value;
-      break;
     case "integer":
       return decodeInteger(state, schema, value);
-    case "boolean":
-      if (typeof value === "boolean") return value;
-      break;
-    case "number":
-      if (typeof value === "number" && Number.isFinite(value)) return value;
-      break;
     case "object":
       if (isJsonObject(value)) return decodeProperties(state, schema, value);
-      break;
+      throw mismatch(state, schema, value);
     case "map":
       return decodeMap(state, schema, value);
     case "array":
       return decodeArray(state, schema, value);
     case "any":
       return decodeAny(state, value);
+    default:
+      return decodeScalar(state, schema, value);
   }
+}
+
+function decodeScalar(state: State, schema: StringSchema | NumberSchema | BooleanSchema, value: unknown): unknown {
+  if (schema.type === "string" && schema.format !== undefined) return decodeFormat(state, schema, value);
+  if (typeof value === schema.type && (typeof value !== "number" || Number.isFinite(value))) return value;
   throw mismatch(state, schema, value);
 }
 

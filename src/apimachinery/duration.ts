@@ -86,7 +86,10 @@ export function humanDuration(ms: number): string {
   if (minutes < 180) return `${minutes}m`;
   const hours = Math.trunc(minutes / 60);
   if (hours < 8) return joined(`${hours}h`, minutes % 60, "m");
-  if (hours < 48) return `${hours}h`;
+  return hours < 48 ? `${hours}h` : humanDays(hours);
+}
+
+function humanDays(hours: number): string {
   const days = Math.trunc(hours / 24);
   if (days < 8) return joined(`${days}d`, hours % 24, "h");
   if (days < 365 * 2) return `${days}d`;

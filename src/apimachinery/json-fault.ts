@@ -134,19 +134,20 @@ function escapeFault(scan: Scan): string | undefined {
 }
 
 function numberFault(scan: Scan): string | undefined {
-  if (scan.text[scan.at] === "-") scan.at += 1;
-  if (scan.text[scan.at] === "0") scan.at += 1;
-  else if (!digits(scan)) return unexpected(scan, "in numeric literal");
-  if (scan.text[scan.at] === ".") {
-    scan.at += 1;
-    if (!digits(scan)) return unexpected(scan, "after decimal point in numeric literal");
-  }
-  if (/^[eE]$/.test(scan.text[scan.at] ?? "")) {
-    scan.at += 1;
-    if (/^[+-]$/.test(scan.text[scan.at] ?? "")) scan.at += 1;
-    if (!digits(scan)) return unexpected(scan, "in exponent of numeric literal");
-  }
-  return undefined;
+  skipOne(scan, "-");
+  if (!skipOne(scan, "0") && !digits(scan)) return unexpected(scan, "in numeric literal");
+  if (skipOne(scan, ".") && !digits(scan)) return unexpected(scan, "after decimal point in numeric literal");
+  if (!skipOne(scan, "eE")) return undefined;
+  skipOne(scan, "+-");
+  return digits(scan) ? undefined : unexpected(scan, "in exponent of numeric literal");
+}
+
+/** Skips one of these characters; false where there is none. */
+function skipOne(scan: Scan, characters: string): boolean {
+  const character = scan.text[scan.at];
+  if (character === undefined || !characters.includes(character)) return false;
+  scan.at += 1;
+  return true;
 }
 
 function digits(scan: Scan): boolean {

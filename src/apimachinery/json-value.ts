@@ -23,17 +23,19 @@ export const maxDepth = 100;
 export function jsonProblem(value: unknown, depth: number = maxDepth): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (depth === 0) return "JSON nested too deeply";
-  if (isJsonArray(value)) {
-    for (const element of value) {
-      const problem = jsonProblem(element, depth - 1);
-      if (problem !== undefined) return problem;
-    }
-    return undefined;
-  }
+  if (isJsonArray(value)) return elementsProblem(value, depth - 1);
   const object = value as JsonObject;
   // Object.entries of many keys takes five times as long as Object.keys.
   for (const key of Object.keys(object)) {
     const problem = key === "__proto__" ? 'the key "__proto__" is not allowed' : jsonProblem(object[key], depth - 1);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function elementsProblem(list: readonly unknown[], depth: number): string | undefined {
+  for (const element of list) {
+    const problem = jsonProblem(element, depth);
     if (problem !== undefined) return problem;
   }
   return undefined;

@@ -46,13 +46,13 @@ function invalidVersion(why: string): StatusError {
 }
 
 /**
- * The state that resourceVersion, resourceVersionMatch and continue of a list request; `limit` is 0 or undefined for none.
+ * The state that a list reads by its resourceVersion, resourceVersionMatch and continue; `limit` is 0 or undefined for none.
  * @throws StatusError Invalid for combinations that Kubernetes forbids, BadRequest for a bad number or token.
  */
 export function listFrom(parameters: Parameters, limit: number | undefined): ListMoment {
-  const match = parameters.get("resourceVersionMatch") ?? "";
-  const version = parameters.get("resourceVersion") ?? "";
-  const token = parameters.get("continue") ?? "";
+  const match = textOf(parameters, "resourceVersionMatch");
+  const version = textOf(parameters, "resourceVersion");
+  const token = textOf(parameters, "continue");
   refuse(listProblems({ match, version, token, initial: parameters.get("sendInitialEvents") }));
   if (token !== "") {
     const decoded = decodeContinueToken(token);
@@ -73,14 +73,18 @@ export function listFrom(parameters: Parameters, limit: number | undefined): Lis
  * @throws StatusError Invalid for combinations that Kubernetes forbids, BadRequest for a bad number.
  */
 export function watchStart(parameters: Parameters): WatchMoment {
-  const match = parameters.get("resourceVersionMatch") ?? "";
-  const token = parameters.get("continue") ?? "";
+  const match = textOf(parameters, "resourceVersionMatch");
+  const token = textOf(parameters, "continue");
   const initial = parameters.get("sendInitialEvents");
   refuse(watchProblems({ match, token, initial }));
   const revision = readVersion(parameters.get("resourceVersion"));
   if (initial === null) return { revision, state: (revision ?? 0) === 0 ? "send" : "skip" };
   if (!isTrue(initial)) return { revision: revision === 0 ? undefined : revision, state: "skip" };
   return { revision, state: isTrue(parameters.get("allowWatchBookmarks")) ? "send-and-mark" : "send" };
+}
+
+function textOf(parameters: Parameters, name: string): string {
+  return parameters.get(name) ?? "";
 }
 
 interface Asked {

@@ -63,10 +63,20 @@ function parseRfc3339(text: string, decimals: number): Parsed {
   return { problem: `parsing time ${JSON.stringify(text.slice(0, 64))} as "${layout}": not a time of RFC 3339` };
 }
 
+/** The maximum of month, hour, minute and second, and of hour and minute of the zone, by their groups. */
+const maxByGroup = [
+  [2, 12],
+  [4, 23],
+  [5, 59],
+  [6, 59],
+  [9, 23],
+  [10, 59],
+] as const;
+
 function inUtc(match: RegExpExecArray, decimals: number): string | undefined {
   const at = (group: number): number => Number(match[group] ?? 0);
-  if (at(2) < 1 || at(2) > 12 || at(3) < 1 || at(3) > daysIn(at(1), at(2))) return undefined;
-  if (at(4) > 23 || at(5) > 59 || at(6) > 59 || at(9) > 23 || at(10) > 59) return undefined;
+  if (maxByGroup.some(([group, max]) => at(group) > max)) return undefined;
+  if (at(2) < 1 || at(3) < 1 || at(3) > daysIn(at(1), at(2))) return undefined;
   const fraction = decimals === 0 ? "" : `.${(match[7] ?? "").slice(0, decimals).padEnd(decimals, "0")}`;
   const clock = match[0].slice(0, 19);
   if (match[8] === undefined) return `${clock}${fraction}Z`;

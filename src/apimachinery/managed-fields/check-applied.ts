@@ -1,5 +1,5 @@
 import { isJsonArray, isJsonObject } from "../json-value.ts";
-import type { ArraySchema, Schema } from "../schema.ts";
+import type { ArraySchema, Schema, StringSchema } from "../schema.ts";
 import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { elementText, fieldElement } from "./path-element.ts";
@@ -83,15 +83,18 @@ function checkScalar(walk: Walk, schema: Schema, value: unknown): void {
     case "boolean":
       if (typeof value !== "boolean") complain(walk, `expected boolean, got ${goValue(value)}`);
       return;
-    case "string": {
-      const untyped = schema.format === "quantity" || schema.format === "int-or-string";
-      if (untyped && typeof value === "object") complain(walk, `expected any scalar, got ${goValue(value)}`);
-      if (!untyped && typeof value !== "string")
-        complain(walk, `expected string, got &value.valueUnstructured{Value:${shown(value)}}`);
-      return;
-    }
+    case "string":
+      return checkText(walk, schema, value);
     default:
       return;
+  }
+}
+
+function checkText(walk: Walk, { format }: StringSchema, value: unknown): void {
+  if (format === "quantity" || format === "int-or-string") {
+    if (typeof value === "object") complain(walk, `expected any scalar, got ${goValue(value)}`);
+  } else if (typeof value !== "string") {
+    complain(walk, `expected string, got &value.valueUnstructured{Value:${shown(value)}}`);
   }
 }
 

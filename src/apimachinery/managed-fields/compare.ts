@@ -73,7 +73,7 @@ function* compareValues(schema: Schema, pair: Pair): Steps<Difference> {
   const shape = schema.type === "any" ? deducedShape(pair) : shapeOf(schema, after);
   if (shape === "leaf" || bothEmpty(before, after)) return compareLeaf(pair);
   if (shape === "mixed") return yield* compareMaps(schema, pair, compareLeaf(pair));
-  const itself = before === undefined ? addedItself : after === undefined ? removedItself : none;
+  const itself = presence(pair);
   if (shape !== "list" || schema.type !== "array") return yield* compareMaps(schema, pair, itself);
   // Most lists do not change, which is cheaper to check than to index their items.
   return jsonEqual(before, after) ? none : yield* compareLists(schema, pair, itself);
@@ -94,10 +94,15 @@ function bothEmpty(before: unknown, after: unknown): boolean {
   return isEmptyValue(before) && isEmptyValue(after);
 }
 
-function compareLeaf({ before, after }: Pair): Difference {
+function compareLeaf(pair: Pair): Difference {
+  const itself = presence(pair);
+  return itself !== none || jsonEqual(pair.before, pair.after) ? itself : modifiedItself;
+}
+
+/** Whether the path itself is added or removed. */
+function presence({ before, after }: Pair): Difference {
   if (before === undefined) return addedItself;
-  if (after === undefined) return removedItself;
-  return jsonEqual(before, after) ? none : modifiedItself;
+  return after === undefined ? removedItself : none;
 }
 
 /** The differences one level down, by set. */

@@ -33,24 +33,28 @@ export function addTo({ elements, nodes }: Level, element: PathElement, node: Fi
  * The node of the fields of one level, sorted once, with the field above them where `member` is true; undefined for neither. Takes
  * time proportional to the level, except for sorting.
  */
-export function* nodeOfLevel(member: boolean, { elements, nodes }: Level, pace: Pace): Steps<FieldSet | undefined> {
-  if (elements.length === 0) return member ? noFields : undefined;
+export function* nodeOfLevel(member: boolean, level: Level, pace: Pace): Steps<FieldSet | undefined> {
+  if (level.elements.length === 0) return member ? noFields : undefined;
   const result: Record<string, FieldSet> = {};
   if (member) result["."] = noFields;
-  if (yield* inElementOrder(elements, pace)) {
-    // Sorted means without duplicates.
-    for (let index = 0; index < elements.length; index += 1) {
-      if (endsStep(pace)) yield;
-      result[elements[index] ?? ""] = nodes[index] ?? noFields;
-    }
-    return result;
-  }
-  const byElement = yield* joinedByElement({ elements, nodes }, pace);
-  for (const element of yield* sortElements([...byElement.keys()], pace)) {
+  // Sorted means without duplicates.
+  const isSorted = yield* inElementOrder(level.elements, pace);
+  const { elements, nodes } = isSorted ? level : yield* sortedLevel(level, pace);
+  for (let index = 0; index < elements.length; index += 1) {
     if (endsStep(pace)) yield;
-    result[element] = byElement.get(element) ?? noFields;
+    result[elements[index] ?? ""] = nodes[index] ?? noFields;
   }
   return result;
+}
+
+/** The level sorted, each element once. */
+function* sortedLevel(
+  level: Level,
+  pace: Pace,
+): Steps<{ readonly elements: readonly PathElement[]; readonly nodes: readonly FieldSet[] }> {
+  const byElement = yield* joinedByElement(level, pace);
+  const elements = yield* sortElements([...byElement.keys()], pace);
+  return { elements, nodes: elements.map((element) => byElement.get(element) ?? noFields) };
 }
 
 function* joinedByElement({ elements, nodes }: Level, pace: Pace): Steps<ReadonlyMap<PathElement, FieldSet>> {
@@ -89,6 +93,17 @@ export function* union(one: FieldSet, other: FieldSet, pace: Pace): Steps<FieldS
 export function* unionOf(sets: readonly FieldSet[], pace: Pace): Steps<FieldSet> {
   const [first, second] = sets;
   if (second === undefined) return first ?? noFields;
+  const level: Level = { elements: [], nodes: [] };
+  for (const [element, nodes] of yield* nodesByElement(sets, pace)) {
+    addTo(level, element, Array.isArray(nodes) ? yield* unionOfNodes(nodes, pace) : nodes);
+  }
+  return (yield* nodeOfLevel(false, level, pace)) ?? noFields;
+}
+
+function* nodesByElement(
+  sets: readonly FieldSet[],
+  pace: Pace,
+): Steps<ReadonlyMap<PathElement, FieldSet | FieldSet[]>> {
   const byElement = new Map<PathElement, FieldSet | FieldSet[]>();
   for (const set of sets) {
     for (const element in set) {
@@ -101,11 +116,7 @@ export function* unionOf(sets: readonly FieldSet[], pace: Pace): Steps<FieldSet>
       else byElement.set(element, [before, node]);
     }
   }
-  const level: Level = { elements: [], nodes: [] };
-  for (const [element, nodes] of byElement) {
-    addTo(level, element, Array.isArray(nodes) ? yield* unionOfNodes(nodes, pace) : nodes);
-  }
-  return (yield* nodeOfLevel(false, level, pace)) ?? noFields;
+  return byElement;
 }
 
 function* unionOfNodes(nodes: readonly FieldSet[], pace: Pace): Steps<FieldSet> {
@@ -182,9 +193,8 @@ export function* sortedSet(set: FieldSet, pace: Pace): Steps<FieldSet> {
   let member = false;
   for (const element in set) {
     if (endsStep(pace)) yield;
-    const node = set[element];
-    if (node === undefined) continue;
-    if (element === ".") {
+    const node = childOf(set, element);
+    if (node === undefined) {
       member = true;
       isSame &&= elements.length === 0;
       continue;
@@ -201,13 +211,11 @@ export function* sortedSet(set: FieldSet, pace: Pace): Steps<FieldSet> {
 /** The set that a client wrote as FieldsV1, in canonical form; undefined for malformed input. Steps of unknown kinds are left out. */
 export function* readFieldSet(value: unknown, pace: Pace): Steps<FieldSet | undefined> {
   if (!isJsonObject(value)) return undefined;
-  return yield* readNode(value, { root: true, pace });
+  const set = yield* readNode(value, pace);
+  return set === undefined ? undefined : childrenOf(set);
 }
 
-function* readNode(
-  value: JsonObject,
-  { root, pace }: { readonly root: boolean; readonly pace: Pace },
-): Steps<FieldSet | undefined> {
+function* readNode(value: JsonObject, pace: Pace): Steps<FieldSet | undefined> {
   const level: Level = { elements: [], nodes: [] };
   let member = false;
   for (const key of Object.keys(value)) {
@@ -220,11 +228,11 @@ function* readNode(
     const element = readElement(key);
     if (element === undefined || !isJsonObject(below)) return undefined;
     if (element === "") continue;
-    const node = isLeaf(below as FieldSet) ? noFields : yield* readNode(below, { root: false, pace });
+    const node = isLeaf(below as FieldSet) ? noFields : yield* readNode(below, pace);
     if (node === undefined) return undefined;
     addTo(level, element, node);
   }
-  return (yield* nodeOfLevel(member && !root, level, pace)) ?? noFields;
+  return (yield* nodeOfLevel(member, level, pace)) ?? noFields;
 }
 
 function isLeaf(node: FieldSet): boolean {

@@ -135,11 +135,19 @@ export function* foldedManagers(managers: Managers, pace: Pace): Steps<Managers>
     result.set(bucketId, withFields(bucket, noFields, entry.time));
     surplus -= 1;
   }
-  for (const [bucketId, sets] of buckets) {
-    const entry = result.get(bucketId);
-    if (entry !== undefined) result.set(bucketId, withFields(entry, yield* unionOf(sets, pace)));
-  }
+  yield* uniteFields(result, buckets, pace);
   return result;
+}
+
+function* uniteFields(
+  managers: Map<string, ManagedFieldsEntry>,
+  sets: ReadonlyMap<string, readonly FieldSet[]>,
+  pace: Pace,
+): Steps<void> {
+  for (const [id, each] of sets) {
+    const entry = managers.get(id);
+    if (entry !== undefined) managers.set(id, withFields(entry, yield* unionOf(each, pace)));
+  }
 }
 
 /** The sort key of entries. Times have one format and are UTC, so that their texts sort like the times. */
@@ -153,10 +161,12 @@ function compareEntries(one: ManagedFieldsEntry, other: ManagedFieldsEntry): num
   return 0;
 }
 
+const operations = ["Apply", "Update"] as const;
+
 function* readEntry(value: JsonObject, pace: Pace): Steps<ManagedFieldsEntry | undefined> {
-  const [operation, time] = [ownValue(value, "operation"), textAt(value, "time")];
-  const [manager, apiVersion] = [textAt(value, "manager"), textAt(value, "apiVersion")];
-  if ((operation !== "Apply" && operation !== "Update") || apiVersion === undefined) return undefined;
+  const operation = operations.find((each) => each === ownValue(value, "operation"));
+  const [time, manager, apiVersion] = [textAt(value, "time"), textAt(value, "manager"), textAt(value, "apiVersion")];
+  if (operation === undefined || apiVersion === undefined) return undefined;
   if (ownValue(value, "fieldsType") !== "FieldsV1") return undefined;
   const fieldsV1 = yield* readFieldSet(ownValue(value, "fieldsV1") ?? {}, pace);
   if (fieldsV1 === undefined || (time !== undefined && !timeForm.test(time))) return undefined;

@@ -66,37 +66,32 @@ function* mergeLists(
   const mine = yield* indexed(schema, live, pace);
   const theirs = yield* indexed(schema, applied, pace);
   const shared = theirs.elements.filter((element) => mine.items.has(element));
-  let taken = 0;
   const merged: unknown[] = [];
   const done = new Set<PathElement>();
+  // Counted and not removed: shifting a list takes time proportional to its length.
+  let [applying, taken] = [0, 0];
   const take = function* (element: PathElement): Steps<void> {
     done.add(element);
+    applying += 1;
     const pair = { live: mine.items.get(element), applied: theirs.items.get(element), pace };
     merged.push(yield* mergeValues(schema.items, pair));
-    // Counted and not removed: shifting a list takes time proportional to its length.
     if (shared[taken] === element) taken += 1;
   };
-  let [at, applying] = [0, 0];
-  while (at < mine.elements.length || applying < theirs.elements.length) {
+  for (const [index, own] of mine.elements.entries()) {
     if (endsStep(pace)) yield;
-    const [own, next] = [mine.elements[at], theirs.elements[applying]];
-    if (own !== undefined && own === next) {
-      yield* take(own);
-      at += 1;
-      applying += 1;
-    } else if (own !== undefined && !theirs.items.has(own)) {
+    if (!theirs.items.has(own)) {
       // Several items with the same path element stay unchanged.
-      merged.push(live[at]);
-      at += 1;
-    } else if (own !== undefined && (done.has(own) || (next !== undefined && shared[taken] !== own))) {
-      at += 1;
-    } else if (next !== undefined) {
-      yield* take(next);
-      applying += 1;
-    } else {
-      at += 1;
+      merged.push(live[index]);
+      continue;
     }
+    let next = theirs.elements[applying];
+    while (next !== undefined && next !== own && !done.has(own) && shared[taken] === own) {
+      yield* take(next);
+      next = theirs.elements[applying];
+    }
+    if (next === own) yield* take(own);
   }
+  for (const element of theirs.elements.slice(applying)) yield* take(element);
   return merged;
 }
 

@@ -58,15 +58,11 @@ export function* inElementOrder(elements: readonly PathElement[], pace: Pace): S
   for (const element of elements) {
     if (endsStep(pace)) yield;
     const code = element.charCodeAt(0);
-    const content = code === kindCodes.field ? undefined : contentOf(element);
-    if (before !== undefined) {
-      const codeBefore = before.charCodeAt(0);
-      if (codeBefore !== code) {
-        if (kindRank(codeBefore) >= kindRank(code)) return false;
-      } else if (code === kindCodes.field) {
-        if (before >= element) return false;
-      } else if (before === element || compareContents(code, contentBefore, content) >= 0) return false;
-    }
+    const codeBefore = before?.charCodeAt(0);
+    const content = contentOf(element);
+    if (code === codeBefore) {
+      if (before === element || compareContents(code, contentBefore, content) >= 0) return false;
+    } else if (codeBefore !== undefined && kindRank(codeBefore) >= kindRank(code)) return false;
     before = element;
     contentBefore = content;
   }

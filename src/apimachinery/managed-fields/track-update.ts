@@ -67,16 +67,7 @@ export function* trackUpdate(
   const changed = yield* ownable(touched, pace);
   const lost = yield* union(touched, comparison.removed, pace);
   const id = identityOf(writer);
-  const result = new Map<string, ManagedFieldsEntry>();
-  for (const [otherId, entry] of managers) {
-    if (otherId === id) continue;
-    const rest = yield* difference(entry.fieldsV1, lost, pace);
-    if (rest === entry.fieldsV1) result.set(otherId, entry);
-    else {
-      const reconciled = yield* reconciledFields(schema, rest, pace);
-      keep(result, otherId, withFields(entry, yield* ownable(reconciled, pace)));
-    }
-  }
+  const result = yield* othersWithout(tracking, managers, { id, lost, pace });
   const own = managers.get(id);
   const kept = own === undefined ? undefined : yield* difference(own.fieldsV1, comparison.removed, pace);
   if (own !== undefined && kept === own.fieldsV1 && (yield* contains(kept, changed, pace))) {
@@ -88,6 +79,25 @@ export function* trackUpdate(
   const moved = isEmptySet(changed) ? base.time : time;
   keep(result, id, yield* sortedEntry(withFields(base, fields, moved), pace));
   return yield* foldedManagers(result, pace);
+}
+
+/** The entries of the other managers, without the fields that they lose. */
+function* othersWithout(
+  { schema }: Tracking,
+  managers: Managers,
+  { id, lost, pace }: { readonly id: string; readonly lost: FieldSet; readonly pace: Pace },
+): Steps<Map<string, ManagedFieldsEntry>> {
+  const result = new Map<string, ManagedFieldsEntry>();
+  for (const [otherId, entry] of managers) {
+    if (otherId === id) continue;
+    const rest = yield* difference(entry.fieldsV1, lost, pace);
+    if (rest === entry.fieldsV1) result.set(otherId, entry);
+    else {
+      const reconciled = yield* reconciledFields(schema, rest, pace);
+      keep(result, otherId, withFields(entry, yield* ownable(reconciled, pace)));
+    }
+  }
+  return result;
 }
 
 function keep(result: Map<string, ManagedFieldsEntry>, id: string, entry: ManagedFieldsEntry): void {
