@@ -59,8 +59,8 @@ export function nodeGraph(): NodeGraph {
       if (node === "") return;
       const place = placeOf(pod);
       const before = pods.get(place);
-      const { uid = "", annotations = {} } = pod.metadata;
-      const isMirror = Object.hasOwn(annotations, mirrorPodAnnotation) || (before?.uid === uid && before.isMirror);
+      const { uid = "" } = pod.metadata;
+      const isMirror = isMirrorPod(pod) || (before?.uid === uid && before.isMirror);
       const keys = isMirror ? [] : keysOf(pod);
       if (before !== undefined && isSame(before, { node, uid, isMirror, keys })) return;
       if (before !== undefined) take(before);
@@ -84,6 +84,10 @@ export function nodeGraph(): NodeGraph {
       return vertex !== undefined && (vertex.node === node || vertex.others?.has(node) === true);
     },
   };
+}
+
+function isMirrorPod({ metadata }: ApiObject): boolean {
+  return metadata.annotations !== undefined && Object.hasOwn(metadata.annotations, mirrorPodAnnotation);
 }
 
 function placeOf({ metadata }: ApiObject): string {
@@ -110,20 +114,22 @@ function addTo(vertex: Vertex, node: string): void {
 /** Reverts one `addTo`. When the last pod of the node is gone, another node takes its place. */
 function takeFrom(vertex: Vertex, node: string): void {
   const { others } = vertex;
-  if (vertex.node !== node) {
-    const left = (others?.get(node) ?? 0) - 1;
-    if (left > 0) others?.set(node, left);
-    else others?.delete(node);
-  } else {
-    vertex.count -= 1;
-    if (vertex.count > 0 || others === undefined) return;
-    for (const [other, count] of others) {
-      Object.assign(vertex, { node: other, count });
-      others.delete(other);
-      break;
-    }
+  if (vertex.node === node) vertex.count -= 1;
+  else if (others !== undefined) takeOne(others, node);
+  if (others === undefined) return;
+  const [next] = others;
+  if (vertex.count === 0 && next !== undefined) {
+    const [other, count] = next;
+    Object.assign(vertex, { node: other, count });
+    others.delete(other);
   }
-  if (others?.size === 0) vertex.others = undefined;
+  if (others.size === 0) vertex.others = undefined;
+}
+
+function takeOne(counts: Map<string, number>, node: string): void {
+  const left = (counts.get(node) ?? 0) - 1;
+  if (left > 0) counts.set(node, left);
+  else counts.delete(node);
 }
 
 function isSame(

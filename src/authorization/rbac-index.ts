@@ -4,7 +4,7 @@ import type { Attributes } from "./authorizer.ts";
 import { type CompiledRules, type RuleQuery, firstMatch, ruleQuery, rulesToLookAt } from "./compiled-rules.ts";
 import type { RoleRef, PolicyRule } from "../apis/rbac.ts";
 import type { AnyBinding, AnyRole, RbacKind } from "./rbac-types.ts";
-import { type RoleKey, type RoleSlot, roleSlots } from "./role-slots.ts";
+import { type RoleKey, type RoleSlot, type RoleSlots, roleSlots } from "./role-slots.ts";
 import {
   type Grant,
   type SubjectTable,
@@ -65,9 +65,17 @@ export interface RbacIndex {
   readonly missingRoles: () => number;
 }
 
-/** An empty index: it allows nothing. */
-export function rbacIndex(): RbacIndex {
-  const slots = roleSlots();
+/** The grants of all bindings, by scope and by binding. */
+interface BindingTables {
+  readonly cluster: SubjectTable;
+  /** Without namespaces that have no grant. */
+  readonly namespaces: ReadonlyMap<string, SubjectTable>;
+  readonly bindings: ReadonlyMap<string, readonly Grant[]>;
+  readonly bind: (key: string, kind: Grant["kind"], object: AnyBinding) => void;
+  readonly withdraw: (key: string) => void;
+}
+
+function bindingTables(slots: RoleSlots): BindingTables {
   const cluster = subjectTable();
   const namespaces = new Map<string, SubjectTable>();
   const bindings = new Map<string, readonly Grant[]>();
@@ -94,6 +102,14 @@ export function rbacIndex(): RbacIndex {
     for (const grant of grants) insertGrant(table, grant);
     if (table !== cluster && table.users.size + table.groups.size > 0) namespaces.set(namespace, table);
   };
+
+  return { cluster, namespaces, bindings, bind, withdraw };
+}
+
+/** An empty index: it allows nothing. */
+export function rbacIndex(): RbacIndex {
+  const slots = roleSlots();
+  const { cluster, namespaces, bindings, bind, withdraw } = bindingTables(slots);
 
   const grantsFor = (user: UserInfo, namespace: string): readonly Grant[] => {
     const local = namespace === "" ? undefined : namespaces.get(namespace);

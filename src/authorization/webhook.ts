@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { NamedAuthorizer, Attributes, Decision } from "./authorizer.ts";
 import type { WebhookConfiguration } from "./configuration.ts";
-import { matchConditions, type MatchConditions } from "./match-conditions.ts";
+import { matchConditions, type Match, type MatchConditions } from "./match-conditions.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { AuthorizationMetrics } from "./metrics.ts";
@@ -117,6 +117,8 @@ const maxCachedCharacters = 10_000;
 const defaultCapacity = 8192;
 /** The maximum number of calls in flight; beyond it requests fail at once, as they would after the time-out of a service that hangs. */
 const maxInFlight = 512;
+const everyRequest: Match = { matches: true };
+const matchesAll: MatchConditions = () => everyRequest;
 const bothText = "webhook subject access review returned both allow and deny response";
 
 /**
@@ -127,6 +129,7 @@ const bothText = "webhook subject access review returned both allow and deny res
 export function webhookAuthorizer(
   options: WebhookAuthorizerOptions,
 ): Required<Pick<NamedAuthorizer, "authorize" | "explain">> {
+  const { match = matchesAll } = options;
   const answers = answerCache(options);
   const asking = new Map<string, Promise<Answer>>();
   const notes = new WeakMap<Decision, string>();
@@ -156,11 +159,11 @@ export function webhookAuthorizer(
 
   async function webhook(attributes: Attributes): Promise<Decision> {
     const spec = accessReviewSpec(attributes);
-    const match = options.match?.(spec);
-    if (match !== undefined && "error" in match) {
-      return noted({ verdict: options.onError, reason: "", error: match.error }, "its service was not asked");
+    const matched = match(spec);
+    if ("error" in matched) {
+      return noted({ verdict: options.onError, reason: "", error: matched.error }, "its service was not asked");
     }
-    if (match?.matches === false) {
+    if (!matched.matches) {
       options.excluded?.();
       return noted({ verdict: "noOpinion", reason: "" }, "its matchConditions leave this request out");
     }
@@ -261,13 +264,7 @@ class WebhookAnswerError extends Error {
  */
 function webhookAnswer(reply: unknown, version: WebhookAuthorizerOptions["version"]): Answer {
   const apiVersion = `authorization.k8s.io/${version}`;
-  const isReview =
-    isFields(reply) &&
-    ["", "SubjectAccessReview"].includes((reply["kind"] ?? "") as string) &&
-    ["", apiVersion].includes((reply["apiVersion"] ?? "") as string);
-  if (!isReview) {
-    throw nonsense(`something else than a SubjectAccessReview of ${apiVersion}`);
-  }
+  if (!isReviewOf(apiVersion, reply)) throw nonsense(`something else than a SubjectAccessReview of ${apiVersion}`);
   const status = valueAt(reply, "status") ?? {};
   const detail = isFields(status) ? status : { allowed: status };
   const [allowed, denied, reason] = [detail["allowed"] ?? false, detail["denied"] ?? false, detail["reason"] ?? ""];
@@ -275,6 +272,14 @@ function webhookAnswer(reply: unknown, version: WebhookAuthorizerOptions["versio
     throw nonsense("a status that cannot be understood");
   }
   return { allowed, denied, reason };
+}
+
+function isReviewOf(apiVersion: string, reply: unknown): boolean {
+  if (!isFields(reply)) return false;
+  const { kind, apiVersion: version } = reply;
+  return (
+    ["", "SubjectAccessReview"].includes((kind ?? "") as string) && ["", apiVersion].includes((version ?? "") as string)
+  );
 }
 
 function nonsense(what: string): WebhookAnswerError {
