@@ -69,14 +69,13 @@ export function parseBoundClaims(claims: Fields): BoundClaims | undefined {
   const own = fieldsAt(claims, "kubernetes.io");
   const namespace = stringAt(own, "namespace");
   const serviceAccount = namedAt(own, "serviceaccount");
-  const audiences = arrayAt(claims, "aud").filter((one) => typeof one === "string");
+  const audiences = audiencesOf(claims);
   const [expiresAt, notBefore, issuedAt] = ["exp", "nbf", "iat"].map((name) => timeAt(claims, name));
   if (namespace === "" || serviceAccount === undefined || serviceAccount.uid === "") return undefined;
   if (stringAt(claims, "sub") !== subjectOf(namespace, serviceAccount.name)) return undefined;
-  if (audiences.length === 0 || audiences.length !== arrayAt(claims, "aud").length) return undefined;
   if (expiresAt === undefined || notBefore === undefined || issuedAt === undefined) return undefined;
   const bound = boundAt(own);
-  if (bound === undefined) return undefined;
+  if (audiences === undefined || bound === undefined) return undefined;
   return {
     namespace,
     serviceAccount,
@@ -87,6 +86,12 @@ export function parseBoundClaims(claims: Fields): BoundClaims | undefined {
     issuedAt,
     id: stringAt(claims, "jti"),
   };
+}
+
+function audiencesOf(claims: Fields): readonly string[] | undefined {
+  const listed = arrayAt(claims, "aud");
+  const audiences = listed.filter((one) => typeof one === "string");
+  return audiences.length === 0 || audiences.length !== listed.length ? undefined : audiences;
 }
 
 /** The objects a token is bound to; undefined where one is named but malformed, since it cannot be checked then. */

@@ -58,9 +58,7 @@ export function x509(options: X509Options): Authenticator {
     const leafGraceMs = authorization === undefined ? returningMs : 0;
     const now = options.now();
     const known = verified.get(key);
-    if (known !== undefined && now >= known.from && now < known.until && (!known.expired || leafGraceMs > 0)) {
-      return known.result;
-    }
+    if (isCurrent(known, now, leafGraceMs)) return known.result;
     verified.delete(key);
     const presented = { leaf, intermediates: chains.get(key) ?? intermediates };
     const verdict = verifyClientChain({ ...presented, roots: current, now, leafGraceMs });
@@ -76,6 +74,10 @@ export function x509(options: X509Options): Authenticator {
     }
     return result;
   };
+}
+
+function isCurrent(known: Verified | undefined, now: number, leafGraceMs: number): known is Verified {
+  return known !== undefined && now >= known.from && now < known.until && (!known.expired || leafGraceMs > 0);
 }
 
 /** Evicts the oldest entry of a full map. */
