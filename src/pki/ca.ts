@@ -114,12 +114,7 @@ export function loadCa(input: {
   if (certificate.keyUsage?.has(keyUsageBits.keyCertSign) === false) {
     throw new CaError("notCa", "the CA certificate may not sign certificates: keyUsage lacks keyCertSign");
   }
-  if (input.now !== undefined && input.now > certificate.notAfter) {
-    throw new CaError("expired", `the CA certificate has expired on ${rfc3339(certificate.notAfter)}`);
-  }
-  if (input.now !== undefined && input.now < certificate.notBefore) {
-    throw new CaError("expired", `the CA certificate is not valid before ${rfc3339(certificate.notBefore)}`);
-  }
+  if (input.now !== undefined) checkValidity(certificate, input.now);
   const ca = authority(certificate, caKey(input.keyPem));
   const { publicKey } = certificate;
   // A signature proves more than equal public halves: it also catches a damaged private key.
@@ -127,6 +122,11 @@ export function loadCa(input: {
     throw new CaError("mismatch", "the CA key does not belong to the CA certificate");
   }
   return ca;
+}
+
+function checkValidity({ notBefore, notAfter }: ParsedCertificate, now: number): void {
+  if (now > notAfter) throw new CaError("expired", `the CA certificate has expired on ${rfc3339(notAfter)}`);
+  if (now < notBefore) throw new CaError("expired", `the CA certificate is not valid before ${rfc3339(notBefore)}`);
 }
 
 function authority(certificate: ParsedCertificate, key: KeyObject): CertificateAuthority {

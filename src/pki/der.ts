@@ -155,9 +155,7 @@ export function readBoolean(node: DerNode | undefined, what: string): boolean {
 /** An OBJECT IDENTIFIER as dotted text; at most 64 bytes, each arc below 2^53. @throws DerError */
 export function readOid(node: DerNode | undefined, what: string): string {
   const content = contentOf(expectNode(node, tags.oid, what));
-  if (content.length === 0 || content.length > 64 || (content.at(-1) ?? 0x80) >= 0x80) {
-    throw new DerError("value", `${what} is not an OBJECT IDENTIFIER`);
-  }
+  if (!endsAnArc(content) || content.length > 64) throw new DerError("value", `${what} is not an OBJECT IDENTIFIER`);
   let text = "";
   let arc = 0;
   for (let index = 0; index < content.length; index++) {
@@ -171,6 +169,10 @@ export function readOid(node: DerNode | undefined, what: string): string {
     }
   }
   return text;
+}
+
+function endsAnArc(content: Uint8Array): boolean {
+  return (content.at(-1) ?? 0x80) < 0x80;
 }
 
 /** The bytes of a BIT STRING that has no unused bits: keys and signatures. @throws DerError */
@@ -191,9 +193,13 @@ export function readNamedBits(node: DerNode | undefined, what: string): Readonly
   }
   const bits = new Set<number>();
   for (let bit = 0; bit < bytes.length * 8; bit++) {
-    if (((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0) bits.add(bit);
+    if (hasBit(bytes, bit)) bits.add(bit);
   }
   return bits;
+}
+
+function hasBit(bytes: Uint8Array, bit: number): boolean {
+  return ((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0;
 }
 
 /** A UTCTime (1950 to 2049) or GeneralizedTime in the form of certificates, `…SSZ`, in milliseconds. @throws DerError */

@@ -58,18 +58,17 @@ export function loadPrivateKey(pem: string): KeyObject {
 export function keyKindOf(key: KeyObject): KeyKind {
   const details = key.asymmetricKeyDetails ?? {};
   if (key.asymmetricKeyType === "ed25519") return "ed25519";
-  if (key.asymmetricKeyType === "rsa") {
-    const bits = details.modulusLength ?? 0;
-    if (bits < 2048 || bits > 8192) {
-      throw new KeyError(bits < 2048 ? "weak" : "unsupported", "RSA keys must have 2048 to 8192 bits");
-    }
-    return "rsa";
-  }
+  if (key.asymmetricKeyType === "rsa") return checkRsaSize(details.modulusLength ?? 0);
   const kind = key.asymmetricKeyType === "ec" ? curveKinds.get(details.namedCurve ?? "") : undefined;
   if (kind === undefined) {
     throw new KeyError("unsupported", "the key must be EC P-256, P-384 or P-521, RSA, or Ed25519");
   }
   return kind;
+}
+
+function checkRsaSize(bits: number): "rsa" {
+  if (bits >= 2048 && bits <= 8192) return "rsa";
+  throw new KeyError(bits < 2048 ? "weak" : "unsupported", "RSA keys must have 2048 to 8192 bits");
 }
 
 const curveKinds: ReadonlyMap<string, KeyKind> = new Map([

@@ -46,7 +46,7 @@ export function decodePem(text: string, options: PemOptions = {}): readonly PemB
       const end = endOfBlock(lines, at, label);
       blocks.push({ label, bytes: decodeBody(lines.slice(at + 1, end)) });
       at = end;
-    } else if (line !== "" && (options.surroundingText !== "ignore" || line.startsWith("-----"))) {
+    } else if (!isIgnored(line, options)) {
       throw new PemError("text", "there is text outside of the PEM blocks");
     }
     at++;
@@ -75,6 +75,10 @@ export function encodePem(label: string, bytes: Uint8Array): string {
     body += `${base64.slice(at, at + 64)}\n`;
   }
   return `-----BEGIN ${label}-----\n${body}-----END ${label}-----\n`;
+}
+
+function isIgnored(line: string, { surroundingText }: PemOptions): boolean {
+  return line === "" || (surroundingText === "ignore" && !line.startsWith("-----"));
 }
 
 function endOfBlock(lines: readonly string[], begin: number, label: string): number {

@@ -107,12 +107,19 @@ function rsaKey(spki: Uint8Array, parameters: DerNode | undefined, key: Uint8Arr
     const verdict = bits < minRsaBits ? "weak" : "unsupported";
     throw new KeyError(verdict, `RSA keys must have ${minRsaBits} to ${maxRsaBits} bits, this one has ${bits}`);
   }
-  const odd = ((modulus.at(-1) ?? 0) & (exponent.at(-1) ?? 0) & 1) === 1;
-  // A large exponent makes each verification expensive; only an attacker uses one.
-  if (!odd || exponent.length > 4 || (exponent.length === 1 && (exponent[0] ?? 0) < 3)) {
+  if (!isOdd(modulus) || !isExponent(exponent)) {
     throw new KeyError("weak", "the RSA key's modulus or exponent is not acceptable");
   }
   return { kind: "rsa", bits, spki, jwk: { kty: "RSA", n: base64url(modulus), e: base64url(exponent) } };
+}
+
+function isOdd(number: Uint8Array): boolean {
+  return ((number.at(-1) ?? 0) & 1) === 1;
+}
+
+/** A large exponent makes each verification expensive; only an attacker uses one. */
+function isExponent(number: Uint8Array): boolean {
+  return isOdd(number) && number.length <= 4 && (number.length > 1 || (number[0] ?? 0) >= 3);
 }
 
 function ecKey(spki: Uint8Array, parameters: DerNode | undefined, key: Uint8Array): PublicKeyInfo {

@@ -154,9 +154,7 @@ type Fields = Omit<ParsedRevocationList, "signatureAlgorithm" | "signature"> & {
 function fieldsOf(tbs: DerNode): Fields {
   const parts = childrenOf(tbs);
   const isNewer = parts[0]?.tag === tags.integer;
-  if (isNewer && readSmallInteger(parts.shift(), "the version") !== 1) {
-    throw new DerError("value", "the version must be 1 or 2");
-  }
+  if (isNewer) checkVersion(parts.shift());
   const inner = expectNode(parts.shift(), tags.sequence, "the signature algorithm");
   const issuer = expectNode(parts.shift(), tags.sequence, "the issuer");
   const thisUpdate = readTime(parts.shift(), "thisUpdate");
@@ -164,7 +162,6 @@ function fieldsOf(tbs: DerNode): Fields {
   const entries = parts[0]?.tag === tags.sequence ? entriesOf(parts.shift(), isNewer) : [];
   const extensions = isNewer && parts[0]?.tag === 0xa0 ? wrapped(parts.shift()) : new Map<string, Extension>();
   if (parts.length > 0) throw new DerError("value", "the signed part has unexpected parts");
-  const key = extensions.get(oids.authorityKeyIdentifier);
   return {
     inner,
     tbs: rawOf(tbs),
@@ -172,8 +169,17 @@ function fieldsOf(tbs: DerNode): Fields {
     thisUpdate,
     nextUpdate,
     revoked: entries,
-    authorityKeyId: key === undefined ? undefined : parseAuthorityKeyId(key.value),
+    authorityKeyId: authorityKeyIdOf(extensions),
   };
+}
+
+function checkVersion(node: DerNode | undefined): void {
+  if (readSmallInteger(node, "the version") !== 1) throw new DerError("value", "the version must be 1 or 2");
+}
+
+function authorityKeyIdOf(extensions: ReadonlyMap<string, Extension>): Fields["authorityKeyId"] {
+  const key = extensions.get(oids.authorityKeyIdentifier);
+  return key === undefined ? undefined : parseAuthorityKeyId(key.value);
 }
 
 function isTime(node: DerNode | undefined): boolean {

@@ -117,7 +117,7 @@ const keyTypes: Readonly<Record<SignatureAlgorithm["scheme"], string>> = {
 // Go accepts the same three: one hash throughout, salt as long as the hash, trailer 1. The defaults are SHA-1 and thus rejected.
 function parsePss(parameters: DerNode | undefined): SignatureAlgorithm | undefined {
   const [hashPart, maskPart, saltPart, trailer] = sequenceOf(parameters, "the RSA-PSS parameters");
-  if (hashPart?.tag !== 0xa0 || maskPart?.tag !== 0xa1 || saltPart?.tag !== 0xa2) return undefined;
+  if (!hasTag(hashPart, 0xa0) || !hasTag(maskPart, 0xa1) || !hasTag(saltPart, 0xa2)) return undefined;
   const hash = hashOf(onlyChild(hashPart));
   const [maskType, maskHash] = sequenceOf(onlyChild(maskPart), "the RSA-PSS mask function");
   const isMgf1 = readOid(maskType, "the RSA-PSS mask function") === oids.mgf1;
@@ -135,6 +135,10 @@ function hashOf(node: DerNode | undefined): string {
     throw new DerError("value", "the RSA-PSS hash has unexpected parameters");
   }
   return readOid(type, "the RSA-PSS hash");
+}
+
+function hasTag(node: DerNode | undefined, tag: number): node is DerNode {
+  return node?.tag === tag;
 }
 
 function onlyChild(node: DerNode): DerNode {

@@ -120,12 +120,15 @@ function checkRsa(exponent: Uint8Array, modulus: Uint8Array): void {
   if (bits < minRsaBits) throw new SshKeyError("weak", `an RSA key of ${bits} bits; at least ${minRsaBits} are needed`);
   if (bits > maxRsaBits)
     throw new SshKeyError("unsupported", `an RSA key of ${bits} bits; at most ${maxRsaBits} are accepted`);
-  const isOdd = ((exponent.at(-1) ?? 0) & 1) === 1;
   const isOne = exponent.length === 1 && exponent[0] === 1;
-  if (!isOdd || isOne || exponent.length > maxExponentBytes) {
+  if (!isOdd(exponent) || isOne || exponent.length > maxExponentBytes) {
     throw new SshKeyError("weak", "the exponent of the RSA key must be odd, above 1, and of at most 64 bits");
   }
-  if (((modulus.at(-1) ?? 0) & 1) === 0) throw new SshKeyError("weak", "the modulus of the RSA key is even");
+  if (!isOdd(modulus)) throw new SshKeyError("weak", "the modulus of the RSA key is even");
+}
+
+function isOdd(number: Uint8Array): boolean {
+  return ((number.at(-1) ?? 0) & 1) === 1;
 }
 
 function importKey(jwk: JsonWebKey, name: string): KeyObject {
