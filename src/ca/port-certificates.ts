@@ -78,13 +78,7 @@ export async function portCertificates(options: PortOptions): Promise<PortCertif
   };
   return {
     first: shown(held, authorities().chainPem),
-    problem: (now) => {
-      const { signer } = authorities();
-      const ca = validityProblem(signer.certificate, now);
-      if (ca !== undefined) return `the CA certificate ${ca}`;
-      const own = validityProblem(certificateTimes(held.certPem), now);
-      return own === undefined ? undefined : `the serving certificate ${own}`;
-    },
+    problem: (now) => problemOf(authorities().signer, held, now),
     keep: (server) => {
       serveNextCa(server);
       // One at a time, so that an earlier renewal never replaces the certificates of a later one.
@@ -110,6 +104,17 @@ export async function portCertificates(options: PortOptions): Promise<PortCertif
       };
     },
   };
+}
+
+function problemOf(
+  signer: Pick<CertificateAuthority, "certificate">,
+  { certPem }: KeyPair,
+  now: number,
+): string | undefined {
+  const ca = validityProblem(signer.certificate, now);
+  if (ca !== undefined) return `the CA certificate ${ca}`;
+  const own = validityProblem(certificateTimes(certPem), now);
+  return own === undefined ? undefined : `the serving certificate ${own}`;
 }
 
 /** Runs functions one after the other; a failure does not stop the next ones. */
