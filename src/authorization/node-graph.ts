@@ -43,9 +43,9 @@ export function nodeGraph(): NodeGraph {
   function vertexOf(key: string): Vertex {
     const known = all.get(key);
     if (known !== undefined) return known;
-    const made: Vertex = { key, node: "", count: 0, others: undefined };
-    all.set(key, made);
-    return made;
+    const vertex: Vertex = { key, node: "", count: 0, others: undefined };
+    all.set(key, vertex);
+    return vertex;
   }
   function take({ node, vertices }: Bound): void {
     for (const one of vertices) {
@@ -62,8 +62,10 @@ export function nodeGraph(): NodeGraph {
       const { uid = "" } = pod.metadata;
       const isMirror = isMirrorPod(pod) || (before?.uid === uid && before.isMirror);
       const keys = isMirror ? [] : keysOf(pod);
-      if (before !== undefined && isSame(before, { node, uid, isMirror, keys })) return;
-      if (before !== undefined) take(before);
+      if (before !== undefined) {
+        if (isSame(before, { node, uid, isMirror, keys })) return;
+        take(before);
+      }
       const vertices = keys.map(vertexOf);
       for (const one of vertices) addTo(one, node);
       pods.set(place, { node, uid, isMirror, vertices });

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../apimachinery/json-value.ts";
+import { isJsonObject } from "../apimachinery/json-value.ts";
 
 /** The names of CAs in the folder; each is the stem of two files, `.crt` and `.key`. */
 export interface AuthorityState {
@@ -65,14 +65,16 @@ export function parseState(text: string): AuthorityState | undefined {
   } catch {
     return undefined;
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  const { signer, next, previous, ...more } = value as JsonObject;
+  if (!isJsonObject(value)) return undefined;
+  const { signer, next, previous, ...more } = value;
   if (!isStem(signer) || Object.keys(more).length > 0) return undefined;
-  if (next === undefined && previous === undefined) return { signer };
-  const other = next === undefined ? previous : next;
-  const isBoth = next !== undefined && previous !== undefined;
-  if (isBoth || !isStem(other) || other === signer) return undefined;
-  return next === undefined ? { signer, previous: other } : { signer, next: other };
+  if (next !== undefined) return previous === undefined && isOther(next, signer) ? { signer, next } : undefined;
+  if (previous === undefined) return { signer };
+  return isOther(previous, signer) ? { signer, previous } : undefined;
+}
+
+function isOther(value: unknown, signer: string): value is string {
+  return isStem(value) && value !== signer;
 }
 
 function isStem(value: unknown): value is string {

@@ -127,7 +127,7 @@ function serialized(): (work: () => Promise<void>) => Promise<void> {
   };
 }
 
-const lifeMs = 24 * 3600 * 1000;
+const lifetimeMs = 24 * 3600 * 1000;
 
 /**
  * PEM of a certificate with the CA's name that cannot certify others: its key is discarded. A TLS server with it in
@@ -141,7 +141,7 @@ function nameOnlyCertificate(
 ): string {
   const key = keyOfAnotherKind(authority);
   const { rawSubject } = authority;
-  const notAfter = at.now + lifeMs;
+  const notAfter = at.now + lifetimeMs;
   return issueCertificate({
     issuer: { rawSubject, keyId: undefined, key, keyKind: keyKindOf(key), notAfter },
     rawSubject,

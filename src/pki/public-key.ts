@@ -102,7 +102,7 @@ function rsaKey(spki: Uint8Array, parameters: DerNode | undefined, key: Uint8Arr
   const modulus = readUnsigned(modulusNode, "the RSA modulus");
   const exponent = readUnsigned(exponentNode, "the RSA exponent");
   if (extra !== undefined) throw new DerError("value", "the RSA key has unexpected parts");
-  const bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
+  const bits = bitLength(modulus);
   if (bits < minRsaBits || bits > maxRsaBits) {
     const verdict = bits < minRsaBits ? "weak" : "unsupported";
     throw new KeyError(verdict, `RSA keys must have ${minRsaBits} to ${maxRsaBits} bits, this one has ${bits}`);
@@ -113,7 +113,13 @@ function rsaKey(spki: Uint8Array, parameters: DerNode | undefined, key: Uint8Arr
   return { kind: "rsa", bits, spki, jwk: { kty: "RSA", n: base64url(modulus), e: base64url(exponent) } };
 }
 
-function isOdd(number: Uint8Array): boolean {
+/** The size in bits of a big-endian number without leading zeros. */
+export function bitLength(number: Uint8Array): number {
+  return number.length * 8 - Math.clz32(number[0] ?? 0) + 24;
+}
+
+/** Whether a big-endian number is odd. */
+export function isOdd(number: Uint8Array): boolean {
   return ((number.at(-1) ?? 0) & 1) === 1;
 }
 

@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
+import { bitLength, isOdd } from "./public-key.ts";
 
 /** The kinds of keys in a machine's request. */
 export type SshKeyKind = "rsa" | "p256" | "ed25519";
@@ -116,7 +117,7 @@ function described(
 
 /** @throws SshKeyError for a weak modulus or exponent */
 function checkRsa(exponent: Uint8Array, modulus: Uint8Array): void {
-  const bits = modulus.length * 8 - (Math.clz32(modulus[0] ?? 0) - 24);
+  const bits = bitLength(modulus);
   if (bits < minRsaBits) throw new SshKeyError("weak", `an RSA key of ${bits} bits; at least ${minRsaBits} are needed`);
   if (bits > maxRsaBits)
     throw new SshKeyError("unsupported", `an RSA key of ${bits} bits; at most ${maxRsaBits} are accepted`);
@@ -125,10 +126,6 @@ function checkRsa(exponent: Uint8Array, modulus: Uint8Array): void {
     throw new SshKeyError("weak", "the exponent of the RSA key must be odd, above 1, and of at most 64 bits");
   }
   if (!isOdd(modulus)) throw new SshKeyError("weak", "the modulus of the RSA key is even");
-}
-
-function isOdd(number: Uint8Array): boolean {
-  return ((number.at(-1) ?? 0) & 1) === 1;
 }
 
 function importKey(jwk: JsonWebKey, name: string): KeyObject {
