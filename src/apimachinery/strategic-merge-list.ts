@@ -124,10 +124,14 @@ function inOrder(lists: {
   // Positions are looked up once for each element and not for each comparison.
   const placed = list.map((element) => {
     const id = identity(element);
-    return { element, askedAt: asked.get(id) ?? -1, liveIndex: indexes.get(id) ?? -1 };
+    return { element, orderedIndex: asked.get(id) ?? -1, liveIndex: indexes.get(id) ?? -1 };
   });
-  const named = placed.filter(({ askedAt }) => askedAt >= 0).sort((one, other) => one.askedAt - other.askedAt);
-  const others = placed.filter(({ askedAt }) => askedAt < 0).sort((one, other) => one.liveIndex - other.liveIndex);
+  const named = placed
+    .filter(({ orderedIndex }) => orderedIndex >= 0)
+    .sort((one, other) => one.orderedIndex - other.orderedIndex);
+  const others = placed
+    .filter(({ orderedIndex }) => orderedIndex < 0)
+    .sort((one, other) => one.liveIndex - other.liveIndex);
   const result: unknown[] = [];
   let next = 0;
   const takeOthers = (position: number): void => {

@@ -42,10 +42,10 @@ export function bearer(options: BearerOptions, ...members: readonly TokenAuthent
     const found = await judge(token);
     if (found.kind === "absent") return { kind: "rejected", reason: invalidBearerToken };
     if (found.kind === "rejected") return found;
-    const asked = request.audiences ?? options.audiences;
-    const audiences = (found.audiences ?? options.audiences).filter((audience) => asked.includes(audience));
+    const requested = request.audiences ?? options.audiences;
+    const audiences = (found.audiences ?? options.audiences).filter((audience) => requested.includes(audience));
     if (audiences.length > 0) return { kind: "authenticated", user: found.user, audiences, ...credentialIn(found) };
-    return { kind: "rejected", reason: meantForOthers(found.audiences, asked) };
+    return { kind: "rejected", reason: meantForOthers(found.audiences, requested) };
   };
 }
 
@@ -57,9 +57,9 @@ function credentialIn({ user, credential, until }: Extract<TokenAuthentication, 
   return { credential: { ...(credential ?? credentialOf(user)), until } };
 }
 
-function meantForOthers(meant: readonly string[] | undefined, asked: readonly string[]): string {
+function meantForOthers(meant: readonly string[] | undefined, requested: readonly string[]): string {
   if (meant === undefined) return invalidBearerToken;
-  return `token audiences ${listed(meant)} is invalid for the target audiences ${listed(asked)}`;
+  return `token audiences ${listed(meant)} is invalid for the target audiences ${listed(requested)}`;
 }
 
 function listed(audiences: readonly string[]): string {

@@ -98,9 +98,9 @@ export function plannedToken(request: TokenRequest, account: ApiObject, options:
   const { name, namespace, uid } = { ...unnamed, ...account.metadata };
   checkUid(request, { name, uid });
   const subject = { namespace, serviceAccount: { name, uid } };
-  const { boundObjectRef, audiences, expirationSeconds: asked = defaultSeconds } = request.spec;
+  const { boundObjectRef, audiences, expirationSeconds: requestedSeconds = defaultSeconds } = request.spec;
   const binding = bindingOf(boundObjectRef ?? undefined, subject, options.lookup);
-  const seconds = Math.min(asked, rules.maxExpirationSeconds ?? asked);
+  const seconds = Math.min(requestedSeconds, rules.maxExpirationSeconds ?? requestedSeconds);
   const isOfPod = binding.pod !== undefined && seconds === projectedSeconds;
   const isExtended = rules.extendExpiration && isOfPod && audiences.every((one) => rules.audiences.includes(one));
   const issuedAt = Math.floor(now / 1000);
@@ -109,7 +109,10 @@ export function plannedToken(request: TokenRequest, account: ApiObject, options:
   return {
     order: { ...subject, ...binding, issuer: rules.issuer, audiences, issuedAt, expiresAt, id, ...warning },
     expirationSeconds: seconds,
-    warnings: seconds < asked ? [`requested expiration of ${asked} seconds shortened to ${seconds} seconds`] : [],
+    warnings:
+      seconds < requestedSeconds
+        ? [`requested expiration of ${requestedSeconds} seconds shortened to ${seconds} seconds`]
+        : [],
   };
 }
 

@@ -26,16 +26,16 @@ export function cachedTokens<Result extends Known>(
   return async function cachedToken(token) {
     const key = createHash("sha256").update(token, "utf8").digest("base64");
     const cached = successes.get(key);
-    const asked = now();
+    const startedAt = now();
     // With a clock that was set back to before the success, its age is unknown.
-    if (cached !== undefined && asked >= cached.from && asked < cached.until) return cached.success;
+    if (cached !== undefined && startedAt >= cached.from && startedAt < cached.until) return cached.success;
     successes.delete(key);
     const result = await member(token);
     if (result.kind === "authenticated") {
       // Counted from before the call, which may take long.
-      const until = Math.min(asked + ttlMs, result.until ?? Number.POSITIVE_INFINITY);
+      const until = Math.min(startedAt + ttlMs, result.until ?? Number.POSITIVE_INFINITY);
       successes.delete(key);
-      successes.set(key, { from: asked, until, success: result });
+      successes.set(key, { from: startedAt, until, success: result });
       dropOldest(successes, capacity);
     }
     return result;

@@ -131,7 +131,7 @@ export function webhookAuthorizer(
 ): Required<Pick<NamedAuthorizer, "authorize" | "explain">> {
   const { match = matchesAll } = options;
   const answers = answerCache(options);
-  const asking = new Map<string, Promise<Answer>>();
+  const inFlight = new Map<string, Promise<Answer>>();
   const notes = new WeakMap<Decision, string>();
   const noted = (decision: Decision, note: string): Decision => {
     notes.set(decision, note);
@@ -142,19 +142,19 @@ export function webhookAuthorizer(
     const key = createHash("sha256").update(JSON.stringify(spec), "utf8").digest("base64");
     const known = answers.get(key);
     if (known !== undefined) return known;
-    const underWay = asking.get(key);
-    if (underWay !== undefined) return underWay;
-    if (asking.size >= maxInFlight) {
+    const pending = inFlight.get(key);
+    if (pending !== undefined) return pending;
+    if (inFlight.size >= maxInFlight) {
       throw new WebhookAnswerError("crowded", "too many questions to the authorization webhook are under way");
     }
-    const question = ask(spec, options)
+    const call = ask(spec, options)
       .then((answer) => {
         if (isSmall(attributes, answer)) answers.add(key, answer);
         return answer;
       })
-      .finally(() => asking.delete(key));
-    asking.set(key, question);
-    return question;
+      .finally(() => inFlight.delete(key));
+    inFlight.set(key, call);
+    return call;
   }
 
   async function webhook(attributes: Attributes): Promise<Decision> {
@@ -199,25 +199,25 @@ function answerCache({ now, authorizedMs, unauthorizedMs, capacity = defaultCapa
   readonly get: (key: string) => Answer | undefined;
   readonly add: (key: string, answer: Answer) => void;
 } {
-  const kept = new Map<string, { readonly from: number; readonly until: number; readonly answer: Answer }>();
+  const cached = new Map<string, { readonly from: number; readonly until: number; readonly answer: Answer }>();
   return {
     get: (key) => {
-      const found = kept.get(key);
+      const found = cached.get(key);
       if (found === undefined) return undefined;
-      kept.delete(key);
+      cached.delete(key);
       // With a clock that was set back to before the decision, its age is unknown.
       if (now() < found.from || now() >= found.until) return undefined;
-      kept.set(key, found);
+      cached.set(key, found);
       return found.answer;
     },
     add: (key, answer) => {
       const ttl = answer.allowed ? authorizedMs : unauthorizedMs;
       if (ttl <= 0) return;
       const from = now();
-      kept.set(key, { from, until: from + ttl, answer });
-      for (const oldest of kept.keys()) {
-        if (kept.size <= capacity) return;
-        kept.delete(oldest);
+      cached.set(key, { from, until: from + ttl, answer });
+      for (const oldest of cached.keys()) {
+        if (cached.size <= capacity) return;
+        cached.delete(oldest);
       }
     },
   };

@@ -45,8 +45,8 @@ const shortSeconds = 8 * 3600;
  */
 export function certificateValidity(input: ValidityInput): Validity {
   if (input.now >= input.caNotAfter) throw new ValidityError("the CA certificate has expired");
-  const asked = Math.max(minSeconds, input.expirationSeconds ?? input.maxSeconds);
-  const seconds = Math.min(input.maxSeconds, asked);
+  const requestedSeconds = Math.max(minSeconds, input.expirationSeconds ?? input.maxSeconds);
+  const seconds = Math.min(input.maxSeconds, requestedSeconds);
   const end = input.now + seconds * 1000 - (seconds < shortSeconds ? 0 : backdateMs);
   return { notBefore: wholeSeconds(input.now - backdateMs), notAfter: wholeSeconds(Math.min(end, input.caNotAfter)) };
 }

@@ -195,11 +195,11 @@ function applyConflict(conflicts: readonly Conflict[]): StatusError {
     .map(({ owner, fields }) => ({ owner: ownerText(owner), fields }))
     .sort((a, b) => (a.owner < b.owner ? -1 : 1));
   const named: NamedConflict[] = [];
-  let [room, count] = [maxNamed, 0];
+  let [remaining, count] = [maxNamed, 0];
   for (const { owner, fields } of byOwner) {
-    const paths = pathsOf(fields, room).map(pathText);
+    const paths = pathsOf(fields, remaining).map(pathText);
     count += countFields(fields);
-    room -= paths.length;
+    remaining -= paths.length;
     if (paths.length > 0) named.push({ owner, paths });
   }
   const causes = named.flatMap(({ owner, paths }) =>

@@ -136,8 +136,8 @@ function* compareMaps(schema: Schema, { before, after, pace }: Pair, itself: Dif
     const mine = one[key];
     const theirs = Object.hasOwn(other, key) ? other[key] : undefined;
     if (mine === theirs) continue;
-    const stand = theirs === undefined ? standIn(schema, key, after) : undefined;
-    const found = yield* compareValues(entrySchema(schema, key), { before: mine, after: theirs ?? stand, pace });
+    const zero = theirs === undefined ? standIn(schema, key, after) : undefined;
+    const found = yield* compareValues(entrySchema(schema, key), { before: mine, after: theirs ?? zero, pace });
     if (found !== none) put(levels, fieldElement(key), found);
   }
   for (const key in other) {
