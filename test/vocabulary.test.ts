@@ -44,7 +44,7 @@ const nameRules: readonly Rule[] = [
     banned: /\bst(?:ands?|ood)\b/,
     reason: "status, default, index: what it is",
     sample: "stoodAt",
-    allowed: ["standIn", "canStand", "stand"],
+    allowed: ["standIn", "canStand"],
   },
   { banned: /\bbeliev(?:e|es|ed)\b/, reason: "trusted, verified, cached", sample: "believedMs" },
   { banned: /\bbears?\b/, reason: "has; load test", sample: "whatItBears" },

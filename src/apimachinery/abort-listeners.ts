@@ -1,9 +1,9 @@
-/** Has `act` called when a signal aborts; the answer takes it back. Of no effect for a signal that has aborted already. */
+/** Calls `act` when a signal aborts; the returned function removes the listener. No effect for a signal that has aborted already. */
 export type OnAbort = (signal: AbortSignal, act: () => void) => () => void;
 
 /**
- * Any number of listeners to the same signals, at the same cost each: an EventTarget walks all that it has at each addition and
- * removal, which ten thousand watches that end with the hub feel.
+ * Any number of listeners to the same signals, at a constant cost each: an EventTarget walks all its listeners at each addition and
+ * removal, which is slow for ten thousand watches that end with the hub.
  */
 export function abortListeners(): OnAbort {
   const known = new WeakMap<AbortSignal, Set<() => void>>();

@@ -5,14 +5,14 @@ export function findCondition(conditions: readonly Condition[] | undefined, type
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** Whether the condition of a type is there and says True. */
+/** Whether the condition of a type exists with status True. */
 export function isConditionTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
   return findCondition(conditions, type)?.status === "True";
 }
 
 /**
  * The list with `next` in place of the condition of its type, or at the end. `lastTransitionTime` is that of `next`, else `now` (an
- * RFC 3339 time) where the status differs from before, else as before. Returns the list itself when `next` says nothing new.
+ * RFC 3339 time) where the status differs from before, else as before. Returns the list itself when `next` changes nothing.
  * Source: apimachinery meta.SetStatusCondition.
  */
 export function setCondition(conditions: readonly Condition[], next: Condition, now: string): readonly Condition[] {

@@ -4,14 +4,14 @@ import { forbiddenField, invalid, notSupported, type FieldError } from "./field-
 import type { JsonObject } from "./json-value.ts";
 import type { ArraySchema, Field, ObjectSchema } from "./schema.ts";
 
-/** Which file is meant: its kind, and the versions of it that are read. */
+/** The expected kind of the file, and its supported versions. */
 export interface ConfigurationKind<S extends ObjectSchema = ObjectSchema> {
   readonly kind: string;
   readonly apiVersions: readonly string[];
   readonly schema: S;
 }
 
-/** What decoding makes of a value by a schema of `fieldsSchema`: any field may be absent, and each has its type. */
+/** The decoded value of a schema of `fieldsSchema`: any field may be absent, and each has its type. */
 export type DecodedBy<S> = S extends { readonly type: "string" }
   ? string
   : S extends { readonly type: "boolean" }
@@ -28,8 +28,8 @@ export interface FieldsSchema<Fields> extends ObjectSchema {
 }
 
 /**
- * Reads plain values as a configuration file of one kind. Unlike the API, nothing is passed over: unknown fields and another kind
- * or version are errors, as an operator's mistake would otherwise go unseen until it matters.
+ * Reads plain values as a configuration file of one kind. Unlike in the API, nothing is ignored: unknown fields and another kind
+ * or version are errors, since an operator's mistake would otherwise stay hidden until it takes effect.
  */
 export function readConfigurationFile<S extends ObjectSchema>(
   value: unknown,

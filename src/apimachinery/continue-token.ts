@@ -8,7 +8,7 @@ export interface ContinueToken {
 }
 
 const version = "meta.k8s.io/v1";
-/** Keys are far shorter; a longer token was not made here. */
+/** Keys are far shorter; a longer token is not from this server. */
 const maxLength = 4096;
 const maxShownCharacters = 64;
 
@@ -34,16 +34,20 @@ export function decodeContinueToken(text: string): ContinueToken {
     const shown = typeof v === "string" ? v.slice(0, maxShownCharacters) : "";
     throw invalid(`: server does not recognize this encoded version ${shown}`);
   }
-  if (typeof rv !== "number" || !Number.isSafeInteger(rv) || rv === 0 || rv < -1) {
-    throw invalid(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
-  }
+  if (!isRevision(rv)) throw invalid(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
   if (typeof start !== "string" || start === "") throw invalid(": encoded start key empty (version meta.k8s.io/v1)");
   const after = start.endsWith("\u0000") ? start.slice(0, -1) : start;
-  const segments = (after.startsWith("/") ? after.slice(1) : after).split("/");
-  if (after.includes("\u0000") || segments.some((one) => one === "" || one === "." || one === "..")) {
-    throw invalid(`: ${after.slice(0, maxShownCharacters)}`);
-  }
+  if (!isKey(after)) throw invalid(`: ${after.slice(0, maxShownCharacters)}`);
   return { revision: rv, after };
+}
+
+function isRevision(rv: unknown): rv is number {
+  return typeof rv === "number" && Number.isSafeInteger(rv) && rv !== 0 && rv >= -1;
+}
+
+function isKey(text: string): boolean {
+  const segments = (text.startsWith("/") ? text.slice(1) : text).split("/");
+  return !text.includes("\u0000") && !segments.some((one) => one === "" || one === "." || one === "..");
 }
 
 function parse(text: string): unknown {

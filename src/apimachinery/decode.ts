@@ -3,8 +3,10 @@ import { isJsonArray, isJsonObject, jsonProblem, maxDepth, type JsonObject } fro
 import {
   propertySchema,
   type ArraySchema,
+  type BooleanSchema,
   type IntegerSchema,
   type MapSchema,
+  type NumberSchema,
   type ObjectSchema,
   type Schema,
   type StringSchema,
@@ -18,7 +20,7 @@ import {
   type Parsed,
 } from "./string-format.ts";
 
-/** An object of known fields and right types, and the paths of what was left out for being unknown, at most 100. */
+/** An object of known fields and right types, and the paths of unknown fields, which are left out, at most 100. */
 export interface Decoded {
   readonly object: JsonObject;
   readonly unknown: readonly string[];
@@ -26,8 +28,8 @@ export interface Decoded {
 
 /**
  * Reads a parsed JSON value as an object of `schema`, as Go's typed decoding does: fields that are null, undefined or unknown are left out,
- * nulls in lists and maps become the empty value of their type, times and durations take their canonical form. The result is new,
- * but for values that the schema leaves open, and never holds a key `__proto__`. Enumerations and required fields are not checked.
+ * nulls in lists and maps become the empty value of their type, times and durations take their canonical form. The result is a new object,
+ * except for values without a schema, and never has a key `__proto__`. Enumerations and required fields are not checked.
  * @throws DecodeError
  */
 export function decodeObject(schema: ObjectSchema, value: unknown): Decoded {
@@ -39,7 +41,7 @@ export function decodeObject(schema: ObjectSchema, value: unknown): Decoded {
 
 const maxUnknown = 100;
 
-/** Where the walk is: `path` up to `depth` names the value at hand. */
+/** The position of the walk: `path` up to `depth` names the current value. */
 interface State {
   readonly root: ObjectSchema;
   readonly path: (string | number)[];
@@ -49,28 +51,25 @@ interface State {
 
 function decodeValue(state: State, schema: Schema, value: unknown): unknown {
   switch (schema.type) {
-    case "string":
-      if (schema.format !== undefined) return decodeFormat(state, schema, value);
-      if (typeof value === "string") return value;
-      break;
     case "integer":
       return decodeInteger(state, schema, value);
-    case "boolean":
-      if (typeof value === "boolean") return value;
-      break;
-    case "number":
-      if (typeof value === "number" && Number.isFinite(value)) return value;
-      break;
     case "object":
       if (isJsonObject(value)) return decodeProperties(state, schema, value);
-      break;
+      throw mismatch(state, schema, value);
     case "map":
       return decodeMap(state, schema, value);
     case "array":
       return decodeArray(state, schema, value);
     case "any":
       return decodeAny(state, value);
+    default:
+      return decodeScalar(state, schema, value);
   }
+}
+
+function decodeScalar(state: State, schema: StringSchema | NumberSchema | BooleanSchema, value: unknown): unknown {
+  if (schema.type === "string" && schema.format !== undefined) return decodeFormat(state, schema, value);
+  if (typeof value === schema.type && (typeof value !== "number" || Number.isFinite(value))) return value;
   throw mismatch(state, schema, value);
 }
 
@@ -127,7 +126,7 @@ function decodeAny(state: State, value: unknown): unknown {
 
 function decodeInteger(state: State, schema: IntegerSchema, value: unknown): number {
   if (typeof value !== "number") throw mismatch(state, schema, value);
-  // Beyond 2^53 a number of JavaScript would come back as another one, which Go clients might refuse to read.
+  // Beyond 2^53 a JavaScript number would be returned as another one, which Go clients might reject.
   const limit = schema.format === "int32" ? 2 ** 31 : 2 ** 53;
   if (Number.isInteger(value) && value < limit && value >= -limit) return value === 0 ? 0 : value;
   throw fault(state, "range", `json: cannot unmarshal number ${value} into ${target(state, schema)}`);
@@ -154,7 +153,7 @@ function decodeFormat(state: State, schema: StringSchema, value: unknown): unkno
   throw fault(state, "format", `${named(state)}: ${parsed.problem}`);
 }
 
-/** What Go makes of a null where a value must stand. */
+/** The zero value that Go decodes a null to where a value is required. */
 function emptyValue(schema: Schema): unknown {
   const { type } = schema;
   if (type === "string") return schema.format === "quantity" ? "0" : schema.format === "int-or-string" ? 0 : "";
@@ -164,7 +163,7 @@ function emptyValue(schema: Schema): unknown {
   return type === "any" ? null : {};
 }
 
-/** Goes one level down and says which level that leaves. */
+/** Goes one level down and returns the level to restore. */
 function enter(state: State): number {
   const { depth } = state;
   if (depth >= maxDepth) throw fault(state, "tooDeep", "JSON nested too deeply");
@@ -199,7 +198,7 @@ function target(state: State, schema: Schema): string {
   return `Go struct field ${named(state)} of type ${goType(schema)}`;
 }
 
-/** `Pod.spec.nodeName`, or the bare path where the schema has no name. */
+/** `Pod.spec.nodeName`, or the path alone where the schema has no name. */
 function named(state: State): string {
   const kind = state.root.name?.split(".").at(-1);
   return kind === undefined ? where(state) : `${kind}.${where(state)}`;

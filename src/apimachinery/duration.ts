@@ -1,7 +1,7 @@
-/** Text that is no duration; the message names it and says what is allowed. */
+/** Text that is not a duration; the message quotes it and states what is allowed. */
 export class DurationError extends Error {
   readonly code: "syntax" | "range";
-  /** What is wrong in the words of Go, without the advice. */
+  /** The error in Go's wording, without the advice. */
   readonly problem: string;
 
   constructor(code: "syntax" | "range", problem: string) {
@@ -12,7 +12,7 @@ export class DurationError extends Error {
   }
 }
 
-/** Nanoseconds in each unit that durations are written in. Source: Go time.ParseDuration. */
+/** Nanoseconds in each unit of a duration. Source: Go time.ParseDuration. */
 export const nanosecondsOfUnit: ReadonlyMap<string, bigint> = new Map([
   ["ns", 1n],
   ["us", 1_000n],
@@ -27,7 +27,7 @@ const maxInt64 = (1n << 63n) - 1n;
 const allowed = "use numbers with a unit, such as 24h, 1h30m, 90s or 500ms (units: h, m, s, ms, us, ns)";
 
 /**
- * Milliseconds of a duration as Go writes it: a sign, then numbers with a unit; `0` alone needs none. Finer units give fractions.
+ * Milliseconds of a duration as Go writes it: a sign, then numbers with a unit; `0` alone needs none. Finer units become fractions.
  * @throws DurationError syntax, or range beyond 292 years. Source: Go time.ParseDuration.
  */
 export function parseDuration(text: string): number {
@@ -58,7 +58,7 @@ function wrongUnit(unit: string): string {
   return unit === "" ? "missing unit" : `unknown unit ${JSON.stringify(unit)}`;
 }
 
-/** The duration as Go prints it: `24h0m0s`, `1m30s`, `1.5s`, `500ms`, `0s`. `ms` in milliseconds, taken to the nanosecond. Source: Go Duration.String. */
+/** The duration as Go prints it: `24h0m0s`, `1m30s`, `1.5s`, `500ms`, `0s`. `ms` in milliseconds, rounded to the nanosecond. Source: Go Duration.String. */
 export function formatDuration(ms: number): string {
   const sign = ms < 0 ? "-" : "";
   const whole = Math.trunc(Math.abs(ms));
@@ -86,7 +86,10 @@ export function humanDuration(ms: number): string {
   if (minutes < 180) return `${minutes}m`;
   const hours = Math.trunc(minutes / 60);
   if (hours < 8) return joined(`${hours}h`, minutes % 60, "m");
-  if (hours < 48) return `${hours}h`;
+  return hours < 48 ? `${hours}h` : humanDays(hours);
+}
+
+function humanDays(hours: number): string {
   const days = Math.trunc(hours / 24);
   if (days < 8) return joined(`${days}d`, hours % 24, "h");
   if (days < 365 * 2) return `${days}d`;
@@ -94,7 +97,7 @@ export function humanDuration(ms: number): string {
   return years < 8 ? joined(`${years}y`, days % 365, "d") : `${years}y`;
 }
 
-/** A larger unit, and what is left in the smaller one. */
+/** A larger unit, and the rest in the smaller one. */
 function joined(large: string, rest: number, unit: string): string {
   return rest === 0 ? large : `${large}${rest}${unit}`;
 }

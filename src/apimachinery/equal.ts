@@ -1,6 +1,6 @@
 /**
- * Whether two JSON values say the same, whatever the order of their keys. Both are acyclic and nest no deeper than decoding
- * allows. Two that differ cost no more than the size of `one`.
+ * Whether two JSON values are equal, in any order of keys. Both are acyclic and nest no deeper than decoding
+ * allows. Two that differ take time proportional to the size of `one` at most.
  */
 export function jsonEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;
@@ -21,10 +21,10 @@ function objectsEqual(one: Readonly<Record<string, unknown>>, other: Readonly<Re
   const keys = Object.keys(one);
   for (const key of keys) {
     const theirs = other[key];
-    // What is inherited is a function, and equal to nothing, but for __proto__.
+    // An inherited value is a function, and equal to no JSON value, except __proto__.
     if ((theirs === undefined || key === "__proto__") && !Object.hasOwn(other, key)) return false;
     if (!jsonEqual(one[key], theirs)) return false;
   }
-  // Last, so that a small object is told from a huge one without listing the keys of the huge one.
+  // Last, so that comparing a small object with a huge one does not list the keys of the huge one.
   return keys.length === Object.keys(other).length;
 }

@@ -1,4 +1,4 @@
-/** What a thrown thing says, for a log line. */
+/** The message of a thrown value, for a log line. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

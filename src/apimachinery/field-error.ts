@@ -12,7 +12,7 @@ export type FieldErrorType =
   | "FieldValueTooMany"
   | "FieldValueTypeInvalid";
 
-/** One failed rule; `message` is the whole body without the path, e.g. `Invalid value: "x": must be a DNS label`. */
+/** One failed rule; `message` is the whole text without the path, e.g. `Invalid value: "x": must be a DNS label`. */
 export interface FieldError {
   readonly path: string;
   readonly type: FieldErrorType;
@@ -60,10 +60,10 @@ export function tooMany(path: string, actual: number, max: number): FieldError {
   return { path, type: "FieldValueTooMany", message: `Too many: ${actual}: must have at most ${max} ${unit}` };
 }
 
-/** How many errors one answer tells, and how long each may be, in characters: a refusal shall not be many times what was sent. */
+/** How many errors one response lists, and the maximum length of each, in characters, so that a response is not many times larger than its request. */
 const [maxReportedErrors, maxErrorCharacters] = [64, 2048];
 
-/** The 422 for an object that breaks field rules, worded as Kubernetes words it; of more than 64 errors it tells the first, and how many more. */
+/** The 422 for an object that breaks field rules, worded as Kubernetes words it; of more than 64 errors it lists the first, and the number of the others. */
 export function invalidObject(
   subject: { readonly group: string; readonly kind: string },
   name: string,
@@ -98,7 +98,7 @@ function shown(value: unknown): string {
   return typeof value === "string" ? text.replaceAll(/\\(?:u00([01][0-9a-f])|.)/g, controlCharacter) : text;
 }
 
-/** Go writes the characters that JSON escapes by number in a shorter way. */
+/** Go has shorter escapes for some characters that JSON escapes by number. */
 function controlCharacter(escaped: string, hex: string | undefined): string {
   return hex === undefined ? escaped : hex === "07" ? "\\a" : hex === "0b" ? "\\v" : `\\x${hex}`;
 }

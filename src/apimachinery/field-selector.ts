@@ -1,14 +1,14 @@
 import { pathSegmentProblems } from "./names.ts";
 import { SelectorError } from "./selector-error.ts";
 
-/** One term: the field has the value, or has not. */
+/** One term: the field has the value, or does not have it. */
 export interface FieldRequirement {
   readonly field: string;
   readonly operator: "=" | "!=";
   readonly value: string;
 }
 
-/** Terms that must all hold; none selects everything. */
+/** Terms that must all match; an empty list selects everything. */
 export type FieldSelector = readonly FieldRequirement[];
 
 /**
@@ -22,15 +22,15 @@ export function parseFieldSelector(text: string): FieldSelector {
   return requirements.filter((term) => term.field !== "" || term.value !== "");
 }
 
-/** Whether every term holds; `valueOf` gives the value of a field, `""` for one that is absent. */
+/** Whether every term matches; `valueOf` returns the value of a field, `""` for one that is absent. */
 export function matchesFields(selector: FieldSelector, valueOf: (field: string) => string): boolean {
   return selector.every((term) => (valueOf(term.field) === term.value) === (term.operator === "="));
 }
 
 /**
- * Lets pass a selector over metadata.name, metadata.namespace and the labels in `extra`, which a kind lists as selectable; `hasOwn`
- * says whether the kind could list any.
- * @throws SelectorError unknownField, in the words that Kubernetes has for kinds with and without labels of their own.
+ * Accepts a selector over metadata.name, metadata.namespace and the labels in `extra`, which a kind lists as selectable; `hasOwn`
+ * is whether the kind can list any.
+ * @throws SelectorError unknownField, in Kubernetes' wording for kinds with and without labels of their own.
  */
 export function checkFieldLabels(
   selector: FieldSelector,
@@ -54,7 +54,7 @@ export function selectedName(selector: FieldSelector): string | undefined {
   return name === undefined || pathSegmentProblems(name).length > 0 ? undefined : name;
 }
 
-/** The parts between commas that no backslash stands before. */
+/** The parts between commas that no backslash escapes. */
 function splitTerms(text: string): string[] {
   const terms = [""];
   for (const [part] of text.matchAll(/\\.?|,|[^\\,]+/gs)) {

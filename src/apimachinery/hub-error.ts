@@ -1,4 +1,4 @@
-/** Why a hub does not start; the message is one sentence for the person who started it. */
+/** Why a hub does not start; the message is one sentence for the operator. */
 export type HubErrorCode = "options" | "data-dir" | "port" | "ca";
 
 export class HubError extends Error {

@@ -1,8 +1,8 @@
 import { quoted } from "./quoted.ts";
 
 /**
- * Why text is not JSON, in the words of Go's encoding/json, which clients of Kubernetes know; undefined where it is JSON. Nesting is
- * not bounded here. Never throws.
+ * Why text is not JSON, in the wording of Go's encoding/json, which clients of Kubernetes expect; undefined where it is JSON. Nesting is
+ * not limited here. Never throws.
  */
 export function jsonFault(text: string): string | undefined {
   const scan: Scan = { text, at: 0, open: [], expects: "value" };
@@ -134,19 +134,20 @@ function escapeFault(scan: Scan): string | undefined {
 }
 
 function numberFault(scan: Scan): string | undefined {
-  if (scan.text[scan.at] === "-") scan.at += 1;
-  if (scan.text[scan.at] === "0") scan.at += 1;
-  else if (!digits(scan)) return unexpected(scan, "in numeric literal");
-  if (scan.text[scan.at] === ".") {
-    scan.at += 1;
-    if (!digits(scan)) return unexpected(scan, "after decimal point in numeric literal");
-  }
-  if (/^[eE]$/.test(scan.text[scan.at] ?? "")) {
-    scan.at += 1;
-    if (/^[+-]$/.test(scan.text[scan.at] ?? "")) scan.at += 1;
-    if (!digits(scan)) return unexpected(scan, "in exponent of numeric literal");
-  }
-  return undefined;
+  skipOne(scan, "-");
+  if (!skipOne(scan, "0") && !digits(scan)) return unexpected(scan, "in numeric literal");
+  if (skipOne(scan, ".") && !digits(scan)) return unexpected(scan, "after decimal point in numeric literal");
+  if (!skipOne(scan, "eE")) return undefined;
+  skipOne(scan, "+-");
+  return digits(scan) ? undefined : unexpected(scan, "in exponent of numeric literal");
+}
+
+/** Skips one of these characters; false where there is none. */
+function skipOne(scan: Scan, characters: string): boolean {
+  const character = scan.text[scan.at];
+  if (character === undefined || !characters.includes(character)) return false;
+  scan.at += 1;
+  return true;
 }
 
 function digits(scan: Scan): boolean {
@@ -168,7 +169,7 @@ function unexpected({ text, at }: Scan, context: string): string {
   return code === undefined ? ended : `invalid character ${quotedByte(String.fromCodePoint(code))} ${context}`;
 }
 
-/** Go looks at bytes, and shows one as the character of that number. */
+/** Go reads bytes, and prints one as the character with that code. */
 function quotedByte(character: string): string {
   if (character === "'") return String.raw`'\''`;
   if (character === '"') return `'"'`;

@@ -5,19 +5,19 @@ import { PatchError } from "./patch-error.ts";
 /** How many operations one JSON patch may have. Source: apiserver maxJSONPatchOperations. */
 export const maxPatchOperations = 10_000;
 
-/** How many values all `copy` operations may copy: each is looked at, and made anew where one of the copies changes. About 30 ms of work. */
+/** How many values all `copy` operations may copy: each is counted, and copied where one of the copies changes. About 30 ms of work. */
 const maxValues = 50_000;
 /** How much all `copy` operations of a patch may copy, about in bytes of JSON. Source: apiserver JSONPatchMaxCopyBytes. */
 const maxBytes = 3 << 20;
 /** How many array elements all operations may shift; about 25 ms of work. */
 const maxShifts = 1 << 24;
 
-/** The document in the making. Containers in `owned` were made for this patch, stand in one place, and may be changed. */
+/** The document under change. Containers in `owned` were created for this patch, occur in one place, and may be changed. */
 interface Draft {
-  /** Holds the document under the empty key, with which every path begins, so that the whole is a member as any other. */
+  /** Contains the document under the empty key, the first of every path, so that the root is a member like any other. */
   readonly top: Record<string, unknown>;
   readonly owned: WeakSet<object>;
-  /** What was copied and shifted. */
+  /** Counters of copied and shifted values. */
   values: number;
   bytes: number;
   shifts: number;
@@ -28,8 +28,8 @@ type Path = readonly string[];
 type Operation = (draft: Draft, path: Path, operation: JsonObject) => void;
 
 /**
- * The document with the JSON patch applied, all operations or none. Neither argument is changed; what the patch leaves alone
- * is shared with the result. As in Kubernetes, `test` of an absent member against null holds.
+ * The document with the JSON patch applied, all operations or none. Neither argument is changed; unchanged parts
+ * are shared with the result. As in Kubernetes, `test` of an absent member against null succeeds.
  * @throws PatchError malformed, testFailed, failed (also for an operation that the RFC does not know), tooLarge. Source: RFC 6902.
  */
 export function applyJsonPatch(document: unknown, patch: unknown): unknown {
@@ -55,7 +55,7 @@ export function applyJsonPatch(document: unknown, patch: unknown): unknown {
   return draft.top[""];
 }
 
-/** In the words of Kubernetes, which name its own type. */
+/** In Kubernetes' wording, which names a Go type. */
 function notOperations(patch: unknown): string {
   const found = patch === null ? "null" : typeof patch === "boolean" ? "bool" : typeof patch;
   return `json: cannot unmarshal ${found} into Go value of type []handlers.jsonPatchOp`;
@@ -141,7 +141,7 @@ function remove(draft: Draft, path: Path): void {
   parent.splice(Number(key), 1);
 }
 
-/** The container that the last key of `path` is in, made fit for change along the whole way. */
+/** The container of the last key of `path`; copies shared containers along the path, so that they may be changed. */
 function writableParent(draft: Draft, path: Path): Container {
   let current: Container = draft.top;
   for (const key of path.slice(0, -1)) {
@@ -159,7 +159,7 @@ function writableParent(draft: Draft, path: Path): Container {
   return current;
 }
 
-/** Sets what stands under a key that is there, or any key of an object. */
+/** Sets the value of an existing key, or of any key of an object. */
 function setMember(container: Container, key: string, value: unknown): void {
   if (Array.isArray(container)) container[Number(key)] = value;
   else container[key] = value;
@@ -191,7 +191,7 @@ function lastOf(path: Path): string {
   return path.at(-1) ?? "";
 }
 
-/** Counts what is copied, and makes it unfit for change in place, as it now stands in two places. */
+/** Counts copied values, and removes them from `owned`, since they now occur in two places. */
 function chargeCopy(draft: Draft, value: unknown, depth: number): void {
   draft.values += 1;
   draft.bytes += typeof value === "string" ? value.length + 3 : 6;

@@ -4,8 +4,8 @@ const maxReported = 100;
 const smallObject = 8;
 
 /**
- * The paths of keys that stand twice in one object of the JSON text, such as `spec.replicas` or `items[1].a`, each once and at
- * most 100 of them. One pass; text that is not JSON gives something or nothing, and never throws.
+ * The paths of keys that occur twice in one object of the JSON text, such as `spec.replicas` or `items[1].a`, each once and at
+ * most 100 of them. One pass; for text that is not JSON the result is unspecified, but it never throws.
  */
 export function findDuplicateFields(text: string): readonly string[] {
   const found = new Set<string>();
@@ -16,15 +16,15 @@ export function findDuplicateFields(text: string): readonly string[] {
   return [...found];
 }
 
-/** A field that strict decoding complains of. */
+/** A field that strict decoding reports. */
 interface StrictField {
   readonly fault: "duplicate" | "unknown";
   readonly path: string;
 }
 
 /**
- * The fields of `findDuplicateFields` and those at the `unknown` paths, in the order of the text, each once and at most 100; what lies
- * at or below an unknown field is not searched for duplicates. Source: sigs.k8s.io/json UnmarshalStrict.
+ * The fields of `findDuplicateFields` and those at the `unknown` paths, in the order of the text, each once and at most 100; the value
+ * of an unknown field is not searched for duplicates. Source: sigs.k8s.io/json UnmarshalStrict.
  */
 export function strictFields(text: string, unknown: readonly string[]): readonly StrictField[] {
   const left = new Set(unknown);
@@ -41,12 +41,12 @@ export function strictFields(text: string, unknown: readonly string[]): readonly
     }
     return found.size < maxReported;
   });
-  // A path that is too long to be compared.
+  // A path that is too long to compare.
   const rest = Array.from(left, (path): StrictField => ({ fault: "unknown", path }));
   return [...found.values(), ...rest].slice(0, maxReported);
 }
 
-/** Calls `visit` at each key with where it stands, and whether its object does not have it yet, until that returns false. */
+/** Calls `visit` at each key with its position, and whether it is the first of its name in its object, until that returns false. */
 function eachKey(text: string, visit: (stack: readonly Frame[], isNew: boolean) => boolean): void {
   const stack: Frame[] = [];
   let frame: Frame | undefined;
@@ -93,16 +93,16 @@ function isClosing(code: number): boolean {
 }
 
 interface Frame {
-  /** The key or index at hand. */
+  /** The current key or index. */
   step: string | number;
   expectsKey: boolean;
   readonly keys: string[];
   set: Set<string> | undefined;
-  /** Whether the key at hand is of a field that the kind does not have. */
+  /** Whether the current key is of a field that the kind does not have. */
   isUnknown: boolean;
 }
 
-/** The index after the closing quote of the JSON string whose characters begin at `start`; past the end of a text that ends before. */
+/** The index after the closing quote of the JSON string whose characters begin at `start`; past the end of the text if there is none. */
 export function stringEnd(text: string, start: number): number {
   let end = text.indexOf('"', start);
   while (end >= 0) {
@@ -124,7 +124,7 @@ function keyText(text: string, start: number, end: number): string {
   }
 }
 
-/** Takes the key as the one at hand; false when the object has it already. */
+/** Sets the current key; false when the object has it already. */
 function addKey(frame: Frame, key: string): boolean {
   frame.expectsKey = false;
   frame.step = key;
@@ -148,7 +148,7 @@ function pathOf(stack: readonly Frame[]): string {
   return path.length > 1024 ? `${path.slice(0, 1024)}…` : path;
 }
 
-/** How much one JSON text may hold. */
+/** The limits of one JSON text. */
 interface JsonLimits {
   /** Levels of objects and arrays. */
   readonly maxDepth: number;
@@ -157,8 +157,8 @@ interface JsonLimits {
 }
 
 /**
- * What a JSON text has too much of; undefined where it is within the limits. One pass that allocates nothing, asked before parsing, which
- * takes a hundred times the memory of the text for brackets alone. Text that is not JSON gives anything, and never throws.
+ * Which limit a JSON text exceeds; undefined where it is within the limits. One pass that allocates nothing, before parsing, which
+ * takes a hundred times the memory of the text for brackets alone. For text that is not JSON the result is unspecified, but it never throws.
  */
 export function jsonExcess(text: string, { maxDepth, maxValues }: JsonLimits): "depth" | "values" | undefined {
   let depth = 0;

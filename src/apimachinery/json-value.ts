@@ -1,4 +1,4 @@
-/** A JSON object as it comes from JSON.parse. Its keys were chosen by others: read with `ownValue`, never assign `__proto__`. */
+/** A JSON object as JSON.parse returns it. Clients choose its keys: read with `ownValue`, never assign `__proto__`. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Whether a parsed JSON value is an object, not null and not an array. */
@@ -11,29 +11,31 @@ export function isJsonArray(value: unknown): value is readonly unknown[] {
   return Array.isArray(value);
 }
 
-/** What stands under `key`, or undefined; never something inherited, such as `constructor`. */
+/** The value of `key`, or undefined; never an inherited one, such as `constructor`. */
 export function ownValue(object: JsonObject, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
-/** How deep objects and arrays may nest in anything that clients send. */
+/** The maximum nesting of objects and arrays in client input. */
 export const maxDepth = 100;
 
-/** Why a parsed JSON value cannot be worked on, or undefined: a key `__proto__`, or nesting beyond `depth` levels (100 by default). */
+/** Why a parsed JSON value cannot be processed, or undefined: a key `__proto__`, or nesting beyond `depth` levels (100 by default). */
 export function jsonProblem(value: unknown, depth: number = maxDepth): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (depth === 0) return "JSON nested too deeply";
-  if (isJsonArray(value)) {
-    for (const element of value) {
-      const problem = jsonProblem(element, depth - 1);
-      if (problem !== undefined) return problem;
-    }
-    return undefined;
-  }
+  if (isJsonArray(value)) return elementsProblem(value, depth - 1);
   const object = value as JsonObject;
-  // The entries of an object of many keys take five times as long as its keys.
+  // Object.entries of many keys takes five times as long as Object.keys.
   for (const key of Object.keys(object)) {
     const problem = key === "__proto__" ? 'the key "__proto__" is not allowed' : jsonProblem(object[key], depth - 1);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function elementsProblem(list: readonly unknown[], depth: number): string | undefined {
+  for (const element of list) {
+    const problem = jsonProblem(element, depth);
     if (problem !== undefined) return problem;
   }
   return undefined;

@@ -1,7 +1,7 @@
 import { labelValueProblems, qualifiedNameProblems } from "./names.ts";
 import { SelectorError } from "./selector-error.ts";
 
-/** How a requirement relates a key to its values, in the words of apimachinery's selection.Operator. */
+/** How a requirement relates a key to its values, as in apimachinery's selection.Operator. */
 export type LabelOperator = "=" | "==" | "!=" | "in" | "notin" | "exists" | "!" | "gt" | "lt";
 
 /** One requirement; `values` are sorted and without duplicates. */
@@ -56,7 +56,7 @@ const counts: Readonly<Record<LabelOperator, Count>> = {
   lt: bound,
 };
 
-/** Whether the requirement holds for an object whose label has `value`; undefined means that it has no such label. */
+/** Whether the requirement matches an object whose label has `value`; undefined means that it has no such label. */
 export function requirementHolds({ operator, values }: LabelRequirement, value: string | undefined): boolean {
   switch (operator) {
     case "exists":
@@ -78,7 +78,7 @@ function isBeyond(operator: "gt" | "lt", have: bigint | undefined, limit: bigint
   return operator === "gt" ? have > limit : have < limit;
 }
 
-/** A 64-bit integer as Go's ParseInt takes it. */
+/** A 64-bit integer as Go's ParseInt accepts it. */
 function integer(text: string | undefined): bigint | undefined {
   if (text === undefined || !/^[+-]?[0-9]{1,63}$/.test(text)) return undefined;
   const value = BigInt(text.startsWith("+") ? text.slice(1) : text);

@@ -2,13 +2,13 @@ import { labelRequirement, requirementHolds, type LabelOperator, type LabelRequi
 import { qualifiedNameProblems } from "./names.ts";
 import { SelectorError } from "./selector-error.ts";
 
-/** Requirements that must all hold, sorted by key; none selects everything. */
+/** Requirements that must all match, sorted by key; an empty list selects everything. */
 export type LabelSelector = readonly LabelRequirement[];
 
 /** Selects nothing: what an absent LabelSelector object means. */
 const selectsNothing: LabelSelector = [{ key: "", operator: "in", values: [] }];
 
-/** The LabelSelector of API objects, as far as it is known to be of the right types. Source: apimachinery meta/v1 LabelSelector. */
+/** The LabelSelector of API objects, with decoded types. Source: apimachinery meta/v1 LabelSelector. */
 export interface LabelSelectorObject {
   readonly matchLabels?: Readonly<Record<string, string>>;
   readonly matchExpressions?: readonly {
@@ -40,7 +40,7 @@ export function labelSelectorFrom(object: LabelSelectorObject | undefined): Labe
   return sorted([...equal, ...others]);
 }
 
-/** Whether all requirements hold for an object with these labels. */
+/** Whether all requirements match an object with these labels. */
 export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<string, string>> | undefined): boolean {
   return selector.every((requirement) =>
     requirementHolds(
@@ -72,7 +72,7 @@ interface Cursor {
   readonly next: () => Token;
 }
 
-/** Symbols, words and an end; `in` and `notin` are words whose place decides what they mean. */
+/** Symbols, words and an end; `in` and `notin` are words whose position decides their meaning. */
 function cursorOver(text: string): Cursor {
   const found: Token[] = [];
   for (const [token] of text.matchAll(/[^ \t\r\n=!(),<>]+|==|!=|[=!(),<>]/g)) {
@@ -153,7 +153,7 @@ function parseExactValue(cursor: Cursor): string {
   return token.text;
 }
 
-/** `(a,b)`; the empty string is a value wherever nothing stands between commas and parentheses. */
+/** `(a,b)`; no text between commas and parentheses is the empty string as a value. */
 function parseSet(cursor: Cursor): readonly string[] {
   const open = cursor.next();
   if (open.text !== "(") throw new SelectorError("syntax", `found '${open.text}' expected: '('`);

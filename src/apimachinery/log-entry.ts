@@ -1,9 +1,9 @@
 import { logReasons, reasons, type LogReason } from "./reasons.ts";
 
-/** How much a line of the log matters. */
+/** The severity of a log line. */
 type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** One line of the log of any of our programs; details hold no secrets. */
+/** One log line of any program here; details contain no secrets. */
 export interface LogEntry {
   readonly level: LogLevel;
   readonly message: string;
@@ -15,7 +15,7 @@ export interface LogEntry {
 /** Writes a line of the log; must not throw. */
 export type Log = (entry: LogEntry) => void;
 
-/** A line of the log at the level of its reason, or that of `details`; of `details.error`, whatever was thrown, it has the message. */
+/** A line of the log at the level of its reason, or that of `details`; `details.error`, a thrown value, is replaced by its message. */
 export function logEntry(
   reason: LogReason,
   message: string,

@@ -3,8 +3,8 @@ import { isJsonObject, jsonProblem, ownValue } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 
 /**
- * The target with the merge patch applied: objects join, null removes, anything else replaces. Neither argument is changed;
- * what the patch leaves alone is shared with the result, and a patch that changes nothing returns the target itself.
+ * The target with the merge patch applied: objects merge, null removes, any other value replaces. Neither argument is changed;
+ * unchanged parts are shared with the result, and a patch that changes nothing returns the target itself.
  * @throws PatchError malformed for a key `__proto__` or nesting beyond 100 levels. Source: RFC 7386.
  */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
@@ -15,21 +15,16 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
 
 function merge(target: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) return jsonEqual(patch, target) ? target : patch;
-  const base = isJsonObject(target) ? target : {};
-  let result: Record<string, unknown> | undefined = isJsonObject(target) ? undefined : {};
+  if (!isJsonObject(target)) return merge({}, patch);
+  let result: Record<string, unknown> | undefined;
   for (const key of Object.keys(patch)) {
     const change = patch[key];
-    const before = ownValue(base, key);
-    if (change === null) {
-      if (!Object.hasOwn(base, key)) continue;
-      result ??= { ...base };
-      Reflect.deleteProperty(result, key);
-    } else {
-      const after = merge(before, change);
-      if (after === before) continue;
-      result ??= { ...base };
-      result[key] = after;
-    }
+    const before = ownValue(target, key);
+    const after = change === null ? undefined : merge(before, change);
+    if (after === before) continue;
+    result ??= { ...target };
+    if (after === undefined) Reflect.deleteProperty(result, key);
+    else result[key] = after;
   }
   return result ?? target;
 }

@@ -46,7 +46,7 @@ export function dnsSubdomainProblems(value: string): readonly string[] {
 
 /**
  * What is wrong with `value` as a label key, finalizer or condition type: a name of at most 63 bytes after an optional
- * DNS subdomain and a slash. Annotation keys obey it in lower case. Source: apimachinery IsQualifiedName.
+ * DNS subdomain and a slash. Annotation keys follow it in lower case. Source: apimachinery IsQualifiedName.
  */
 export function qualifiedNameProblems(value: string): readonly string[] {
   const slash = value.indexOf("/");
@@ -85,7 +85,7 @@ export function configMapKeyProblems(value: string): readonly string[] {
   return problems;
 }
 
-/** The letters of generated names: no vowels, and nothing that looks like something else. */
+/** The letters of generated names: no vowels, and no ambiguous characters. */
 export const generatedNameAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 
 /** `prefix`, cut to 58 characters, and five random ones. It is not yet checked as a name. Source: apiserver SimpleNameGenerator. */
@@ -93,7 +93,7 @@ export function generatedName(prefix: string, random: RandomBytes): string {
   const bytes = random(10);
   let suffix = "";
   for (let index = 0; index < 10; index += 2) {
-    // Two bytes a letter keep the bias of the remainder below one in two thousand.
+    // Two bytes per letter keep the bias of the remainder below one in two thousand.
     const draw = ((bytes[index] ?? 0) << 8) | (bytes[index + 1] ?? 0);
     suffix += generatedNameAlphabet.charAt(draw % generatedNameAlphabet.length);
   }
@@ -123,7 +123,7 @@ function prefixProblems(prefix: string): string[] {
   return subdomainProblems(prefix, maximum(253)).map((problem) => `prefix part ${problem}`);
 }
 
-// Each looks for what is wrong, so that the time is linear and no stack grows, however long the text.
+// Each matches invalid text, so that the time is linear and the stack stays flat for any length.
 
 function isDnsLabel(value: string): boolean {
   return value !== "" && !/[^-a-z0-9]|^-|-$/.test(value);

@@ -1,4 +1,4 @@
-/** What every API object says of itself: who it is, which version of it this is, who owns it. Source: apimachinery meta/v1 ObjectMeta. */
+/** The metadata of every API object: its identity, version and owners. Source: apimachinery meta/v1 ObjectMeta. */
 export interface ObjectMeta {
   readonly name?: string;
   readonly generateName?: string;
@@ -18,7 +18,7 @@ export interface ObjectMeta {
   readonly managedFields?: readonly unknown[];
 }
 
-/** A pointer from a dependent to what it lives and dies with; `uid` decides, the rest is for readers. */
+/** A reference from a dependent to its owner; `uid` decides, the other fields are informative. */
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;

@@ -1,12 +1,12 @@
 import { HubError } from "./hub-error.ts";
 
-/** What is wrong: the option or a file that it names, a right that is missing, or something else on this machine. */
+/** The cause: the option or a file that it names, a missing permission, or another problem of this machine. */
 export type OptionErrorCode = "usage" | "refused" | "failed";
 
-/** An option of a program that cannot be used. The message is for the person who gave it, begins with the option, and contains no secret. */
+/** An invalid option of a program. The message is for the user, begins with the option, and contains no secret. */
 export class OptionError extends Error {
   readonly code: OptionErrorCode;
-  /** What to do next, as further lines; may be empty. */
+  /** The next steps, as further lines; may be empty. */
   readonly hints: readonly string[];
 
   constructor(code: OptionErrorCode, message: string, hints: readonly string[] = []) {
@@ -17,7 +17,7 @@ export class OptionError extends Error {
   }
 }
 
-/** What a reader of configuration threw: its `HubError` as an `OptionError`, all else unchanged. */
+/** Converts an error of a configuration reader: a `HubError` to an `OptionError`, all others unchanged. */
 export function asOptionError(error: unknown): unknown {
   return error instanceof HubError ? new OptionError("usage", error.message) : error;
 }

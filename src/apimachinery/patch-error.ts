@@ -1,10 +1,10 @@
 /**
- * Why a patch was not applied. `malformed`: it is no patch of its type (400). `failed`: it is one, and the object does not
- * admit it (422). `testFailed`: an operation `test` of it does not hold (422). `tooLarge`: it asks for more work than is granted (413).
+ * Why a patch was not applied. `malformed`: it is not a patch of its type (400). `failed`: it is one, but the object does not
+ * allow it (422). `testFailed`: an operation `test` of it fails (422). `tooLarge`: it needs more work than the limit (413).
  */
 export type PatchErrorCode = "malformed" | "failed" | "testFailed" | "tooLarge";
 
-/** A patch that was not applied; nothing was changed. */
+/** A patch that was not applied; the object is unchanged. */
 export class PatchError extends Error {
   readonly code: PatchErrorCode;
 

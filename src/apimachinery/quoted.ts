@@ -14,11 +14,11 @@ const plain = /^[ !#-[\]-~]*$/;
 const special = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
 /**
- * A text between double quotes as messages of Kubernetes show it: what cannot be printed is escaped, spaces other than the usual one
+ * A text between double quotes as messages of Kubernetes show it: non-printable characters are escaped, spaces other than U+0020
  * included, so that no two names look the same. Half of a surrogate pair is shown as U+FFFD. Source: Go strconv Quote.
  */
 export function quoted(text: string): string {
-  // Nearly all names are plain.
+  // Nearly all names need no escape.
   if (plain.test(text)) return `"${text}"`;
   return `"${text.replaceAll(special, escaped)}"`;
 }

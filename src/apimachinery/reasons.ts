@@ -1,5 +1,5 @@
 /**
- * Every reason that a controller gives, with the type of its Event, in a log line, an Event, a condition and a metric alike. `docs/errors.md` says of each what it
+ * Every reason of a controller, with the type of its Event, in log lines, Events, conditions and metrics. `docs/errors.md` describes for each what it
  * means and what to do; a test compares the two.
  */
 export const reasons = {
@@ -12,7 +12,7 @@ export const reasons = {
   CertificateFailed: "Warning",
   ClusterAccepted: "Normal",
   ClusterDenied: "Normal",
-  // What was given out, and taken back.
+  // Issuing and revoking.
   AccessGranted: "Normal",
   AccessRevoked: "Normal",
   AccessSuperseded: "Normal",
@@ -25,13 +25,13 @@ export const reasons = {
   CredentialRevoked: "Normal",
   CredentialUnseen: "Warning",
   RevocationRemoved: "Normal",
-  // Why a profile cannot be used, or not as it was meant.
+  // Why a profile cannot be used, or only in part.
   ProfileDefaultAmbiguous: "Warning",
   ProfileNamespaceMissing: "Warning",
   ProfileNamespaceTerminating: "Warning",
   ProfileReady: "Normal",
   ProfileRoleMissing: "Warning",
-  // Why nothing is issued.
+  // Why no credential is issued.
   AccountRevoked: "Warning",
   AccountTaken: "Warning",
   IssuingFailed: "Warning",
@@ -39,7 +39,7 @@ export const reasons = {
   NoProfile: "Warning",
   OtherKey: "Warning",
   ProfileChanged: "Warning",
-  // Why a controller cannot go on.
+  // Why a controller cannot continue.
   AddOnObjectsLeft: "Warning",
   // Manual approval may be what the operator chose.
   ApprovalNotAllowed: "Normal",
@@ -63,9 +63,9 @@ export const reasons = {
 /** One of the reasons of controllers. */
 export type Reason = keyof typeof reasons;
 
-/** Every other reason of a log line, with its level. `docs/errors.md` says of each what it means and what to do; a test compares the two. */
+/** Every other reason of a log line, with its level. `docs/errors.md` describes for each what it means and what to do; a test compares the two. */
 export const logReasons = {
-  // The life of a program.
+  // The lifecycle of a program.
   Listening: "info",
   Ready: "info",
   Stopped: "info",
@@ -161,7 +161,7 @@ export const logReasons = {
 /** One of the reasons of either table. */
 export type LogReason = Reason | keyof typeof logReasons;
 
-// What was decided, given out and taken back; all others are marks, which say how something stands and are repeated.
+// Decisions, issued and revoked credentials; all other reasons are marks, which describe a state and repeat.
 const decisions: ReadonlySet<Reason> = new Set<Reason>([
   "AccessRequestApproved",
   "AccessRequestDenied",

@@ -2,12 +2,12 @@ import { decodeContinueToken, type ContinueToken } from "./continue-token.ts";
 import { forbiddenField, invalidObject, notSupported, type FieldError } from "./field-error.ts";
 import { badRequest, type StatusError } from "./status.ts";
 
-/** The parameters of a request, as URLSearchParams gives them: null when absent. */
+/** The parameters of a request, as URLSearchParams returns them: null when absent. */
 export interface Parameters {
   get(name: string): string | null;
 }
 
-/** Of which moment a list is: the newest, any at hand, at least or exactly a revision, or the next page of an earlier one. */
+/** The state that a list reads: the newest, any cached one, at least or exactly a revision, or the next page of an earlier one. */
 export type ListMoment =
   | { readonly kind: "newest" }
   | { readonly kind: "any" }
@@ -17,11 +17,11 @@ export type ListMoment =
 /** Where a watch begins. */
 export interface WatchMoment {
   /**
-   * With `skip`: events after it, or from now on when undefined. Else the present state is not older than it; 0 takes any state at
-   * hand, undefined the newest.
+   * With `skip`: events after it, or from now on when undefined. Else the initial state is not older than it; 0 takes any cached
+   * state, undefined the newest.
    */
   readonly revision: number | undefined;
-  /** Whether what exists is sent as ADDED first, and whether an annotated bookmark then ends that part. */
+  /** Whether existing objects are sent as ADDED first, and whether an annotated bookmark then ends that part. */
   readonly state: "send" | "send-and-mark" | "skip";
 }
 
@@ -37,7 +37,7 @@ export function readVersion(
     if (/^\d+$/.test(text)) throw invalidVersion(`${value}: must be a decimal number without leading zeros`);
     throw refuse(`${value}: strconv.ParseUint: parsing ${shown}: invalid syntax`);
   }
-  // What is beyond exact numbers is ahead of every store, and stays so.
+  // A number beyond 2^53 is ahead of every store, and stays ahead.
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
 }
 
@@ -46,13 +46,13 @@ function invalidVersion(why: string): StatusError {
 }
 
 /**
- * The moment that resourceVersion, resourceVersionMatch and continue ask a list to be of; `limit` is 0 or undefined for none.
+ * The state that a list reads by its resourceVersion, resourceVersionMatch and continue; `limit` is 0 or undefined for none.
  * @throws StatusError Invalid for combinations that Kubernetes forbids, BadRequest for a bad number or token.
  */
 export function listFrom(parameters: Parameters, limit: number | undefined): ListMoment {
-  const match = parameters.get("resourceVersionMatch") ?? "";
-  const version = parameters.get("resourceVersion") ?? "";
-  const token = parameters.get("continue") ?? "";
+  const match = textOf(parameters, "resourceVersionMatch");
+  const version = textOf(parameters, "resourceVersion");
+  const token = textOf(parameters, "continue");
   refuse(listProblems({ match, version, token, initial: parameters.get("sendInitialEvents") }));
   if (token !== "") {
     const decoded = decodeContinueToken(token);
@@ -69,18 +69,22 @@ export function listFrom(parameters: Parameters, limit: number | undefined): Lis
 }
 
 /**
- * Where resourceVersion, resourceVersionMatch, sendInitialEvents and allowWatchBookmarks ask a watch to begin.
+ * Where a watch begins by its resourceVersion, resourceVersionMatch, sendInitialEvents and allowWatchBookmarks.
  * @throws StatusError Invalid for combinations that Kubernetes forbids, BadRequest for a bad number.
  */
 export function watchStart(parameters: Parameters): WatchMoment {
-  const match = parameters.get("resourceVersionMatch") ?? "";
-  const token = parameters.get("continue") ?? "";
+  const match = textOf(parameters, "resourceVersionMatch");
+  const token = textOf(parameters, "continue");
   const initial = parameters.get("sendInitialEvents");
   refuse(watchProblems({ match, token, initial }));
   const revision = readVersion(parameters.get("resourceVersion"));
   if (initial === null) return { revision, state: (revision ?? 0) === 0 ? "send" : "skip" };
   if (!isTrue(initial)) return { revision: revision === 0 ? undefined : revision, state: "skip" };
   return { revision, state: isTrue(parameters.get("allowWatchBookmarks")) ? "send-and-mark" : "send" };
+}
+
+function textOf(parameters: Parameters, name: string): string {
+  return parameters.get(name) ?? "";
 }
 
 interface Asked {
@@ -120,7 +124,7 @@ function refuse(problems: Iterable<FieldError>): void {
   if (errors.length > 0) throw invalidObject({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
 }
 
-/** A flag as Kubernetes reads it from a query: anything that is present but `false` and `0`. */
+/** A flag as Kubernetes reads it from a query: any present value but `false` and `0`. */
 function isTrue(text: string | null): boolean {
   return text !== null && text !== "0" && text.toLowerCase() !== "false";
 }

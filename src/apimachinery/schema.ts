@@ -1,6 +1,6 @@
 /**
  * The shape of API data. One value serves decoding (types, unknown fields), OpenAPI, `kubectl explain`, strategic merge
- * and, where `number` is set, the protobuf wire. Kinds of Kubernetes are read from what it publishes, our
+ * and, where `number` is set, the protobuf wire. Kinds of Kubernetes are read from its published schemas, our
  * own are literals, and a CustomResourceDefinition becomes the same value.
  */
 export type Schema =
@@ -24,7 +24,7 @@ export interface StringSchema extends Described {
   readonly enum?: readonly string[];
   /** In code points. */
   readonly maxLength?: number;
-  /** What a list of bytes in Go, which is a text in JSON, says of itself; it changes nothing here. */
+  /** Published for a byte slice of Go, which is a string in JSON; it has no effect here. */
   readonly listType?: "atomic";
 }
 
@@ -47,10 +47,10 @@ export interface ArraySchema extends Described {
   readonly type: "array";
   readonly items: Schema;
   readonly maxItems?: number;
-  /** How server-side apply merges: as a whole, element by element, or by `listMapKeys`. Without one the patch strategy says it, else as a whole. */
+  /** How server-side apply merges: as a whole, element by element, or by `listMapKeys`. Without one the patch strategy decides, else as a whole. */
   readonly listType?: "atomic" | "set" | "map";
   readonly listMapKeys?: readonly string[];
-  /** Strategic merge: `merge` joins by `mergeKey` (objects) or as a set (scalars); absent means replace. */
+  /** Strategic merge: `merge` merges by `mergeKey` (objects) or as a set (scalars); absent means replace. */
   readonly patchStrategy?: "merge" | "replace" | "merge,retainKeys" | "retainKeys";
   readonly patchMergeKey?: string;
   /** In protobuf the array is a message of its own with `items = 1` (authentication's ExtraValue). */
@@ -61,7 +61,7 @@ export interface ArraySchema extends Described {
 export interface MapSchema extends Described {
   readonly type: "map";
   readonly values: Schema;
-  /** Server-side apply takes an atomic map as one value; granular by default. */
+  /** Server-side apply treats an atomic map as one value; granular by default. */
   readonly mapType?: "atomic" | "granular";
 }
 
@@ -72,22 +72,22 @@ export interface ObjectSchema extends Described {
   readonly properties: Readonly<Record<string, Field>>;
   /** Fields beyond `properties` are kept (x-kubernetes-preserve-unknown-fields); false by default. */
   readonly open?: boolean;
-  /** Server-side apply takes an atomic object as one value; granular by default. */
+  /** Server-side apply treats an atomic object as one value; granular by default. */
   readonly mapType?: "atomic" | "granular";
 }
 
-/** Anything, kept as it is (RawExtension, FieldsV1, x-kubernetes-preserve-unknown-fields); in protobuf a message with `raw = 1`, JSON bytes. */
+/** Any value, unchanged (RawExtension, FieldsV1, x-kubernetes-preserve-unknown-fields); in protobuf a message with `raw = 1`, JSON bytes. */
 export interface AnySchema extends Described {
   readonly type: "any";
   /** The OpenAPI definition name; without one the schema is written inline. */
   readonly name?: string;
-  /** What is published of it says that it is an object. */
+  /** Whether its published schema has the type object. */
   readonly object?: boolean;
-  /** In protobuf a message with a field for each form that the JSON takes, where that is not raw JSON (JSONSchemaPropsOrBool). */
+  /** In protobuf a message with a field for each form of the JSON, where that is not raw JSON (JSONSchemaPropsOrBool). */
   readonly forms?: readonly AnyForm[];
 }
 
-/** One form of a value that has several. Of an array, `schema` is that of its elements. A boolean beside an object is true. */
+/** One form of a value with several. For an array, `schema` is that of its elements. A boolean beside an object is true. */
 export interface AnyForm {
   readonly json: "object" | "array" | "boolean";
   readonly number: number;
@@ -100,29 +100,29 @@ export interface Field {
   /** The protobuf field number; absent where a kind has no protobuf. */
   readonly number?: number;
   readonly required?: boolean;
-  /** JSON leaves the zero value out (Go's omitempty); by default it does so where the field is not required. */
+  /** JSON omits the zero value (Go's omitempty); by default where the field is not required. */
   readonly omitEmpty?: boolean;
-  /** Absence differs from the zero value (a Go pointer): in protobuf it is written only when present, and a zero that was sent is kept. */
+  /** Absence differs from the zero value (a Go pointer): in protobuf it is written only when present, and a zero that the client sent is kept. */
   readonly pointer?: boolean;
   readonly description?: string;
   /**
-   * The default that is published, or that a CustomResourceDefinition gives. Decoding does not fill it in; it stands for a key that an
+   * The default that is published, or of a CustomResourceDefinition. Decoding does not set it; it replaces a key that an
    * element of a list by keys omits (the `protocol` of a port).
    */
   readonly default?: unknown;
-  /** In JSON the properties of this object stand in its parent (Go inlining), in protobuf it is a message of its own. The key is then only a label. */
+  /** In JSON the properties of this object are in its parent (Go inlining), in protobuf it is a message of its own. The key is then only a label. */
   readonly inline?: boolean;
 }
 
 /**
- * The schema of the property that stands under `key` in the JSON of an object, those of inlined objects included;
+ * The schema of the property `key` in the JSON of an object, those of inlined objects included;
  * undefined when the object has no such property.
  */
 export function propertySchema(schema: ObjectSchema, key: string): Schema | undefined {
   return propertyField(schema, key)?.schema;
 }
 
-/** As `propertySchema`, with what else is known of the property. */
+/** As `propertySchema`, but the whole property. */
 export function propertyField(schema: ObjectSchema, key: string): Field | undefined {
   if (Object.hasOwn(schema.properties, key)) {
     const field = schema.properties[key];
@@ -141,7 +141,7 @@ function inlinedField(schema: ObjectSchema, key: string): Field | undefined {
   return undefined;
 }
 
-/** The schema of what stands under `key` in a JSON object: a property, or a value of a map; undefined when nothing is known of it. */
+/** The schema of the value of `key` in a JSON object: a property, or a value of a map; undefined when it is unknown. */
 export function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
   if (schema?.type === "map") return schema.values;
   return schema?.type === "object" ? propertySchema(schema, key) : undefined;

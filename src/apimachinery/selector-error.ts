@@ -1,4 +1,4 @@
-/** A selector that cannot be understood or asks for a field nobody selects by; the API answers 400 with this message. */
+/** A selector that cannot be parsed or names a field that is not selectable; the API answers 400 with this message. */
 export class SelectorError extends Error {
   readonly code: "syntax" | "unknownField";
 

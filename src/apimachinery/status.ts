@@ -1,6 +1,6 @@
 import { quoted } from "./quoted.ts";
 
-/** Every reason the API gives for a failure, with its HTTP code. Source: apimachinery pkg/api/errors. */
+/** Every failure reason of the API, with its HTTP code. Source: apimachinery pkg/api/errors. */
 export const reasonCodes = {
   BadRequest: 400,
   Unauthorized: 401,
@@ -42,27 +42,27 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** The Kubernetes Status object that every error reply carries. */
+/** The Kubernetes Status object of every error response. */
 export interface Status {
   readonly kind: "Status";
   readonly apiVersion: "v1";
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly status: "Success" | "Failure";
   readonly message?: string;
-  /** A `StatusReason`, nothing, or what a webhook made up. */
+  /** A `StatusReason`, empty, or the own reason of a webhook. */
   readonly reason?: string;
   readonly details?: StatusDetails;
   readonly code?: number;
 }
 
-/** The one error that reaches clients; `reason` is the discriminant. Its message holds no secret. */
+/** The one error that reaches clients; `reason` is the discriminant. Its message contains no secret. */
 export class StatusError extends Error {
   readonly reason: StatusReason | "";
   readonly code: number;
   readonly details: StatusDetails | undefined;
-  /** What is sent in place of `reason`, where a webhook gave a reason of its own. */
+  /** Sent in place of `reason`, where a webhook returned a reason of its own. */
   readonly foreignReason: string | undefined;
-  /** A token for going on after an expired page of a list. */
+  /** A token to continue after an expired page of a list. */
   readonly continue: string | undefined;
 
   constructor(
@@ -100,13 +100,13 @@ export class StatusError extends Error {
   }
 }
 
-/** A group and plural, enough to speak of a resource in a message. */
+/** A group and plural, enough to name a resource in a message. */
 export interface GroupResource {
   readonly group: string;
   readonly plural: string;
 }
 
-/** `plural.group`, or the bare plural for the core group. */
+/** `plural.group`, or the plural alone for the core group. */
 export function qualified(resource: GroupResource): string {
   return resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
 }

@@ -1,12 +1,12 @@
-/** How far a piece of work has come since its last step. */
+/** The progress of work since its last step. */
 export interface Pace {
   places: number;
 }
 
-/** After how many places of a value work on it is left for a while; each takes some microseconds. */
+/** After how many nodes of a value the work yields; each takes some microseconds. */
 const placesOfStep = 1024;
 
-/** Counts so many places; true where a step ends with them. */
+/** Counts so many nodes; true where a step ends with them. */
 export function endsStep(pace: Pace, places: number = 1): boolean {
   pace.places += places;
   if (pace.places < placesOfStep) return false;

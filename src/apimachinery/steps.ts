@@ -1,7 +1,7 @@
-/** Work that can be left between its steps and taken up again; a step ends at each `yield`. */
+/** Work that can pause between its steps; a step ends at each `yield`. */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
-/** Does all steps at once. */
+/** Runs all steps at once. */
 export function finish<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const { done, value } = steps.next();
@@ -9,7 +9,7 @@ export function finish<Result>(steps: Steps<Result>): Result {
   }
 }
 
-/** Does all steps, and awaits a turn between two of them. */
+/** Runs all steps, and awaits a turn between two of them. */
 export async function finishInTurns<Result>(steps: Steps<Result>, turn: () => Promise<void>): Promise<Result> {
   for (;;) {
     const { done, value } = steps.next();
@@ -19,8 +19,8 @@ export async function finishInTurns<Result>(steps: Steps<Result>, turn: () => Pr
 }
 
 /**
- * Work that is done once for all who ask: each step of any of them brings it on by one, and all get its result. Work that throws is
- * begun anew by the next who asks.
+ * Work that runs once for all callers: each step of any caller advances it by one, and all get its result. Work that throws is
+ * restarted by the next caller.
  */
 export function sharedSteps<Result>(make: () => Steps<Result>): () => Steps<Result> {
   let known: { readonly result: Result } | undefined;

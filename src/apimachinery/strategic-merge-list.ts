@@ -8,16 +8,16 @@ type List = readonly unknown[];
 export interface ListRules {
   /** The field's name, for messages. */
   readonly key: string;
-  /** Whether the patch joins the list; if not, it replaces it. */
+  /** Whether the patch merges into the list; if not, it replaces it. */
   readonly joined: boolean;
-  /** What tells elements that are objects apart. */
+  /** The merge key of elements that are objects. */
   readonly mergeKey: string | undefined;
   readonly merge: (target: JsonObject, patch: JsonObject) => JsonObject;
-  /** Frees a value of nulls and directives. */
+  /** Removes nulls and directives from a value. */
   readonly clean: (value: unknown) => unknown;
 }
 
-/** The list with a patch of it applied, elements of the patch in its order, the others where they stood. @throws PatchError malformed, failed. */
+/** The list with a patch of it applied, elements of the patch in its order, the others in their position. @throws PatchError malformed, failed. */
 export function mergeLists(rules: ListRules, before: List, change: List): List {
   if (!rules.joined)
     return jsonEqual(change, before) ? before : change.filter((one) => !isSpecial(one)).map(rules.clean);
@@ -33,8 +33,8 @@ export function mergeLists(rules: ListRules, before: List, change: List): List {
 }
 
 /**
- * The list with a patch of it applied and then sorted by `$setElementOrder`: what `order` names in its order, the others where they
- * stood. @throws PatchError failed when the patch and the order contradict each other.
+ * The list with a patch of it applied and then sorted by `$setElementOrder`: elements in `order` follow it, the others keep
+ * their position. @throws PatchError failed when the patch and the order contradict each other.
  */
 export function orderLists(
   rules: ListRules,
@@ -107,8 +107,8 @@ function mergeByKey(rules: ListRules & { readonly mergeKey: string }, list: List
 }
 
 /**
- * Elements that `first` names in its order, the others in theirs; a nameless one goes before the first of the named that stood
- * behind it in the live list.
+ * Elements that `first` names in its order, the others in theirs; an unnamed one precedes the first named one that
+ * follows it in the live list.
  */
 function inOrder(lists: {
   readonly list: List;
@@ -121,13 +121,17 @@ function inOrder(lists: {
     mergeKey !== undefined && isJsonObject(element) ? keyOf(element, mergeKey) : element;
   const asked = indexByKey(first, mergeKey);
   const indexes = indexByKey(live, mergeKey);
-  // Places are looked up once for each element and not for each comparison.
+  // Positions are looked up once for each element and not for each comparison.
   const placed = list.map((element) => {
     const id = identity(element);
-    return { element, askedAt: asked.get(id) ?? -1, liveIndex: indexes.get(id) ?? -1 };
+    return { element, orderedIndex: asked.get(id) ?? -1, liveIndex: indexes.get(id) ?? -1 };
   });
-  const named = placed.filter(({ askedAt }) => askedAt >= 0).sort((one, other) => one.askedAt - other.askedAt);
-  const others = placed.filter(({ askedAt }) => askedAt < 0).sort((one, other) => one.liveIndex - other.liveIndex);
+  const named = placed
+    .filter(({ orderedIndex }) => orderedIndex >= 0)
+    .sort((one, other) => one.orderedIndex - other.orderedIndex);
+  const others = placed
+    .filter(({ orderedIndex }) => orderedIndex < 0)
+    .sort((one, other) => one.liveIndex - other.liveIndex);
   const result: unknown[] = [];
   let next = 0;
   const takeOthers = (position: number): void => {
@@ -144,7 +148,7 @@ function inOrder(lists: {
   return result.length === live.length && result.every((element, index) => element === live[index]) ? live : result;
 }
 
-/** Where each key, or each scalar, stands first. */
+/** The first index of each key, or each scalar. */
 function indexByKey(list: List, mergeKey: string | undefined): Map<unknown, number> {
   const places = new Map<unknown, number>();
   for (const [index, element] of list.entries()) {
@@ -154,7 +158,7 @@ function indexByKey(list: List, mergeKey: string | undefined): Map<unknown, numb
   return places;
 }
 
-/** Elements of the patch must stand in `order`, and in its sequence. */
+/** Elements of the patch must be in `order`, and in its sequence. */
 function checkOrder(
   list: { readonly mergeKey: string | undefined; readonly key: string },
   change: List,

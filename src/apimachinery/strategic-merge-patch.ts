@@ -9,8 +9,8 @@ const retainKeys = "$retainKeys";
 const directive = "$patch";
 
 /**
- * The target with the strategic merge patch applied along `schema`: as a merge patch, and lists with patch strategy `merge` join
- * by their merge key, or as sets where they hold scalars. Neither argument is changed; what the patch leaves alone is shared with the
+ * The target with the strategic merge patch applied along `schema`: as a merge patch, and lists with patch strategy `merge` merge
+ * by their merge key, or as sets of scalars. Neither argument is changed; unchanged parts are shared with the
  * result. Fields that the schema does not know merge as in a merge patch.
  * @throws PatchError malformed, failed. Source: apimachinery strategicpatch.StrategicMergeMapPatch.
  */
@@ -47,7 +47,7 @@ function applyDirective(patch: JsonObject): JsonObject {
   return cleanObject(rest);
 }
 
-/** A copy of the target, without what `$retainKeys` does not list. */
+/** A copy of the target with only the keys that `$retainKeys` lists. */
 function retained(target: JsonObject, patch: JsonObject): Record<string, unknown> {
   if (!Object.hasOwn(patch, retainKeys)) return { ...target };
   const list = patch[retainKeys];
@@ -66,7 +66,7 @@ interface Ordering {
   readonly done: Set<string>;
 }
 
-/** `$setElementOrder/x` together with `x`: merges the list, then puts it in the order asked for. */
+/** `$setElementOrder/x` together with `x`: merges the list, then sorts it in the requested order. */
 function orderList({ schema, result, patch, done }: Ordering, orderKey: string): void {
   const key = listOf(orderKey, orderPrefix);
   const order = patch[orderKey];
@@ -120,7 +120,7 @@ function rulesOf(schema: Schema | undefined, key: string): ListRules {
   return { ...rules, joined, mergeKey: list.patchMergeKey };
 }
 
-/** A value that the target has nothing to merge with, freed of nulls and directives. */
+/** A value without a counterpart in the target, without nulls and directives. */
 function clean(value: unknown): unknown {
   if (isJsonArray(value)) return value.filter((one) => !hasDirective(one)).map(clean);
   return isJsonObject(value) ? cleanObject(value) : value;
@@ -141,7 +141,7 @@ function isListDirective(key: string): boolean {
   return key.startsWith(orderPrefix) || key.startsWith(deletePrefix);
 }
 
-/** The list that the directive `prefix/x` is about. */
+/** The list of the directive `prefix/x`. */
 function listOf(key: string, prefix: string): string {
   const list = key.slice(prefix.length + 1);
   if (key.startsWith(`${prefix}/`) && list !== "__proto__") return list;

@@ -1,6 +1,6 @@
 import { DurationError, formatDuration, parseDuration } from "./duration.ts";
 
-/** A value in its canonical form, or why it is none. */
+/** A value in its canonical form, or why it is invalid. */
 export type Parsed = { readonly value: string } | { readonly problem: string };
 
 /** Base64 as Go reads it, line breaks ignored, in canonical form. Source: RFC 4648 section 4, Go encoding/base64. */
@@ -13,7 +13,7 @@ export function parseBase64(text: string): Parsed {
   if (plain.length % 4 !== 0)
     return { problem: `illegal base64 data at input byte ${plain.length - (plain.length % 4)}` };
   if (padding === 0) return { value: plain };
-  // Go does not look at the bits that the padding leaves over, and writes them as zero.
+  // Go ignores the bits before the padding, and writes them as zero.
   const unused = padding === 2 ? 0b1111 : 0b11;
   const last = base64Alphabet.indexOf(plain.charAt(end - 1));
   if ((last & unused) === 0) return { value: plain };
@@ -25,7 +25,7 @@ export function parseTime(text: string): Parsed {
   return parseRfc3339(text, 0);
 }
 
-/** A time of RFC 3339 in UTC, to the microsecond; unlike Go this takes any number of decimals. Source: apimachinery meta/v1 MicroTime. */
+/** A time of RFC 3339 in UTC, to the microsecond; unlike Go this accepts any number of decimals. Source: apimachinery meta/v1 MicroTime. */
 export function parseMicroTime(text: string): Parsed {
   return parseRfc3339(text, 6);
 }
@@ -63,16 +63,26 @@ function parseRfc3339(text: string, decimals: number): Parsed {
   return { problem: `parsing time ${JSON.stringify(text.slice(0, 64))} as "${layout}": not a time of RFC 3339` };
 }
 
+/** The maximum of month, hour, minute and second, and of hour and minute of the zone, by their groups. */
+const maxByGroup = [
+  [2, 12],
+  [4, 23],
+  [5, 59],
+  [6, 59],
+  [9, 23],
+  [10, 59],
+] as const;
+
 function inUtc(match: RegExpExecArray, decimals: number): string | undefined {
   const at = (group: number): number => Number(match[group] ?? 0);
-  if (at(2) < 1 || at(2) > 12 || at(3) < 1 || at(3) > daysIn(at(1), at(2))) return undefined;
-  if (at(4) > 23 || at(5) > 59 || at(6) > 59 || at(9) > 23 || at(10) > 59) return undefined;
+  if (maxByGroup.some(([group, max]) => at(group) > max)) return undefined;
+  if (at(2) < 1 || at(3) < 1 || at(3) > daysIn(at(1), at(2))) return undefined;
   const fraction = decimals === 0 ? "" : `.${(match[7] ?? "").slice(0, decimals).padEnd(decimals, "0")}`;
   const clock = match[0].slice(0, 19);
   if (match[8] === undefined) return `${clock}${fraction}Z`;
   const offset = (at(9) * 60 + at(10)) * (match[8] === "+" ? -60_000 : 60_000);
   const universal = new Date(Date.parse(`${clock}Z`) + offset).toISOString();
-  // Outside the years 0 to 9999 the text grows a sign.
+  // Outside the years 0 to 9999 the text has a sign.
   return universal.length === 24 ? `${universal.slice(0, 19)}${fraction}Z` : undefined;
 }
 

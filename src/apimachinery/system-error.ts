@@ -1,13 +1,13 @@
-/** What was tried when the system refused. */
+/** The operation that the system rejected. */
 export type SystemOperation = "connect" | "read" | "write" | "listen" | "start";
 
-/** An operation, and on what: an address, a path or a program, as it is to be shown. */
+/** An operation, and its target as displayed: an address, a path or a program. */
 export interface FailedOperation {
   readonly operation: SystemOperation;
   readonly at: string;
 }
 
-/** What happened, with `$` for the address or path, and the next step. */
+/** The error, with `$` for the address or path, and the next step. */
 type Row = readonly [what: string, next: string];
 type Rows = Readonly<Record<string, Row>>;
 
@@ -57,7 +57,7 @@ function rowsOf(table: Rows): Rows {
   );
 }
 
-/** Codes of TLS and HTTP come in families. */
+/** Codes of TLS and HTTP have common prefixes. */
 const connectingFamilies: readonly (readonly [prefix: string, row: Row])[] = [
   ["UNABLE_TO_", untrusted],
   ["CERT_", untrusted],
@@ -149,14 +149,14 @@ const verbs: Readonly<Record<SystemOperation, string>> = {
   start: "$ cannot be started",
 };
 
-/** A sentence without a code: what happened, and what to do about it. */
+/** A sentence without a code: the error, and the next step. */
 export interface SystemErrorWords {
   /** Names the address or path. */
   readonly what: string;
   readonly next: string;
 }
 
-/** What an error of the operating system, of DNS or of TLS means for what was tried. Codes that are not known are told by their description. */
+/** The meaning of an error of the operating system, of DNS or of TLS for an operation. Unknown codes are shown by their description. */
 export function systemErrorWords(error: unknown, { operation, at }: FailedOperation): SystemErrorWords {
   const code = systemErrorCode(error) ?? "";
   const rows = tables[operation];
@@ -177,7 +177,7 @@ export function systemErrorText(error: unknown, operation: FailedOperation): str
   return `${what}: ${next}`;
 }
 
-/** The code by which the system, DNS or TLS named an error. */
+/** The code of an error of the system, DNS or TLS. */
 export function systemErrorCode(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

@@ -1,4 +1,4 @@
-/** Who a request comes from, as an authenticator found it and as authorizers, admission and audit see it. */
+/** The user of a request, as an authenticator returns it and as authorizers, admission and audit see it. */
 export interface UserInfo {
   readonly username: string;
   readonly uid?: string;
@@ -17,7 +17,7 @@ export const bootstrapUserPrefix = "system:bootstrap:";
 export const defaultNodeTokenGroup = "system:bootstrappers:kubeadm:default-node-token";
 export const serviceAccountsGroup = "system:serviceaccounts";
 
-/** The user of a ServiceAccount, with the groups that Kubernetes gives it (`system:authenticated` included). */
+/** The user of a ServiceAccount, with the groups that Kubernetes adds (`system:authenticated` included). */
 export function serviceAccountUser(namespace: string, name: string): UserInfo {
   return {
     username: `system:serviceaccount:${namespace}:${name}`,
@@ -25,7 +25,7 @@ export function serviceAccountUser(namespace: string, name: string): UserInfo {
   };
 }
 
-/** The name of the node that a user is: empty where a node gave none, undefined for whoever is no node. Source: pkg/auth/nodeidentifier. */
+/** The node name of a user: empty for a node without a name, undefined for other users. Source: pkg/auth/nodeidentifier. */
 export function nodeNameOf({ username, groups }: UserInfo): string | undefined {
   return username.startsWith(nodeUserPrefix) && groups.includes(nodesGroup)
     ? username.slice(nodeUserPrefix.length)

@@ -1,4 +1,4 @@
-/** Where a webhook is, as webhook configurations and conversions say it. Source: admissionregistration/v1 WebhookClientConfig. */
+/** The client configuration of a webhook, as in webhook configurations and conversions. Source: admissionregistration/v1 WebhookClientConfig. */
 export interface WebhookClientConfig {
   /** https, without user, query or fragment; excludes `service`. */
   readonly url?: string;
@@ -27,16 +27,16 @@ export interface WebhookCall {
   readonly authorization?: string;
 }
 
-/** Posts to a webhook and resolves with the parsed JSON of its answer. @throws WebhookCallError whatever goes wrong. */
+/** Posts to a webhook and resolves with the parsed JSON of its response. @throws WebhookCallError for every failure. */
 export type CallWebhook = (call: WebhookCall) => Promise<unknown>;
 
 /**
- * `target`: the configuration names nobody who could be asked. `unreachable`: no connection. `tls`: nobody who is trusted.
- * `timeout`: too late. `status`: an answer of another code than 200. `body`: an answer that is too long or not JSON.
+ * `target`: the configuration names no valid target. `unreachable`: no connection. `tls`: the server is not trusted.
+ * `timeout`: too late. `status`: a response code other than 200. `body`: a response that is too long or not JSON.
  */
 export type WebhookCallErrorCode = "target" | "unreachable" | "tls" | "timeout" | "status" | "body";
 
-/** Why a webhook gave no answer; the message holds nothing of what it sent. */
+/** Why a webhook call failed; the message contains nothing of the response. */
 export class WebhookCallError extends Error {
   readonly code: WebhookCallErrorCode;
 

@@ -2,7 +2,7 @@ import { anonymousUser, authenticatedGroup, unauthenticatedGroup, type UserInfo 
 import { credentialOf, type Credential, type FoundRevocation } from "../apis/revocation-index.ts";
 import type { Authentication, Authenticator, RequestFacts } from "./authenticator.ts";
 
-/** Who sent what was refused, as far as that is known. */
+/** The sender of a rejected credential, as far as it is known. */
 export interface Sender {
   readonly user: string;
   readonly address: string | undefined;
@@ -10,9 +10,9 @@ export interface Sender {
 }
 
 /**
- * Rejects what `revocationOf` finds to be revoked, whoever else the request could be: it ends as 401. It is asked with each request,
- * as nothing of its answer may be remembered, and throws where it cannot know. The credential comes along in the result, and
- * `recordUse` is told of whoever may come in, `refused` of what keeps somebody out.
+ * Rejects what `revocationOf` finds to be revoked with 401, whatever other credential the request has. It is called for each request,
+ * since its result must not be cached, and throws where it cannot decide. The result contains the credential;
+ * `recordUse` receives each accepted user, `refused` each reason for a rejection.
  */
 export function unlessRevoked(
   member: Authenticator,
@@ -28,7 +28,7 @@ export function unlessRevoked(
     const credential = result.credential ?? credentialOf(result.user);
     const found = revocationOf(credential);
     if (found === undefined) {
-      // With an expired certificate nobody comes in as its holder.
+      // A request with an expired certificate does not count as a use of it.
       if (credential.username === result.user.username) reported.recordUse(credential);
       return result.credential === undefined ? { ...result, credential } : result;
     }
@@ -49,7 +49,7 @@ export function addAuthenticatedGroup(user: UserInfo): UserInfo {
   return settled ? user : { ...user, groups: [...user.groups, authenticatedGroup] };
 }
 
-/** Puts everybody whom `member` authenticates into `system:authenticated`. */
+/** Adds every user that `member` authenticates to `system:authenticated`. */
 export function withAuthenticatedGroup(member: Authenticator): Authenticator {
   return async function authenticatedGroupAdder(request) {
     const result = await member(request);
@@ -57,10 +57,10 @@ export function withAuthenticatedGroup(member: Authenticator): Authenticator {
   };
 }
 
-/** Who a request without any credential comes from. */
+/** The user of a request without any credential. */
 export const anonymous: UserInfo = { username: anonymousUser, groups: [unauthenticatedGroup] };
 
-/** The end of authentication: somebody, or a 401. The reason is for the log; a client is never told. */
+/** The result of authentication: a user, or a 401. The reason is for the log; the client never sees it. */
 export type Authenticated = Exclude<Authentication, { kind: "absent" }>;
 
 /**

@@ -5,33 +5,33 @@ import type { Authentication, Authenticator } from "./authenticator.ts";
 import { headerText } from "./header-text.ts";
 import { firstAuthenticated } from "./union.ts";
 
-/** What a token is worth. `until`, in milliseconds since the epoch, is the moment after which it is worth nothing. */
+/** The verdict on a token. `until`, in milliseconds since the epoch, is the moment after which it is invalid. */
 export type TokenAuthentication =
   | {
       readonly kind: "authenticated";
       readonly user: UserInfo;
       readonly until?: number;
-      /** Whom the token is meant for; absent for tokens that name nobody and so are meant for the API itself. */
+      /** The audiences of the token; absent for tokens without audiences, which are meant for the API itself. */
       readonly audiences?: readonly string[];
-      /** By what else than the user the token can be named. */
+      /** Identifiers of the token besides the user. */
       readonly credential?: Credential;
     }
   | { readonly kind: "absent" }
   | { readonly kind: "rejected"; readonly reason: string };
 
-/** Says who a bearer token speaks for; `absent` means that it is not one of ours. A thrown error is an outage. */
+/** Authenticates a bearer token; `absent` means that it is not a token of this authenticator. A thrown error is an outage. */
 export type TokenAuthenticator = (token: string) => Promise<TokenAuthentication>;
 
-/** The reason for which a token that nobody knows is rejected. */
+/** The reason for rejecting a token that no member accepts. */
 export const invalidBearerToken = "invalid bearer token";
 
 export interface BearerOptions {
-  /** The names of the API itself: a token must be meant for one of them, unless the request asks about others. */
+  /** The names of the API itself: a token must be meant for one of them, unless the request names others. */
   readonly audiences: readonly string[];
 }
 
 /**
- * Authenticates by the bearer token of a request, asking `members` in order. A request without one is absent; a token that no
+ * Authenticates by the bearer token of a request, calling `members` in order. A request without one is absent; a token that no
  * member accepts, or that is meant for others, is rejected, never absent, so that it cannot end as anonymous. @see RFC 6750
  */
 export function bearer(options: BearerOptions, ...members: readonly TokenAuthenticator[]): Authenticator {
@@ -42,14 +42,14 @@ export function bearer(options: BearerOptions, ...members: readonly TokenAuthent
     const found = await judge(token);
     if (found.kind === "absent") return { kind: "rejected", reason: invalidBearerToken };
     if (found.kind === "rejected") return found;
-    const asked = request.audiences ?? options.audiences;
-    const audiences = (found.audiences ?? options.audiences).filter((audience) => asked.includes(audience));
+    const requested = request.audiences ?? options.audiences;
+    const audiences = (found.audiences ?? options.audiences).filter((audience) => requested.includes(audience));
     if (audiences.length > 0) return { kind: "authenticated", user: found.user, audiences, ...credentialIn(found) };
-    return { kind: "rejected", reason: meantForOthers(found.audiences, asked) };
+    return { kind: "rejected", reason: meantForOthers(found.audiences, requested) };
   };
 }
 
-/** The credential with the end of the token, where either is known. */
+/** The credential with the expiry of the token, where either is known. */
 function credentialIn({ user, credential, until }: Extract<TokenAuthentication, { kind: "authenticated" }>): {
   readonly credential?: Credential;
 } {
@@ -57,9 +57,9 @@ function credentialIn({ user, credential, until }: Extract<TokenAuthentication, 
   return { credential: { ...(credential ?? credentialOf(user)), until } };
 }
 
-function meantForOthers(meant: readonly string[] | undefined, asked: readonly string[]): string {
+function meantForOthers(meant: readonly string[] | undefined, requested: readonly string[]): string {
   if (meant === undefined) return invalidBearerToken;
-  return `token audiences ${listed(meant)} is invalid for the target audiences ${listed(asked)}`;
+  return `token audiences ${listed(meant)} is invalid for the target audiences ${listed(requested)}`;
 }
 
 function listed(audiences: readonly string[]): string {
@@ -68,7 +68,7 @@ function listed(audiences: readonly string[]): string {
 
 /**
  * The token of an Authorization header, or undefined where it names none: another scheme, an empty token, a doubled blank.
- * The header is trimmed and split at single blanks; what follows a second one is passed over.
+ * The header is trimmed and split at single blanks; what follows a second one is ignored.
  * @see apiserver/pkg/authentication/request/bearertoken
  */
 export function parseBearer(authorization: string | undefined): string | undefined {
@@ -78,7 +78,7 @@ export function parseBearer(authorization: string | undefined): string | undefin
   return scheme?.toLowerCase() === "bearer" && token !== "" ? token : undefined;
 }
 
-/** Longer ones cannot come in a header, and those in a review would only keep the hub busy. */
+/** A header cannot contain longer ones, and those in a review would only cost CPU time. */
 const maxTokenLength = 16_384;
 
 /** The three parts of a token that has the form of a compact JWS; undefined for any other. @see RFC 7515 section 7.1 */

@@ -6,8 +6,8 @@ import { credentialOf } from "../apis/revocation-index.ts";
 import type { TokenAuthenticator } from "./bearer.ts";
 
 /**
- * Authenticates bootstrap tokens against their Secrets. `lookup` gives the Secret `kube-system/bootstrap-token-<id>` or
- * undefined, and throws when it cannot know; `now` is in milliseconds since the epoch. Every failure is `absent`, so that the
+ * Authenticates bootstrap tokens against their Secrets. `lookup` returns the Secret `kube-system/bootstrap-token-<id>` or
+ * undefined, and throws when it cannot decide; `now` is in milliseconds since the epoch. Every failure is `absent`, so that the
  * reply is the same for a token that is unknown, expired or wrong.
  * @see plugin/pkg/auth/authenticator/token/bootstrap
  */
@@ -15,7 +15,7 @@ export function bootstrapTokens(
   lookup: (id: string) => ApiObject | undefined | Promise<ApiObject | undefined>,
   now: () => number,
 ): TokenAuthenticator {
-  // What a Secret says, by the very object, which is another after each write. The token and the time are judged anew each time.
+  // The parsed Secret, by object identity: each write creates a new object. The token and the time are checked each time.
   const known = new WeakMap<ApiObject, TokenFacts>();
   const factsOf = (secret: ApiObject): TokenFacts => {
     const found = known.get(secret);

@@ -3,10 +3,10 @@ import { badRequest } from "../apimachinery/status.ts";
 import { headerText } from "./header-text.ts";
 import { addAuthenticatedGroup } from "./authenticated.ts";
 
-/** Whom a request asks to be treated as. Nothing of it is allowed yet. */
+/** The user that a request impersonates. No part of it is authorized yet. */
 export interface Impersonation {
   readonly username: string;
-  /** The ServiceAccount that the user name spells, if it does. */
+  /** The ServiceAccount of the user name, if it is one. */
   readonly serviceAccount: { readonly namespace: string; readonly name: string } | undefined;
   readonly groups: readonly string[];
   readonly uid: string | undefined;
@@ -31,13 +31,13 @@ const headerPrefix = "impersonate-";
 const extraPrefix = "impersonate-extra-";
 const authenticationGroup = "authentication.k8s.io";
 
-/** Whether a header speaks of impersonation; such headers are never passed on. */
+/** Whether a header is an Impersonate header; such headers are never passed on. */
 export function isImpersonationHeader(name: string): boolean {
   return name.length > headerPrefix.length && name.slice(0, headerPrefix.length).toLowerCase() === headerPrefix;
 }
 
 /**
- * Reads the Impersonate headers of a request, given as node gives raw headers: names and values by turns. Undefined when there
+ * Reads the Impersonate headers from raw headers as Node passes them: names and values in turn. Undefined when there
  * is none. @throws StatusError BadRequest when there is no user to impersonate, or more than one user or uid.
  */
 export function parseImpersonation(rawHeaders: readonly string[]): Impersonation | undefined {
@@ -64,7 +64,7 @@ export function parseImpersonation(rawHeaders: readonly string[]): Impersonation
 }
 
 /**
- * What `requester` must be allowed before the impersonation counts, in order; the first refusal ends it as an ordinary 403. A
+ * What `requester` must be allowed before the impersonation takes effect, in order; the first denial is an ordinary 403. A
  * ServiceAccount is checked as one and not as a user. @see apiserver/pkg/endpoints/filters
  */
 export function impersonationChecks(requester: UserInfo, wanted: Impersonation): readonly ImpersonationCheck[] {
@@ -94,7 +94,7 @@ export function impersonationChecks(requester: UserInfo, wanted: Impersonation):
 }
 
 /**
- * The user that the request has once every check has passed: a ServiceAccount without groups of its own gets its fixed ones,
+ * The user of the request after every check has passed: a ServiceAccount without groups of its own gets its fixed ones,
  * anonymous gets `system:unauthenticated`, and all others `system:authenticated`.
  */
 export function impersonatedUser(wanted: Impersonation): UserInfo {
@@ -130,7 +130,7 @@ function impersonationHeaders(rawHeaders: readonly string[]): readonly Header[] 
   return headers;
 }
 
-/** A request that asks for an empty or a second identity must not run under its own or under a guessed one. */
+/** A request with an empty or a second impersonated identity must not run under its own or under a guessed one. */
 function single(header: string, values: readonly string[]): string | undefined {
   const [value, another] = values;
   if (value === "" || another !== undefined) throw badRequest(`${header} must be given once and not be empty`);
@@ -141,7 +141,7 @@ function decodedKey(key: string): string {
   try {
     return decodeURIComponent(key);
   } catch {
-    // Kubernetes takes a key that cannot be decoded as it stands.
+    // Kubernetes uses a key that cannot be decoded unchanged.
     return key;
   }
 }
@@ -149,7 +149,7 @@ function decodedKey(key: string): string {
 const serviceAccountPattern =
   /^system:serviceaccount:([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?):([a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*)$/;
 
-/** The ServiceAccount that a user name spells, or undefined. */
+/** The ServiceAccount of a user name, or undefined. */
 export function serviceAccountOf(username: string): { readonly namespace: string; readonly name: string } | undefined {
   const [, namespace, name] = username.length > 400 ? [] : (serviceAccountPattern.exec(username) ?? []);
   return namespace === undefined || name === undefined || name.length > 253 ? undefined : { namespace, name };

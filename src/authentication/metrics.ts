@@ -5,7 +5,7 @@ import { counter, decisions, histogram } from "../metrics/family.ts";
 
 type Authenticate = (facts: RequestFacts) => Promise<Authenticated>;
 
-/** What is counted of authentication. */
+/** Counters of authentication. */
 export interface AuthenticationMetrics {
   /** The same authentication, counted. */
   readonly counted: (authenticate: Authenticate) => Authenticate;
@@ -18,7 +18,7 @@ const expirationBounds: readonly number[] = [
   0, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 345600, 604800, 2592000, 7776000, 15552000, 31104000,
 ];
 
-/** Counts from zero; `now` in milliseconds since the epoch, `monotonic` in those of a clock that is not set back. Source: apiserver pkg/endpoints/filters/metrics.go. */
+/** Counts from zero; `now` in milliseconds since the epoch, `monotonic` in those of a monotonic clock. Source: apiserver pkg/endpoints/filters/metrics.go. */
 export function authenticationMetrics(now: () => number, monotonic: () => number): AuthenticationMetrics {
   const attempts = decisions(["success", "failure", "error"], {
     counts: { name: "authentication_attempts", help: "Authentications of requests, by result." },
@@ -28,7 +28,7 @@ export function authenticationMetrics(now: () => number, monotonic: () => number
     "authenticated_user_requests",
     "Requests that were authenticated, by category of the username.",
   );
-  // A connection presents one and the same list with each of its requests.
+  // All requests of a connection have the same list object.
   const ends = new WeakMap<readonly Uint8Array[], number>();
   const expiration = histogram({
     name: "apiserver_client_certificate_expiration_seconds",
@@ -37,7 +37,7 @@ export function authenticationMetrics(now: () => number, monotonic: () => number
   });
   const succeeded = ({ peerCertificates }: RequestFacts, { user, credential }: Success): void => {
     users.add(`username="${userCategory(user.username)}"`);
-    // Only certificates have one. A certificate that did not verify says nothing: anyone can present an expired one.
+    // Only certificates have one. An unverified certificate does not count: any client can present an expired one.
     if (credential?.serialNumber === undefined) return;
     const end = ends.get(peerCertificates) ?? endOf(peerCertificates);
     ends.set(peerCertificates, end);
@@ -64,12 +64,12 @@ export function authenticationMetrics(now: () => number, monotonic: () => number
 
 type Success = Extract<Authenticated, { kind: "authenticated" }>;
 
-/** It was refused since anonymous requests are not allowed, and not since its credential is wrong. */
+/** The request is rejected because anonymous requests are not allowed, not because of a wrong credential. */
 function isWithoutCredential({ authorization, peerCertificates }: RequestFacts): boolean {
   return authorization === undefined && peerCertificates.length === 0;
 }
 
-/** When a leaf that has been verified ends, in milliseconds since the epoch. */
+/** When a verified leaf expires, in milliseconds since the epoch. */
 function endOf([leaf]: readonly Uint8Array[]): number {
   return leaf === undefined ? Number.NaN : parseCertificate(leaf).notAfter;
 }

@@ -17,7 +17,7 @@ import type { TrustRoot } from "../pki/verify-chain.ts";
 import type { TokenKey } from "./service-account-keys.ts";
 import { arrayAt, isFields, numberAt, stringAt, type Fields } from "../apis/json-fields.ts";
 
-/** What the signatures of lists are verified with; each is asked for only where the list needs it. */
+/** The keys that verify the signatures of lists; each is called only where the list needs it. */
 export interface RevocationListTrust {
   /** Those of ServiceAccount tokens. */
   readonly keys: () => Promise<readonly TokenKey[]>;
@@ -31,8 +31,8 @@ const maxLists = 16;
 const maxPemCharacters = 8 << 20;
 
 /**
- * Reads a list that this hub has signed: what `GET /revocations` answered, or revocation lists of X.509 in PEM or DER. A list that has ended
- * is read too: what was revoked then is known, and it is only added to. @throws RevocationListError
+ * Reads a list that this hub has signed: a response of `GET /revocations`, or revocation lists of X.509 in PEM or DER. An expired list
+ * is accepted too, since its revocations stay valid and are only added to. @throws RevocationListError
  * @see RFC 5280 section 5; RFC 7468 section 6
  */
 export async function readRevocationLists(bytes: Uint8Array, trust: RevocationListTrust): Promise<SignedRevocations> {
@@ -57,7 +57,7 @@ function listsIn(bytes: Uint8Array): readonly Uint8Array[] | undefined {
   const text = Buffer.from(bytes).toString("latin1");
   if (!text.includes(`-----BEGIN ${crlLabel}-----`)) return undefined;
   try {
-    // OpenSSL writes words between the lists.
+    // OpenSSL writes text between the lists.
     const blocks = decodePem(text, { surroundingText: "ignore", maxLength: maxPemCharacters });
     if (blocks.length > maxLists || blocks.some(({ label }) => label !== crlLabel)) {
       throw new RevocationListError("form", `must hold at most ${maxLists} revocation lists, and nothing else in PEM`);
@@ -88,12 +88,12 @@ function revocationsOf({ rawIssuer, revoked }: ParsedRevocationList): readonly L
   });
 }
 
-/** The type of a signed list of revocations, so that it is no token of anybody. */
+/** The type of a signed list of revocations, so that no list passes as a token. */
 export const revocationListType = "pratique-revocations+jwt";
-/** For whom such a list is. */
+/** The audience of such a list. */
 export const revocationListAudience = "pratique-revocations";
 
-/** A list whose signature is right. */
+/** A list with a valid signature. */
 export interface SignedRevocations {
   /** When it was signed, in milliseconds since the epoch. */
   readonly issuedAt: number;
@@ -105,7 +105,7 @@ export interface ListedRevocation {
   readonly spec: CredentialRevocationSpec;
 }
 
-/** A text is no signed list of revocations, or none of this hub. The message follows the name of the file. */
+/** The text is not a signed list of revocations, or not one of this hub. The message follows the name of the file. */
 export class RevocationListError extends Error {
   readonly code: "form" | "signature";
 
@@ -119,8 +119,8 @@ export class RevocationListError extends Error {
 const maxLength = 32 * 1024 * 1024;
 
 /**
- * Reads what `GET /revocations` answered, signed by one of `keys`. A list that has ended is read too: what was revoked then is known, and it
- * is only added to. @throws RevocationListError
+ * Reads a response of `GET /revocations`, signed by one of `keys`. An expired list is accepted too, since its revocations stay valid and
+ * are only added to. @throws RevocationListError
  * @see RFC 7515; RFC 7519 section 4.1.3
  */
 async function readSignedRevocations(text: string, keys: readonly TokenKey[]): Promise<SignedRevocations> {
@@ -147,7 +147,7 @@ async function verified(token: string, keys: readonly TokenKey[]): Promise<Field
       const claims: unknown = JSON.parse(Buffer.from(payload).toString("utf8"));
       if (protectedHeader.typ === revocationListType && isFields(claims)) return claims;
     } catch {
-      // Whatever is wrong with it, this key has not signed such a list.
+      // Any error means that this key has not signed such a list.
     }
   }
   throw new RevocationListError("signature", "is not signed by the key of ServiceAccount tokens of this hub");

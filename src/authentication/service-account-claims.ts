@@ -1,35 +1,35 @@
 import { arrayAt, fieldsAt, isFields, numberAt, stringAt, type Fields } from "../apis/json-fields.ts";
 
-/** The issuer of tokens that lie in Secrets. */
+/** The issuer of tokens in Secrets. */
 export const legacyIssuer = "kubernetes/serviceaccount";
 
-/** How far clocks may be apart, in milliseconds; an object that was marked for deletion longer ago than this counts as gone. */
+/** The allowed clock skew, in milliseconds; an object whose deletionTimestamp is older than this counts as deleted. */
 export const leewayMs = 60_000;
 
-/** One object in time: another one of the same name has another uid. */
+/** One object: a later object of the same name has another uid. */
 export interface NamedObject {
   readonly name: string;
   readonly uid: string;
 }
 
-/** What a bound token says of whom it speaks for, and of the object with which it dies. */
+/** The claims of a bound token about its ServiceAccount, and about the object whose deletion invalidates it. */
 export interface TokenSubject {
   readonly namespace: string;
   readonly serviceAccount: NamedObject;
   readonly pod?: NamedObject;
   readonly secret?: NamedObject;
-  /** The node it is bound to, or with a pod the node that this one runs on; its uid is empty where the node was unknown. */
+  /** The node it is bound to, or with a pod the node that this one runs on; its uid is empty where the node is unknown. */
   readonly node?: NamedObject;
 }
 
-/** A token to be made. All times are in whole seconds since the epoch. */
+/** A token to issue. All times are in whole seconds since the epoch. */
 export interface TokenOrder extends TokenSubject {
   readonly issuer: string;
   readonly audiences: readonly string[];
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly id: string;
-  /** When its holder should have asked for another one, though it still holds. */
+  /** When its holder should have requested another one, though it is still valid. */
   readonly warnAfter?: number;
 }
 
@@ -55,7 +55,7 @@ export function boundClaims(order: TokenOrder): Fields {
   };
 }
 
-/** What a bound token claims, with times in seconds. */
+/** The claims of a bound token, with times in seconds. */
 export interface BoundClaims extends TokenSubject {
   readonly audiences: readonly string[];
   readonly expiresAt: number;
@@ -64,19 +64,18 @@ export interface BoundClaims extends TokenSubject {
   readonly id: string;
 }
 
-/** The claims of a bound token whose signature is verified, or undefined where one is missing, malformed or at odds with another. */
+/** The claims of a bound token whose signature is verified, or undefined where one is missing, malformed or contradicts another. */
 export function parseBoundClaims(claims: Fields): BoundClaims | undefined {
   const own = fieldsAt(claims, "kubernetes.io");
   const namespace = stringAt(own, "namespace");
   const serviceAccount = namedAt(own, "serviceaccount");
-  const audiences = arrayAt(claims, "aud").filter((one) => typeof one === "string");
+  const audiences = audiencesOf(claims);
   const [expiresAt, notBefore, issuedAt] = ["exp", "nbf", "iat"].map((name) => timeAt(claims, name));
   if (namespace === "" || serviceAccount === undefined || serviceAccount.uid === "") return undefined;
   if (stringAt(claims, "sub") !== subjectOf(namespace, serviceAccount.name)) return undefined;
-  if (audiences.length === 0 || audiences.length !== arrayAt(claims, "aud").length) return undefined;
   if (expiresAt === undefined || notBefore === undefined || issuedAt === undefined) return undefined;
   const bound = boundAt(own);
-  if (bound === undefined) return undefined;
+  if (audiences === undefined || bound === undefined) return undefined;
   return {
     namespace,
     serviceAccount,
@@ -89,14 +88,20 @@ export function parseBoundClaims(claims: Fields): BoundClaims | undefined {
   };
 }
 
-/** The objects a token is bound to; undefined where one is named but cannot be read, as then nothing could be checked. */
+function audiencesOf(claims: Fields): readonly string[] | undefined {
+  const listed = arrayAt(claims, "aud");
+  const audiences = listed.filter((one) => typeof one === "string");
+  return audiences.length === 0 || audiences.length !== listed.length ? undefined : audiences;
+}
+
+/** The objects a token is bound to; undefined where one is named but malformed, since it cannot be checked then. */
 function boundAt(own: Fields): Pick<TokenSubject, "pod" | "secret" | "node"> | undefined {
   const named = ["pod", "secret", "node"].filter((field) => Object.hasOwn(own, field));
   const bound = named.map((field) => [field, namedAt(own, field)] as const);
   return bound.some(([, found]) => found === undefined) ? undefined : Object.fromEntries(bound);
 }
 
-/** What a token from a Secret claims. It names no audience and does not end by itself. */
+/** The claims of a token from a Secret. It names no audience and does not expire. */
 export interface LegacyClaims {
   readonly namespace: string;
   readonly secret: string;
@@ -105,7 +110,7 @@ export interface LegacyClaims {
 
 const legacyPrefix = "kubernetes.io/serviceaccount/";
 
-/** The claims of a token for a Secret to hold. */
+/** The claims of a new token for a Secret. */
 export function legacyClaims({ namespace, secret, serviceAccount }: LegacyClaims): Fields {
   return {
     iss: legacyIssuer,
@@ -117,7 +122,7 @@ export function legacyClaims({ namespace, secret, serviceAccount }: LegacyClaims
   };
 }
 
-/** The claims of a token from a Secret whose signature is verified, or undefined where one is missing or at odds with another. */
+/** The claims of a token from a Secret whose signature is verified, or undefined where one is missing or contradicts another. */
 export function parseLegacyClaims(claims: Fields): LegacyClaims | undefined {
   const [namespace = "", secret = "", name = "", uid = ""] = [
     "namespace",

@@ -6,7 +6,7 @@ import { KeyError, type KeyKind } from "../pki/public-key.ts";
 /** The signature algorithms of ServiceAccount tokens. */
 export type TokenAlgorithm = "RS256" | "ES256" | "ES384" | "ES512";
 
-/** A public key with the one algorithm that it may be used with, so that a token can choose neither. */
+/** A public key with its only algorithm, so that a token can choose neither. */
 export interface TokenKey {
   /** The SHA-256 of the key's SubjectPublicKeyInfo in base64url, as Kubernetes names keys. */
   readonly kid: string;
@@ -23,8 +23,8 @@ const algorithms: Readonly<Record<KeyKind, TokenAlgorithm | undefined>> = {
 };
 
 /**
- * The public half of a key as a verifier of tokens.
- * @throws KeyError for a key that no algorithm of these tokens is made for
+ * The public key that verifies tokens.
+ * @throws KeyError for a key that no algorithm of these tokens supports
  * @see kubernetes pkg/serviceaccount/jwt.go
  */
 export function tokenKey(key: KeyObject): TokenKey {
@@ -39,7 +39,7 @@ export function distinctKeys(keys: readonly TokenKey[]): readonly TokenKey[] {
   return keys.filter(({ kid }, index) => keys.findIndex((other) => other.kid === kid) === index);
 }
 
-/** The keys as others need them to verify tokens. @see RFC 7517 section 5 */
+/** The JSON Web Key Set that others verify tokens with. @see RFC 7517 section 5 */
 export function jsonWebKeySet(keys: readonly TokenKey[]): {
   readonly keys: readonly Readonly<Record<string, string>>[];
 } {
@@ -54,10 +54,10 @@ export function jsonWebKeySet(keys: readonly TokenKey[]): {
   };
 }
 
-/** Signs the claims of a token, which are taken as they are; `type` is said where it is no token of a ServiceAccount. */
+/** Signs the claims of a token, which are not checked; `type` is set where it is not a token of a ServiceAccount. */
 export type TokenSigner = (claims: Readonly<Record<string, unknown>>, type?: string) => Promise<string>;
 
-/** A signer with a private key; its header names the key, and the type where one is given. @throws KeyError as `tokenKey`. @see RFC 7515 section 7.1 */
+/** A signer with a private key; its header names the key, and the type where it is set. @throws KeyError as `tokenKey`. @see RFC 7515 section 7.1 */
 export function tokenSigner(key: KeyObject): TokenSigner {
   const { kid, alg } = tokenKey(key);
   return async function signToken(claims, type) {

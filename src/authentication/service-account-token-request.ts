@@ -7,25 +7,25 @@ import { tokenRequests, type BoundObjectReference, type TokenRequest } from "../
 import type { NamedObject, TokenOrder, TokenSubject } from "./service-account-claims.ts";
 import type { ObjectLookup } from "./service-account-token.ts";
 
-/** By which rules tokens are given out. */
+/** The rules for issuing tokens. */
 export interface TokenRules {
   readonly issuer: string;
-  /** The names of the API, for which a token is meant where its request names nobody. */
+  /** The audiences of the API: the default for a request without audiences. */
   readonly audiences: readonly string[];
-  /** The longest life of a token; undefined sets no bound. */
+  /** The maximum lifetime of a token; undefined means no limit. */
   readonly maxExpirationSeconds: number | undefined;
-  /** Whether the tokens that kubelets ask for in the name of pods hold longer than asked, for programs that read theirs only once. */
+  /** Whether tokens that kubelets request for pods are valid for longer than requested, for programs that read theirs only once. */
   readonly extendExpiration: boolean;
 }
 
 const defaultSeconds = 3600;
-/** The life that marks the request of a kubelet for a pod that asked for nothing special. Source: pkg/serviceaccount WarnOnlyBoundTokenExpirationPeriod. */
+/** The lifetime that marks the default request of a kubelet for a pod. Source: pkg/serviceaccount WarnOnlyBoundTokenExpirationPeriod. */
 const projectedSeconds = 3607;
 const extendedSeconds = 365 * 24 * 3600;
 const unnamed = { name: "", namespace: "", uid: "" };
 
 /**
- * The request with everything filled in that it may leave open, and checked as far as that goes without looking at other objects.
+ * The request with its defaults set, and validated as far as possible without other objects.
  * @throws StatusError Invalid
  * @see kubernetes pkg/registry/core/serviceaccount/storage/token.go
  */
@@ -53,7 +53,7 @@ export function completedTokenRequest(
   return completed;
 }
 
-/** What the API reads of a token is 16,384 characters, of which audiences take four thirds of their own. */
+/** The API reads at most 16,384 characters of a token, and audiences take four thirds of their length in it. */
 const maxAudienceCharacters = 8192;
 
 function audienceErrors(audiences: readonly string[]): readonly FieldError[] {
@@ -72,10 +72,10 @@ function checkPlace(request: ApiObject, at: { readonly name: string; readonly na
   }
 }
 
-/** What a completed request comes to. */
+/** The result of a completed request. */
 export interface PlannedToken {
   readonly order: TokenOrder;
-  /** The life that the reply speaks of; an extended token holds longer. */
+  /** The lifetime in the response; an extended token is valid for longer. */
   readonly expirationSeconds: number;
   readonly warnings: readonly string[];
 }
@@ -90,7 +90,7 @@ export interface PlanOptions {
 }
 
 /**
- * The token to make for a completed request.
+ * The token to issue for a completed request.
  * @throws StatusError Conflict where a uid is not the present object's, BadRequest for an object that no token can be bound to, NotFound
  */
 export function plannedToken(request: TokenRequest, account: ApiObject, options: PlanOptions): PlannedToken {
@@ -98,9 +98,9 @@ export function plannedToken(request: TokenRequest, account: ApiObject, options:
   const { name, namespace, uid } = { ...unnamed, ...account.metadata };
   checkUid(request, { name, uid });
   const subject = { namespace, serviceAccount: { name, uid } };
-  const { boundObjectRef, audiences, expirationSeconds: asked = defaultSeconds } = request.spec;
+  const { boundObjectRef, audiences, expirationSeconds: requestedSeconds = defaultSeconds } = request.spec;
   const binding = bindingOf(boundObjectRef ?? undefined, subject, options.lookup);
-  const seconds = Math.min(asked, rules.maxExpirationSeconds ?? asked);
+  const seconds = Math.min(requestedSeconds, rules.maxExpirationSeconds ?? requestedSeconds);
   const isOfPod = binding.pod !== undefined && seconds === projectedSeconds;
   const isExtended = rules.extendExpiration && isOfPod && audiences.every((one) => rules.audiences.includes(one));
   const issuedAt = Math.floor(now / 1000);
@@ -109,7 +109,10 @@ export function plannedToken(request: TokenRequest, account: ApiObject, options:
   return {
     order: { ...subject, ...binding, issuer: rules.issuer, audiences, issuedAt, expiresAt, id, ...warning },
     expirationSeconds: seconds,
-    warnings: seconds < asked ? [`requested expiration of ${asked} seconds shortened to ${seconds} seconds`] : [],
+    warnings:
+      seconds < requestedSeconds
+        ? [`requested expiration of ${requestedSeconds} seconds shortened to ${seconds} seconds`]
+        : [],
   };
 }
 
@@ -159,13 +162,13 @@ function checkPod(pod: ApiObject, { serviceAccount: { name } }: TokenSubject): v
   );
 }
 
-/** The node that a pod runs on; one that nobody has registered has a name only. */
+/** The node that a pod runs on; an unregistered one has a name only. */
 function nodeOf(pod: ApiObject, lookup: ObjectLookup): { readonly node?: NamedObject } {
   const name = stringAt(pod, "spec", "nodeName");
   return name === "" ? {} : { node: { name, uid: lookup("Node", "", name)?.metadata.uid ?? "" } };
 }
 
-/** Both are empty where the text is no group and version, as in Go. */
+/** Both are empty where the text is not a group and version, as in Go. */
 function groupVersionOf(apiVersion: string): { readonly group: string; readonly version: string } {
   const [first = "", second, more] = apiVersion.split("/");
   if (second === undefined) return { group: "", version: first };

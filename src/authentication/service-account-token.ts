@@ -15,14 +15,14 @@ import {
 import type { TokenKey } from "./service-account-keys.ts";
 import { cachedTokens } from "./token-cache.ts";
 
-/** The kinds that a token speaks of; a Node lies in no namespace. */
+/** The kinds that a token can name; a Node has no namespace. */
 export type TokenKind = "ServiceAccount" | "Pod" | "Secret" | "Node";
 
-/** The present object of that name, or undefined. It must see every acknowledged write, and throws when it cannot know. */
+/** The present object of that name, or undefined. It must see every acknowledged write, and throws when it cannot decide. */
 export type ObjectLookup = (kind: TokenKind, namespace: string, name: string) => ApiObject | undefined;
 
 export interface ServiceAccountTokenOptions {
-  /** Of bound tokens; those from Secrets have an issuer of their own. */
+  /** The issuers of bound tokens; those from Secrets have an issuer of their own. */
   readonly issuers: readonly string[];
   readonly keys: readonly TokenKey[];
   readonly lookup: ObjectLookup;
@@ -30,13 +30,13 @@ export interface ServiceAccountTokenOptions {
   readonly now: () => number;
 }
 
-/** A label on a Secret whose token was taken out of use. Source: kubernetes LegacyServiceAccountTokenCleanUp. */
+/** A label on a Secret whose token was invalidated. Source: kubernetes LegacyServiceAccountTokenCleanUp. */
 const invalidSinceLabel = "kubernetes.io/legacy-token-invalid-since";
 
 /**
- * Authenticates ServiceAccounts by their tokens. Only the signature is remembered, for ten seconds at most: the time, the account and
- * the object that a token is bound to are looked at with every request, so that a deletion counts at once. Whom a token is meant for
- * is left to the caller, which is told the audiences.
+ * Authenticates ServiceAccounts by their tokens. Only the signature check is cached, for ten seconds at most: the time, the account and
+ * the bound object are checked with every request, so that a deletion takes effect at once. The check of the audiences
+ * is left to the caller, which receives them.
  * @see kubernetes pkg/serviceaccount
  */
 export function serviceAccountTokens(options: ServiceAccountTokenOptions): TokenAuthenticator {
@@ -66,7 +66,7 @@ function boundVerdict(claims: Fields, lookup: ObjectLookup, now: number): TokenA
   return { kind: "authenticated", user, audiences, until, credential };
 }
 
-/** The Secret of a token, and in which version it was looked at. */
+/** The Secret of a token, and the resourceVersion that was checked. */
 function secretOf(secret: string, object: ApiObject | undefined): Pick<Credential, "secret" | "secretVersion"> {
   const secretVersion = object?.metadata.resourceVersion;
   return secretVersion === undefined ? { secret } : { secret, secretVersion };
@@ -93,7 +93,7 @@ function wrongAccount(
 
 const invalidated = "service account token has been invalidated";
 
-/** A pod's node is not looked at: it is a word about the pod, and the pod is what the token is bound to. */
+/** A pod's node is not checked: it describes the pod, and the token is bound to the pod. */
 function wrongBinding(bound: BoundClaims, lookup: ObjectLookup, now: number): string | undefined {
   const { namespace, secret, pod, node } = bound;
   const checks: readonly (readonly [TokenKind, string, NamedObject | undefined])[] = [
@@ -114,7 +114,7 @@ function wrongBinding(bound: BoundClaims, lookup: ObjectLookup, now: number): st
   return undefined;
 }
 
-/** Marked for deletion longer ago than clocks may differ; a mark that cannot be read is an old one. */
+/** Whether the deletionTimestamp is older than the clock skew; one that cannot be parsed counts as old. */
 function isGone({ metadata: { deletionTimestamp } }: ApiObject, now: number): boolean {
   return deletionTimestamp !== undefined && !(Date.parse(deletionTimestamp) >= now - leewayMs);
 }
@@ -148,7 +148,7 @@ function legacyVerdict(claims: Fields, token: string, lookup: ObjectLookup): Tok
 
 function wrongSecret(secret: ApiObject | undefined, token: string): string | undefined {
   if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return invalidated;
-  // The signature was right, so the text is no secret to whoever sent it and may be compared as text.
+  // The signature is valid, so the token is no secret to its sender and may be compared as text.
   if (Buffer.from(stringAt(secret, "data", "token"), "base64").toString("latin1") !== token)
     return "token does not match the server's copy";
   return (secret.metadata.labels?.[invalidSinceLabel] ?? "") === "" ? undefined : invalidated;
@@ -161,7 +161,7 @@ function wrongLegacyAccount(account: ApiObject | undefined, { name, uid }: Named
   return found === uid ? undefined : `service account UID (${found}) does not match claim (${uid})`;
 }
 
-/** `system:authenticated` is added where all credentials come together. */
+/** `system:authenticated` is added later, for all credentials. */
 function accountUser(namespace: string, { name, uid }: NamedObject): UserInfo {
   return {
     username: `system:serviceaccount:${namespace}:${name}`,
@@ -174,21 +174,21 @@ function rejected(reason: string): TokenAuthentication {
   return { kind: "rejected", reason };
 }
 
-/** The claims of a token whose signature is right. Nothing that they say has been checked, not even whether their time is over. */
+/** The claims of a token with a valid signature. No claim is checked, not even the expiry. */
 type SignedClaims =
   | { readonly kind: "authenticated"; readonly claims: Fields; readonly until?: number }
   | { readonly kind: "absent" }
   | { readonly kind: "rejected"; readonly reason: string };
 
 interface SignatureOptions {
-  /** Tokens that name another issuer are not ours. */
+  /** Tokens that name another issuer are absent. */
   readonly issuers: readonly string[];
   readonly keys: readonly TokenKey[];
 }
 
 /**
  * Verifies who signed a compact JWS. The token's `kid` chooses among the keys, and the key alone chooses the algorithm; without a
- * `kid` every key is tried. Whatever is no such token, or is of another issuer, is `absent`.
+ * `kid` every key is tried. Anything else, or a token of another issuer, is `absent`.
  * @see RFC 7515; RFC 8725; kubernetes pkg/serviceaccount/jwt.go
  */
 export function signedClaims({ issuers, keys }: SignatureOptions): (token: string) => Promise<SignedClaims> {
@@ -197,7 +197,7 @@ export function signedClaims({ issuers, keys }: SignatureOptions): (token: strin
     const [header, claims] = parts.slice(0, 2).map(jsonPart);
     if (header === undefined || claims === undefined) return { kind: "absent" };
     if (!issuers.includes(stringAt(claims, "iss"))) return { kind: "absent" };
-    // One spelling for each token: what decodes to the same bytes is still another text.
+    // One encoding for each token: another text that decodes to the same bytes is rejected.
     if (!parts.every(isCanonical)) return { kind: "rejected", reason: "the token is not encoded as it should be" };
     const candidates = keysFor(header, keys);
     if (candidates.length === 0) return { kind: "rejected", reason: "invalid signature, no keys found" };
@@ -208,7 +208,7 @@ export function signedClaims({ issuers, keys }: SignatureOptions): (token: strin
   };
 }
 
-/** Those that may have signed it by what the header says; none where the header names another algorithm than the key's own. */
+/** The keys that match the header; none where the header names another algorithm than the key's own. */
 function keysFor(header: Fields, keys: readonly TokenKey[]): readonly TokenKey[] {
   const named = Object.hasOwn(header, "kid") ? keys.filter(({ kid }) => kid === header["kid"]) : keys;
   return named.filter(({ alg }) => alg === header["alg"]);
@@ -219,7 +219,7 @@ async function isSignedBy(token: string, { key, alg }: TokenKey): Promise<boolea
     await compactVerify(token, key, { algorithms: [alg] });
     return true;
   } catch {
-    // Whatever the library finds wrong, the token is not signed by this key.
+    // Any error means that this key has not signed the token.
     return false;
   }
 }

@@ -5,11 +5,11 @@ import type { TokenAuthenticator } from "./bearer.ts";
 /** The users of a token file, by the SHA-256 of their tokens in base64; the tokens themselves are not kept. */
 export interface TokenFile {
   readonly users: ReadonlyMap<string, UserInfo>;
-  /** What the operator should know, one sentence each, without any token. */
+  /** Warnings for the operator, one sentence each, without any token. */
   readonly warnings: readonly string[];
 }
 
-/** A token file that cannot be used. The message names the line and holds no token. */
+/** A token file that cannot be used. The message names the line and contains no token. */
 export class TokenFileError extends Error {
   readonly code: "malformed" | "columns" | "user";
   /** From 1. */
@@ -26,7 +26,7 @@ export class TokenFileError extends Error {
 /**
  * Reads CSV of `token,user,uid` and optionally `"group1,group2"`. Records with an empty token are skipped with a warning; of two
  * records with one token the last counts, with a warning.
- * @throws TokenFileError for CSV that is broken, fewer than 3 columns, or an empty user
+ * @throws TokenFileError for malformed CSV, fewer than 3 columns, or an empty user
  * @see apiserver/pkg/authentication/token/tokenfile
  */
 export function parseTokenFile(text: string): TokenFile {
@@ -58,7 +58,7 @@ function userOf(username: string, uid: string, groups: string = ""): UserInfo {
   return { username, ...(uid === "" ? {} : { uid }), groups: named };
 }
 
-/** Authenticates the tokens of a file. The look-up is by digest, so its time tells nothing of a token. */
+/** Authenticates the tokens of a file. The look-up is by digest, so its duration discloses nothing about a token. */
 export function staticTokens(file: TokenFile): TokenAuthenticator {
   return async function staticToken(token) {
     const user = file.users.get(digestOf(token));
@@ -76,19 +76,19 @@ interface CsvRecord {
   readonly fields: readonly string[];
 }
 
-/** Every record, or where and how the text is broken. */
+/** Every record, or where and how the text is malformed. */
 type CsvResult =
   | { readonly kind: "parsed"; readonly records: readonly CsvRecord[] }
   | { readonly kind: "malformed"; readonly line: number; readonly message: string };
 
 interface Field {
   readonly text: string;
-  /** Where the separator or line end after the field stands. */
+  /** The index of the separator or line end after the field. */
   readonly end: number;
 }
 
 /**
- * Reads CSV as Go's encoding/csv does: fields may be quoted, a doubled quote inside stands for one, blanks count, empty lines do
+ * Reads CSV as Go's encoding/csv does: fields may be quoted, a doubled quote inside means one, blanks count, empty lines do
  * not, CRLF is LF, records may differ in length. Never throws; the message quotes nothing. @see RFC 4180
  */
 export function parseCsv(source: string): CsvResult {

@@ -1,20 +1,20 @@
 import { createHash } from "node:crypto";
 
-/** How a cache of tokens is bounded. */
+/** The limits of a cache of tokens. */
 export interface TokenCacheOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** How long a success is believed, in milliseconds; default 10000 (10 seconds). */
+  /** How long a success is cached, in milliseconds; default 10000 (10 seconds). */
   readonly ttlMs?: number;
-  /** How many successes are kept; the oldest goes first. Default 4096. */
+  /** How many successes are cached; the oldest is evicted first. Default 4096. */
   readonly capacity?: number;
 }
 
-/** What is known of a token; `until`, in milliseconds since the epoch, is the moment after which that counts no longer. */
+/** A cached verdict; `until`, in milliseconds since the epoch, is the moment after which it is invalid. */
 type Known = { readonly kind: "authenticated"; readonly until?: number } | { readonly kind: "absent" | "rejected" };
 
 /**
- * Remembers successes of `member` for a short time, never past their `until`, and failures not at all: a new token works at
+ * Caches successes of `member` for a short time, never past their `until`, and no failures: a new token works at
  * once, and a token that is withdrawn works for at most `ttlMs` more. Tokens are kept as SHA-256 digests only.
  */
 export function cachedTokens<Result extends Known>(
@@ -26,16 +26,16 @@ export function cachedTokens<Result extends Known>(
   return async function cachedToken(token) {
     const key = createHash("sha256").update(token, "utf8").digest("base64");
     const cached = successes.get(key);
-    const asked = now();
-    // A clock that went back before the success says nothing about how long ago it was.
-    if (cached !== undefined && asked >= cached.from && asked < cached.until) return cached.success;
+    const startedAt = now();
+    // With a clock that was set back to before the success, its age is unknown.
+    if (cached !== undefined && startedAt >= cached.from && startedAt < cached.until) return cached.success;
     successes.delete(key);
     const result = await member(token);
     if (result.kind === "authenticated") {
-      // Counted from before the question, which may have taken long.
-      const until = Math.min(asked + ttlMs, result.until ?? Number.POSITIVE_INFINITY);
+      // Counted from before the call, which may take long.
+      const until = Math.min(startedAt + ttlMs, result.until ?? Number.POSITIVE_INFINITY);
       successes.delete(key);
-      successes.set(key, { from: asked, until, success: result });
+      successes.set(key, { from: startedAt, until, success: result });
       dropOldest(successes, capacity);
     }
     return result;

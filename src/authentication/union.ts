@@ -2,7 +2,7 @@
 type Verdict<Success> = Success | { readonly kind: "absent" } | { readonly kind: "rejected"; readonly reason: string };
 
 /**
- * Asks the members in order. The first success wins, even after a rejection; without one, any rejection rejects, with every
+ * Calls the members in order. The first success wins, even after a rejection; without one, any rejection rejects, with every
  * reason; where all are absent the result is absent. An error that a member throws is an outage and ends the union.
  * Works over requests and over tokens alike. @see apiserver/pkg/authentication/request/union
  */

@@ -5,24 +5,24 @@ import type { TokenAuthentication, TokenAuthenticator } from "./bearer.ts";
 import { cachedTokens } from "./token-cache.ts";
 
 export interface WebhookTokensOptions {
-  /** Which form of the review the service speaks. */
+  /** The version of the review that the service takes. */
   readonly version: "v1" | "v1beta1";
-  /** Sends a TokenReview and resolves to the answer; retries and time-outs are its own. Rejects where the service gives none. */
+  /** Sends a TokenReview and resolves to the response; retries and time-outs are its own. Rejects where there is no response. */
   readonly post: (review: object) => Promise<unknown>;
-  /** The names of this API, for which the service is asked whether the token is meant. */
+  /** The audiences of this API, sent in the review. */
   readonly audiences: readonly string[];
-  /** How long a success is believed, in milliseconds. */
+  /** How long a success is cached, in milliseconds. */
   readonly cacheMs: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-/** Whoever sends made-up tokens faster than the service answers must not fill the memory of the hub. */
+/** A client that sends forged tokens faster than the service responds must not fill the memory of the hub. */
 const maxInFlight = 256;
 
 /**
- * Asks a service of the operator's who a token belongs to. A service that cannot be reached or answers nonsense rejects the token;
- * beyond 256 questions under way the request is put off. @throws StatusError TooManyRequests then
+ * Authenticates tokens by a service of the operator. A service that cannot be reached or sends an invalid response rejects the token;
+ * beyond 256 calls in flight the request is rejected for now. @throws StatusError TooManyRequests then
  * @see apiserver plugin/pkg/authenticator/token/webhook
  */
 export function webhookTokens(options: WebhookTokensOptions): TokenAuthenticator {
@@ -63,7 +63,7 @@ async function askedAbout(token: string, options: WebhookTokensOptions): Promise
   return authenticated(status, options.audiences);
 }
 
-/** A service that does not know of audiences names none, and is taken to have judged for the API itself, as Kubernetes does. */
+/** A service without support for audiences names none; its verdict then counts for the audiences of the API, as in Kubernetes. */
 function authenticated(status: Fields, audiences: readonly string[]): TokenAuthentication {
   const user = userOf(fieldsAt(status, "user"));
   if (user.username === "") return rejected("the token webhook named no user");

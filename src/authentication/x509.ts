@@ -5,32 +5,32 @@ import { credentialIdKey } from "../apis/revocation-index.ts";
 import { type ClientChainVerdict, type TrustRoot, verifyClientChain } from "../pki/verify-chain.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
 
-/** By what client certificates are judged. */
+/** The options for client certificates. */
 export interface X509Options {
-  /** The CAs that vouch for clients, asked at each request; another list than before forgets what was verified. */
+  /** The trusted client CAs, called for each request; a new list clears the cache of verified chains. */
   readonly roots: () => readonly TrustRoot[];
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** How many verified chains are kept; default 4096. */
+  /** How many verified chains are cached; default 4096. */
   readonly capacity?: number;
   /**
-   * For how long after its end a node's certificate proves, to whoever has its key, that this machine was let in once, in milliseconds:
-   * its holder is a user that may ask for the next one and nothing else. Default not at all.
+   * For how long after its expiry a node's certificate still proves that this machine was accepted once, in milliseconds:
+   * its holder is a user that may request the next one and nothing else. Default 0.
    */
   readonly returningMs?: number;
 }
 
 interface Verified {
-  /** The bounds, in milliseconds, within which the verdict holds. */
+  /** The bounds, in milliseconds, within which the verdict is valid. */
   readonly from: number;
   readonly until: number;
-  /** Whether its holder only comes back. */
+  /** Whether the certificate is expired and within its grace. */
   readonly expired: boolean;
   readonly result: Authentication;
 }
 
 /**
- * Authenticates client certificates by the DER that was presented, never by what the TLS layer thinks of it: CN is the user,
+ * Authenticates client certificates by the presented DER, never by the verdict of the TLS layer: CN is the user,
  * each O a group. No certificate, or one with an empty CN, is absent; one that does not verify is rejected. Validity is checked at every
  * request, since a connection and a resumed session outlive certificates; signatures are verified once for each chain.
  * @see apiserver/pkg/authentication/request/x509
@@ -38,9 +38,9 @@ interface Verified {
 export function x509(options: X509Options): Authenticator {
   const { capacity = 4096, returningMs = 0 } = options;
   const verified = new Map<string, Verified>();
-  // A connection presents one and the same list with each of its requests.
+  // All requests of a connection have the same list object.
   const keys = new WeakMap<readonly Uint8Array[], string>();
-  // A resumed TLS session brings back the leaf alone: the rest of a chain that was proven once is remembered.
+  // A resumed TLS session has the leaf alone: the rest of a verified chain is cached.
   const chains = new Map<string, readonly Uint8Array[]>();
   let roots: readonly TrustRoot[] | undefined;
   return async function x509Certificate({ peerCertificates, authorization }) {
@@ -54,13 +54,11 @@ export function x509(options: X509Options): Authenticator {
     }
     const key = keys.get(peerCertificates) ?? chainKey(peerCertificates);
     keys.set(peerCertificates, key);
-    // Whoever brings another credential as well comes in with that one.
+    // A request with another credential as well is authenticated by that one.
     const leafGraceMs = authorization === undefined ? returningMs : 0;
     const now = options.now();
     const known = verified.get(key);
-    if (known !== undefined && now >= known.from && now < known.until && (!known.expired || leafGraceMs > 0)) {
-      return known.result;
-    }
+    if (isCurrent(known, now, leafGraceMs)) return known.result;
     verified.delete(key);
     const presented = { leaf, intermediates: chains.get(key) ?? intermediates };
     const verdict = verifyClientChain({ ...presented, roots: current, now, leafGraceMs });
@@ -68,7 +66,7 @@ export function x509(options: X509Options): Authenticator {
     const result = resultOf(verdict);
     if (result.kind === "rejected") return result;
     makeRoom(verified, capacity);
-    // Not before this moment: of the CAs in the chain only the end is known here.
+    // Not before this moment: of the CAs in the chain only the expiry is known here.
     verified.set(key, { from: now, until: endOf(verdict), expired: verdict.expired, result });
     if (intermediates.length > 0) {
       makeRoom(chains, capacity);
@@ -78,13 +76,17 @@ export function x509(options: X509Options): Authenticator {
   };
 }
 
-/** Forgets the oldest entry of a full map. */
+function isCurrent(known: Verified | undefined, now: number, leafGraceMs: number): known is Verified {
+  return known !== undefined && now >= known.from && now < known.until && (!known.expired || leafGraceMs > 0);
+}
+
+/** Evicts the oldest entry of a full map. */
 function makeRoom(entries: Map<string, unknown>, capacity: number): void {
   const [oldest] = entries.keys();
   if (oldest !== undefined && entries.size >= capacity) entries.delete(oldest);
 }
 
-/** The last second still belongs to the validity. */
+/** The last second is part of the validity. */
 function endOf({ validUntil }: Extract<ClientChainVerdict, { ok: true }>): number {
   return validUntil + 1000;
 }
@@ -101,7 +103,7 @@ function resultOf(verdict: Extract<ClientChainVerdict, { ok: true }>): Authentic
   if (verdict.expired) {
     const [organization, another] = organizations;
     const isNode = commonName.startsWith(nodeUserPrefix) && commonName.length > nodeUserPrefix.length;
-    // Nobody else has a way to ask for the next certificate, and an expired one of a person is of no use for anything.
+    // Only nodes can request their next certificate this way; an expired one of a person has no use.
     return isNode && organization === nodesGroup && another === undefined
       ? { kind: "authenticated", user: returningUser(commonName, { [credentialIdKey]: ids }), credential }
       : { kind: "rejected", reason: "client certificate: certificate has expired" };
@@ -118,7 +120,7 @@ function resultOf(verdict: Extract<ClientChainVerdict, { ok: true }>): Authentic
   return { kind: "authenticated", user, credential };
 }
 
-/** Each length is hashed before its bytes, so that no two lists of certificates give one key. */
+/** Each length is hashed before its bytes, so that no two lists of certificates have the same key. */
 function chainKey(certificates: readonly Uint8Array[]): string {
   const hash = createHash("sha256");
   for (const certificate of certificates) {

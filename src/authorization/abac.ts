@@ -5,8 +5,8 @@ import { pathCovers } from "./compiled-rules.ts";
 import type { MemberRules } from "./rules-review.ts";
 
 /**
- * One line of an ABAC policy file, in the form of today. A field that is not set is empty, and `*` stands for everything; a policy for
- * everybody is one for the group of those with a credential.
+ * One line of an ABAC policy file, in the current form. A field that is not set is empty, and `*` matches everything; a policy for all
+ * users names the group `system:authenticated`.
  */
 export interface AbacPolicy {
   readonly user: string;
@@ -16,7 +16,7 @@ export interface AbacPolicy {
   readonly resource: string;
   readonly namespace: string;
   readonly nonResourcePath: string;
-  /** Where it stands in its file, counted from 1. */
+  /** The line in its file, counted from 1. */
   readonly line: number;
 }
 
@@ -37,7 +37,7 @@ const texts = ["user", "group", "apiGroup", "resource", "namespace", "nonResourc
 const oldTexts = ["user", "group", "resource", "namespace"] as const;
 
 /**
- * The policies of a file: one JSON object on each line, either a Policy object or the flat form that came before it; blank lines and
+ * The policies of a file: one JSON object on each line, either a Policy object or the older flat form; blank lines and
  * lines that begin with `#` are skipped. Unlike in Kubernetes an unknown field is an error, since a misspelt restriction would allow more.
  * @throws AbacError that names line and field. Source: pkg/auth/authorizer/abac, pkg/apis/abac/v0.
  */
@@ -67,7 +67,7 @@ export function abac(policies: readonly AbacPolicy[]): NamedAuthorizer {
   };
 }
 
-/** The rules of the policies that speak of the user and the namespace. */
+/** The rules of the policies that match the user and the namespace. */
 export function abacRules(policies: readonly AbacPolicy[]): MemberRules {
   return function abacRules(user, namespace) {
     const own = policies.filter(
@@ -103,7 +103,7 @@ function matches(policy: AbacPolicy, attributes: Attributes): boolean {
   );
 }
 
-/** Both user and group must match where both are set; a policy with neither matches nobody. */
+/** Both user and group must match where both are set; a policy with neither matches no user. */
 function subjectMatches({ user, group }: AbacPolicy, subject: UserInfo): boolean {
   if (user !== "" && user !== subject.username) return false;
   if (group !== "" && !subject.groups.includes(group)) return false;
@@ -146,10 +146,10 @@ function currentForm(spec: Fields, number: number): Omit<AbacPolicy, "line"> {
   return { ...written, ...(user === "*" || group === "*" ? everybody : {}), readonly: isTrueAt(spec, "readonly") };
 }
 
-/** Everybody with a credential: in no form does an asterisk let anybody in who has none. Source: pkg/apis/abac conversion. */
+/** All authenticated users: in neither form does an asterisk match an anonymous user. Source: pkg/apis/abac conversion. */
 const everybody = { user: "", group: authenticatedGroup };
 
-/** In the old form what is left out means everything. */
+/** In the old form an absent field matches everything. */
 function oldForm(object: Fields): Omit<AbacPolicy, "line"> {
   const { user, group, resource, namespace } = textsAt(object, oldTexts);
   const isForAll = (user === "" && group === "") || user === "*" || group === "*";

@@ -1,6 +1,6 @@
 import type { Attributes, SelectorRequirement } from "./authorizer.ts";
 
-/** The spec of a SubjectAccessReview of version v1 that asks what the attributes ask; empty fields are left out. */
+/** The spec of a SubjectAccessReview of version v1 for the attributes; empty fields are left out. */
 export interface AskedSpec {
   readonly resourceAttributes?: Readonly<Record<string, string | Selector>>;
   readonly nonResourceAttributes?: { readonly path: string; readonly verb: string };
@@ -14,7 +14,7 @@ interface Selector {
   readonly requirements: readonly SelectorRequirement[];
 }
 
-/** What an authorizer outside of the hub is sent about a request. Source: apiserver plugin/pkg/authorizer/webhook. */
+/** What the hub sends to an external authorizer about a request. Source: apiserver plugin/pkg/authorizer/webhook. */
 export function accessReviewSpec(attributes: Attributes): AskedSpec {
   const { user, path, verb } = attributes;
   return {

@@ -1,7 +1,7 @@
 import type { Decision, NamedAuthorizer, Attributes } from "./authorizer.ts";
 import { mastersGroup } from "../apimachinery/user.ts";
 
-/** Allows everybody everything: mode AlwaysAllow. For trials only. */
+/** Allows every request: mode AlwaysAllow. For trials only. */
 export const alwaysAllow: NamedAuthorizer = {
   name: "AlwaysAllow",
   authorize: async function alwaysAllow(): Promise<Decision> {
@@ -10,7 +10,7 @@ export const alwaysAllow: NamedAuthorizer = {
   explain: () => ({ note: "everybody with a credential may do everything" }),
 };
 
-/** Allows nothing by itself, and lets later members speak: mode AlwaysDeny. Source: apiserver authorizerfactory. */
+/** Has no opinion on any request, so that later members decide: mode AlwaysDeny. Source: apiserver authorizerfactory. */
 export const alwaysDeny: NamedAuthorizer = {
   name: "AlwaysDeny",
   authorize: async function alwaysDeny(): Promise<Decision> {
@@ -22,7 +22,7 @@ const allow: Decision = { verdict: "allow", reason: "" };
 const noOpinion: Decision = { verdict: "noOpinion", reason: "" };
 
 /**
- * Allows members of the group `system:masters` everything. It stands before every configured mode, so that a broken
+ * Allows every request of the group `system:masters`. It runs before every configured mode, so that a broken
  * policy can always be repaired. Compares exactly. Source: apiserver authorizerfactory NewPrivilegedGroups.
  */
 export const masters: NamedAuthorizer = {

@@ -1,7 +1,7 @@
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { ExplainedGrant } from "./explained-grant.ts";
 
-/** What somebody wants to do. `path` is set for non-resource requests only. Source: apiserver pkg/authorization/authorizer Attributes. */
+/** What the requester wants to do. `path` is set for non-resource requests only. Source: apiserver pkg/authorization/authorizer Attributes. */
 export interface Attributes {
   readonly user: UserInfo;
   /** get, list, watch, create, update, patch, delete, deletecollection, or any other word such as `approve`; a lower-case HTTP method for paths. */
@@ -13,12 +13,12 @@ export interface Attributes {
   readonly namespace: string;
   readonly name: string;
   readonly path: string | undefined;
-  /** Which objects a list, watch or deletecollection is limited to; absent where it is not, or nothing of the selector could be read. */
+  /** Which objects a list, watch or deletecollection is limited to; absent where it is not limited, or no part of the selector can be parsed. */
   readonly fieldSelector?: readonly SelectorRequirement[];
   readonly labelSelector?: readonly SelectorRequirement[];
 }
 
-/** One requirement of a selector, in the words of the API. */
+/** One requirement of a selector, with the operators of the API. */
 export interface SelectorRequirement {
   readonly key: string;
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
@@ -27,7 +27,7 @@ export interface SelectorRequirement {
 
 export type Verdict = "allow" | "deny" | "noOpinion";
 
-/** `error` is carried along beside the verdict and does not end the chain. */
+/** `error` accompanies the verdict and does not end the chain. */
 export interface Decision {
   readonly verdict: Verdict;
   readonly reason: string;
@@ -37,7 +37,7 @@ export interface Decision {
 /** Decides one request. Throwing counts as noOpinion with that error. */
 export type Authorizer = (attributes: Attributes) => Promise<Decision>;
 
-/** What a decision rests on, beyond its reason: the grant that allowed it, or a sentence for people. */
+/** The basis of a decision, beyond its reason: the grant that allowed it, or a readable sentence. */
 export interface StepDetail {
   readonly grant?: ExplainedGrant;
   readonly note?: string;
@@ -46,14 +46,14 @@ export interface StepDetail {
 /** A member of a chain with the name under which it appears in traces and audit. */
 export interface NamedAuthorizer {
   readonly name: string;
-  /** The mode that it stands for, where its name may be another one. */
+  /** The mode that it implements, where its name may differ. */
   readonly type?: string;
   readonly authorize: Authorizer;
-  /** Says more of a decision that `authorize` has just given; asked for traces only, so that deciding stays fast. */
+  /** Explains a decision that `authorize` has just returned; called for traces only, so that deciding stays fast. */
   readonly explain?: (decision: Decision, attributes: Attributes) => StepDetail;
 }
 
-/** How many messages are told one by one: thousands of bindings may refer to roles that are missing. */
+/** How many messages are listed one by one: thousands of bindings may refer to missing roles. */
 const maxMessages = 64;
 
 /**

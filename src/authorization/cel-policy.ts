@@ -4,7 +4,7 @@ import { CelError } from "../policy/cel/cel-error.ts";
 import type { AskedSpec } from "./access-review-spec.ts";
 import { compileMatchCondition, shownRequest } from "./match-conditions.ts";
 
-/** What the rules say of a review; `rule` is the name of the one that decided, and absent where none did. */
+/** The decision of the rules on a review; `rule` is the name of the one that decided, and absent where none did. */
 export type CelDecision =
   | { readonly allow: boolean; readonly deny: boolean; readonly rule?: string; readonly reason?: string }
   | { readonly error: string };
@@ -18,7 +18,7 @@ const decisions = ["Allow", "Deny"];
 const maxRules = 256;
 const maxExpressionCharacters = 16_384;
 const maxReasonCharacters = 1024;
-/** What one rule, and what all together may cost. Source: apiserver pkg/apis/cel, PerCallLimit and the limit of match conditions. */
+/** The cost limit of one rule, and of all together. Source: apiserver pkg/apis/cel, PerCallLimit and the limit of match conditions. */
 const ruleBudget = 1_000_000;
 const wholeBudget = 2_500_000;
 

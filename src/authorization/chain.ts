@@ -8,10 +8,10 @@ import {
   type Verdict,
 } from "./authorizer.ts";
 
-/** What one member of a chain answered; `ms` is the time it took where the chain was given a clock. */
+/** The decision of one member of a chain; `ms` is the time it took where the chain has a clock. */
 export interface TraceStep extends StepDetail {
   readonly name: string;
-  /** The mode that the member stands for, where it is known. */
+  /** The mode that the member implements, where it is known. */
   readonly type?: string;
   readonly verdict: Verdict;
   readonly reason: string;
@@ -19,25 +19,25 @@ export interface TraceStep extends StepDetail {
   readonly ms?: number;
 }
 
-/** The decision of a chain. `by` names the member that allowed or denied; it is absent when nobody did. */
+/** The decision of a chain. `by` names the member that allowed or denied; it is absent when no member did. */
 export interface ChainDecision extends Decision {
   readonly by?: string;
   readonly trace?: readonly TraceStep[];
 }
 
-/** An authorizer made of others, asked in order. */
+/** An authorizer that calls others in order. */
 export interface AuthorizerChain {
-  /** Never rejects. With `trace` the answers of all members that were asked come along, in order. */
+  /** Never rejects. With `trace` the result contains the decisions of all members that were called, in order. */
   readonly decide: (attributes: Attributes, options?: { readonly trace?: boolean }) => Promise<ChainDecision>;
   /** `decide` as a plain authorizer. */
   readonly authorize: Authorizer;
-  /** The members' names in the order in which they are asked. */
+  /** The members' names in the order of the calls. */
   readonly names: readonly string[];
 }
 
 /**
  * The first allow or deny ends the chain. Otherwise the verdict is noOpinion, with the members' reasons joined by newlines
- * and their errors aggregated; whoever asks must take noOpinion as refused. A member that throws counts as noOpinion with
+ * and their errors aggregated; the caller must treat noOpinion as denied. A member that throws counts as noOpinion with
  * that error. `now`, in milliseconds, serves only the times in a trace. Source: apiserver pkg/authorization/union.
  */
 export function firstDecision(

@@ -1,7 +1,7 @@
 import type { Attributes } from "./authorizer.ts";
 import type { PolicyRule } from "../apis/rbac.ts";
 
-/** The rules of one role, arranged so that a request looks only at rules that speak of its resource. */
+/** The rules of one role, indexed so that a request looks only at rules that name its resource. */
 export interface CompiledRules {
   /** The rules as written, null lists replaced by empty ones. */
   readonly rules: readonly PolicyRule[];
@@ -9,14 +9,14 @@ export interface CompiledRules {
   readonly byPath: readonly CompiledRule[];
 }
 
-/** One rule with its place in the role, counted from 0; `names` is there where the rule has more of them than are looked through. */
+/** One rule with its place in the role, counted from 0; `names` is set where the rule has more of them than a linear search takes. */
 export interface CompiledRule {
   readonly index: number;
   readonly rule: PolicyRule;
   readonly names: ReadonlySet<string> | undefined;
 }
 
-/** So many names of a rule are looked through one by one; a set of each would take more memory than the rest of the rule. */
+/** Up to so many names of a rule are searched linearly; a set for each rule would take more memory than the rest of the rule. */
 const fewNames = 8;
 
 /** A request's resource as rules write it, prepared once for many roles. */
@@ -28,7 +28,7 @@ export interface RuleQuery {
   readonly anyResource: string | undefined;
 }
 
-/** Arranges the rules of a role. Tolerates null and absent lists, which then match nothing. */
+/** Indexes the rules of a role. Tolerates null and absent lists, which then match nothing. */
 export function compileRules(rules: readonly PolicyRule[] | null | undefined): CompiledRules {
   const byResource = new Map<string, CompiledRule[]>();
   const byPath: CompiledRule[] = [];
@@ -69,7 +69,7 @@ export function firstMatch(compiled: CompiledRules, query: RuleQuery): CompiledR
   return query.resource === "*" ? first : earlier(first, firstOf(compiled.byResource.get("*"), attributes));
 }
 
-/** How many rules of the role `firstMatch` looks at, at the most. */
+/** The maximum number of rules of the role that `firstMatch` looks at. */
 export function rulesToLookAt(
   { byPath, byResource }: CompiledRules,
   { attributes, resource, anyResource }: RuleQuery,
@@ -94,19 +94,19 @@ function earlier(one: CompiledRule | undefined, other: CompiledRule | undefined)
   return one.index <= other.index ? one : other;
 }
 
-/** Whether the rule speaks of certain names, and not of every one. */
+/** Whether the rule is restricted to certain names. */
 export function isNamed({ resourceNames }: PolicyRule): boolean {
   return resourceNames !== undefined && resourceNames.length > 0;
 }
 
-/** Whether the rule speaks of certain names and this is one of them. */
+/** Whether the rule is restricted to certain names and this is one of them. */
 export function hasName({ rule, names }: CompiledRule, name: string): boolean {
   return names?.has(name) ?? rule.resourceNames?.includes(name) === true;
 }
 
 const lists = ["apiGroups", "resources", "resourceNames", "nonResourceURLs"] as const;
 
-/** The rule without null lists; it shares those with the rule before it that are the same, as most of a large role are. */
+/** The rule without null lists; it shares equal lists with the rule before it, as most of a large role are equal. */
 function compact(rule: PolicyRule, last: PolicyRule | undefined): PolicyRule {
   const kept: { -readonly [list in keyof PolicyRule]: PolicyRule[list] } = {
     verbs: shared(rule.verbs, last?.verbs) ?? [],
@@ -145,13 +145,13 @@ export function ruleMatches(rule: PolicyRule, attributes: Attributes): boolean {
   );
 }
 
-/** Whether a list of verbs or groups holds the word or `*`. */
+/** Whether a list of verbs or groups contains the word or `*`. */
 export function covers(list: readonly string[] | undefined, word: string): boolean {
   const words = list ?? none;
   return words.includes(word) || words.includes("*");
 }
 
-/** Whether the rule's paths hold this one: exactly, as `*`, or as a prefix ending in `*`. */
+/** Whether the rule's paths cover this one: exactly, as `*`, or as a prefix ending in `*`. */
 function pathMatches(rule: PolicyRule, path: string): boolean {
   return (rule.nonResourceURLs ?? none).some((pattern) => pathCovers(pattern, path));
 }

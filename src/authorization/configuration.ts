@@ -20,14 +20,14 @@ import { compileMatchCondition } from "./match-conditions.ts";
 
 /** One webhook of a configuration file; times in milliseconds. */
 export interface WebhookConfiguration {
-  /** How long a permission is believed; 0 asks each time. */
+  /** How long an allow decision is cached; 0 calls the service each time. */
   readonly authorizedMs: number;
-  /** How long everything else is believed; 0 asks each time. */
+  /** How long every other decision is cached; 0 calls the service each time. */
   readonly unauthorizedMs: number;
   readonly timeoutMs: number;
-  /** Which form of the review the service speaks. */
+  /** The version of the review that the service takes. */
   readonly version: "v1" | "v1beta1";
-  /** The verdict where the service cannot be asked. */
+  /** The verdict where the call to the service fails. */
   readonly onError: "noOpinion" | "deny";
   readonly kubeconfigFile: string;
   readonly matchConditions: readonly string[];
@@ -69,7 +69,7 @@ type Authorizer = DecodedBy<typeof authorizerSchema>;
 type Errors = Generator<FieldError, void>;
 
 /**
- * Reads an AuthorizationConfiguration from plain values; `types` are those that are known. With any error there are no authorizers.
+ * Reads an AuthorizationConfiguration from plain values; `types` are the known types. With any error there are no authorizers.
  * Expressions are compiled to be checked, files are not opened. Source: apiserver pkg/apis/apiserver/validation.
  */
 export function readAuthorizationConfiguration(
@@ -195,7 +195,7 @@ function authorizerOf({ type = "", name = "", webhook = {} }: Authorizer): Confi
 }
 
 function webhookOf(webhook: Webhook): WebhookConfiguration {
-  // A time of nothing counts as not given, as in Kubernetes.
+  // A duration of zero counts as absent, as in Kubernetes.
   const ttlOf = (written: string | undefined, defaultMs: number): number => durationOf(written || "0") || defaultMs;
   return {
     authorizedMs: webhook.cacheAuthorizedRequests === false ? 0 : ttlOf(webhook.authorizedTTL, 300_000),

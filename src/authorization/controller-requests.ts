@@ -2,7 +2,7 @@ import type { RbacObject } from "./rbac-types.ts";
 import { clusterRole, clusterRoleBinding, rule, systemServiceAccount } from "./bootstrap-policy/policy-object.ts";
 import type { Attributes } from "./authorizer.ts";
 
-/** A controller by the name of its ServiceAccount in kube-system, and what it asks for. */
+/** A controller by the name of its ServiceAccount in kube-system, and its requests. */
 export interface ControllerRequests {
   readonly controller: string;
   readonly places: readonly EssentialPlace[];
@@ -14,7 +14,7 @@ const csrs = "certificates.k8s.io/certificatesigningrequests";
 const own = ["hub", "kubernetes"] as const;
 const theirs = ["kubernetes"] as const;
 
-/** Controllers of Kubernetes that run in a hub as well. A hub lets them through by their roles, but asks the chain when it signs, and when roles are gathered. */
+/** Controllers of Kubernetes that run in a hub as well. A hub authorizes them by their roles, but calls the chain when it signs and when it aggregates roles. */
 const shared: Readonly<Record<string, () => readonly Ask[]>> = {
   "certificate-controller": () => [
     ...on("list watch", csrs),
@@ -130,7 +130,7 @@ const kubernetes: Readonly<Record<string, () => readonly Ask[]>> = {
   "ttl-controller": () => [...on("list watch", "nodes"), ...on("patch update", "nodes", { name: "node-1" })],
 };
 
-/** What the controllers of a control plane ask for. */
+/** The requests of the controllers of a control plane. */
 export function controllerRequests(): readonly ControllerRequests[] {
   const of = (table: typeof shared, places: ControllerRequests["places"]): readonly ControllerRequests[] =>
     Object.entries(table).map(([controller, asks]) => ({ controller, places, asks: asks() }));
@@ -138,7 +138,7 @@ export function controllerRequests(): readonly ControllerRequests[] {
 }
 
 /**
- * The default roles that a hub does not have, of controllers that run in Kubernetes alone, as far as what they ask for goes: Kubernetes
+ * The default roles that a hub does not have, of controllers that run in Kubernetes alone, limited to their requests: Kubernetes
  * restores its own at each start, so a chain with RBAC can rely on them.
  */
 export function kubernetesControllerPolicy(): readonly RbacObject[] {
@@ -157,10 +157,10 @@ export function kubernetesControllerPolicy(): readonly RbacObject[] {
   });
 }
 
-/** One request without the one who makes it. */
+/** One request without its requester. */
 export type Ask = Omit<Attributes, "user">;
 
-/** Where a component runs; on a hub its own controllers are let through by their roles, whatever the chain says. */
+/** Where a component runs; a hub authorizes its own controllers by their roles, whatever the chain decides. */
 export type EssentialPlace = "hub" | "kubernetes";
 
 /** Which objects a request is about. */
@@ -199,7 +199,7 @@ export function events(namespace: string): readonly Ask[] {
   return under("create patch", "events events.k8s.io/events", { namespace });
 }
 
-/** Asking the API who somebody is, and whether they may. */
+/** TokenReview and SubjectAccessReview requests. */
 export function reviews(): readonly Ask[] {
   return [
     ...on("create", "authentication.k8s.io/tokenreviews"),

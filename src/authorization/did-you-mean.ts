@@ -4,7 +4,7 @@ import { storedVerbs } from "../apis/resource.ts";
 import type { Attributes } from "./authorizer.ts";
 import type { NearMiss } from "./suggest-bindings.ts";
 
-/** A kind that a server has. */
+/** A kind that the server serves. */
 export interface ServedKind {
   readonly group: string;
   readonly plural: string;
@@ -17,14 +17,14 @@ export interface ServedKind {
 const servedVerbs: readonly string[] = storedVerbs;
 
 /**
- * What was probably meant where a request speaks of something that the server does not have: the same resource in another group, a
- * word that is near, another part of the object, or a verb that is near. Empty where it is served, for paths, wildcards and verbs that are not the API's own.
+ * What the requester probably meant where a request names something that the server does not serve: the same resource in another group, a
+ * similar word, another subresource, or a similar verb. Empty where it is served, for paths, wildcards and verbs that are not the API's own.
  */
 export function likelyMeant(attributes: Attributes, kinds: readonly ServedKind[]): readonly NearMiss[] {
   const { verb, resource, group, subresource, path } = attributes;
   if (path !== undefined || resource === "*" || group === "*" || resource === "") return [];
   const here = kinds.find((kind) => kind.plural === resource && kind.group === group);
-  // With verbs of their own, such as approve, rules speak of things that no server serves, such as signers.
+  // Rules with other verbs, such as approve, name resources that no server serves, such as signers.
   if (!servedVerbs.includes(verb))
     return here === undefined ? bareSigners(attributes) : (csrDecision(attributes) ?? nearVerb(verb));
   return here === undefined ? nearKind(attributes, kinds) : nearPart(subresource, here);
@@ -46,14 +46,14 @@ function nearKind({ resource, group }: Attributes, kinds: readonly ServedKind[])
   return suggestion(`${absent}${meant(found && named(found))}`);
 }
 
-/** Whether a miss says that a word is not what was meant, so that a right to it would be of no use. */
+/** Whether a miss means that the word itself is wrong, so that a grant for it would have no effect. */
 export function isMistyped({ lacks, binding }: { readonly lacks: string; readonly binding?: unknown }): boolean {
   return lacks === "resource" || (lacks === "verb" && binding === undefined);
 }
 
 const csrGroup = "certificates.k8s.io";
 
-/** Deciding on a certificate request is an update of its approval, and takes a right on its signer besides. */
+/** Deciding on a certificate request is an update of its approval, and requires a right on its signer too. */
 function csrDecision({ verb, resource, group }: Attributes): readonly NearMiss[] | undefined {
   if (group !== csrGroup || resource !== "certificatesigningrequests" || !["approve", "deny", "sign"].includes(verb)) {
     return undefined;
@@ -73,7 +73,7 @@ function bareSigners({ resource, group }: Attributes): readonly NearMiss[] {
     : [];
 }
 
-/** A verb that no request has, and that is nearly one of those that requests have. */
+/** A verb that no request has, and that is similar to one of the API's verbs. */
 function nearVerb(verb: string): readonly NearMiss[] {
   const near = nearest(verb, servedVerbs);
   return near === undefined

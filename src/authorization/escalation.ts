@@ -8,7 +8,7 @@ import { aggregateErrors, type Attributes, type Authorizer } from "./authorizer.
 import type { RbacIndex } from "./rbac-index.ts";
 import { type AnyBinding, type AnyRole, type RbacObject, aggregationOf } from "./rbac-types.ts";
 
-/** What the escalation checks ask: the whole chain, and who holds which rules. */
+/** What the escalation checks call: the whole chain, and the rules of a user. */
 export interface EscalationChecks {
   readonly authorize: Authorizer;
   readonly rules: Pick<RbacIndex, "rulesFor" | "rulesOf">;
@@ -28,13 +28,13 @@ export interface BindingWrite {
   readonly stored: AnyBinding | undefined;
 }
 
-/** How many characters of missing rules a message holds at most. */
+/** The maximum length of the missing rules in a message, in characters. */
 const maxMessage = 16_384;
 
 /**
  * Why the user may not write this role, or undefined when it may: it is in system:masters, changes neither rules nor labels,
- * may `escalate` the role, or holds every rule itself. An aggregationRule, old or new, takes full authority, because its
- * rules come from elsewhere; so do labels count, because they can feed a role into an aggregated one.
+ * may `escalate` the role, or has every rule itself. An aggregationRule, old or new, requires full authority, because its
+ * rules come from other roles; a change of labels counts too, because labels can add a role to an aggregated one.
  * Source: kubernetes pkg/registry/rbac/{role,clusterrole}/policybased.
  */
 export async function roleWriteRefusal(write: RoleWrite, checks: EscalationChecks): Promise<StatusError | undefined> {
@@ -54,7 +54,7 @@ export async function roleWriteRefusal(write: RoleWrite, checks: EscalationCheck
 
 /**
  * Why the user may not write this binding, or undefined when it may: it is in system:masters, changes neither subjects nor
- * roleRef, may `bind` the role in the binding's namespace, or holds every rule of the role there. A missing role is 404.
+ * roleRef, may `bind` the role in the binding's namespace, or has every rule of the role there. A missing role is 404.
  * Source: kubernetes pkg/registry/rbac/{rolebinding,clusterrolebinding}/policybased.
  */
 export async function bindingWriteRefusal(
@@ -78,14 +78,14 @@ export async function bindingWriteRefusal(
   return missing === undefined ? undefined : forbidden({ group: rbacGroup, plural }, name, missing);
 }
 
-/** Which object is written; the namespace is empty for one of the whole cluster, whatever it says. */
+/** Which object is written; the namespace is empty for a cluster-scoped one, whatever its metadata contains. */
 function placeOf({ kind, metadata }: RbacObject): Readonly<Record<"plural" | "namespace" | "name", string>> {
   const { namespace = "", name = "" } = metadata;
   return { plural: `${kind.toLowerCase()}s`, namespace: kind.startsWith("Cluster") ? "" : namespace, name };
 }
 
 /**
- * The message that names what the user lacks, or undefined when it holds all rules in the namespace. One line per missing
+ * The message that names what the user lacks, or undefined when it has all rules in the namespace. One line per missing
  * rule, sorted, verbs joined; long lists are cut. Source: pkg/registry/rbac/validation ConfirmNoEscalation.
  */
 export function missingRulesText(

@@ -1,6 +1,6 @@
 import type { Attributes, Decision, SelectorRequirement } from "./authorizer.ts";
 
-/** Whether the server is there, which release it is, what time it has. */
+/** Health, version and time of the server. */
 const readablePaths: ReadonlySet<string> = new Set([
   "/version",
   "/healthz",
@@ -10,8 +10,8 @@ const readablePaths: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Decides on whoever comes back with an expired certificate, in the place of all authorizers, so that no mode, role or service can give
- * it more: it may make a CertificateSigningRequest, look at requests by their name, and read which CAs there are, as everybody may.
+ * Decides on requests with an expired certificate, in place of all authorizers, so that no mode, role or service can grant
+ * more: the client may create a CertificateSigningRequest, get requests by name, and read the CAs, as every client may.
  */
 export function returningDecision(attributes: Attributes): Decision {
   return mayReturning(attributes)

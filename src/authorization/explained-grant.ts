@@ -19,7 +19,7 @@ export interface ExplainedGrant {
   readonly rule?: string;
 }
 
-/** The longest rule that is shown, in characters. */
+/** The maximum length of a rule that is shown, in characters. */
 const maxRuleCharacters = 512;
 
 /** The grant with the rule of its role that permits the request, found by the matcher that decides. */
@@ -55,7 +55,7 @@ export function shownRule(rule: Parameters<typeof ruleText>[0]): string {
 }
 
 /**
- * Every subject that RBAC lets do what the attributes ask, with the binding, role and rule; their `user` does not count. By kind and
+ * Every subject that RBAC allows the attributes, with the binding, role and rule; their `user` is ignored. By kind and
  * name of the subject, then ClusterRoleBindings first.
  */
 export function whoCan(index: RbacIndex, attributes: Attributes): readonly ExplainedGrant[] {
@@ -66,7 +66,7 @@ export function whoCan(index: RbacIndex, attributes: Attributes): readonly Expla
     const reaches =
       kind === "ClusterRoleBinding" || (attributes.path === undefined && namespace === attributes.namespace);
     if (!reaches || role.rules === undefined || firstMatch(role.rules, query) === undefined) continue;
-    // A subject that can be nobody (of an unknown kind, or an account of no namespace) has no rights.
+    // A subject that matches no user (of an unknown kind, or a ServiceAccount without a namespace) has no rights.
     if (!["User", "Group", "ServiceAccount"].includes(grant.subject.kind)) continue;
     const explained = explainedGrant(grant, attributes);
     if (explained.subject.kind === "ServiceAccount" && explained.subject.namespace === "") continue;

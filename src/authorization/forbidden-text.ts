@@ -5,7 +5,7 @@ import type { Attributes } from "./authorizer.ts";
 const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
 /**
- * The 403 for a request that nobody allowed, worded as Kubernetes words it. `reason` is the chain's and may be empty.
+ * The 403 for a request that no authorizer allowed, worded as Kubernetes words it. `reason` is the chain's and may be empty.
  * The sentence about the request is HTML-escaped (`& < >`), the reason is not.
  * Source: apiserver endpoints/handlers/responsewriters Forbidden.
  */

@@ -23,15 +23,15 @@ import {
   type EssentialPlace,
 } from "./controller-requests.ts";
 
-/** Somebody without whom a cluster does not work, and what they ask for all the time. */
+/** A client that a cluster does not work without, and its regular requests. */
 export interface EssentialComponent {
   readonly component: string;
   readonly user: UserInfo;
   readonly places: readonly EssentialPlace[];
   readonly asks: readonly Ask[];
-  /** Where it is written that they need it. */
+  /** The source for that need. */
   readonly source: string;
-  /** The first release of Kubernetes that asks for it, where that is later than 1.20. */
+  /** The first release of Kubernetes that sends these requests, where that is later than 1.20. */
   readonly since?: string;
 }
 
@@ -43,7 +43,7 @@ function user(username: string, ...groups: readonly string[]): UserInfo {
   return { username, groups: [...groups, authenticatedGroup] };
 }
 
-/** A pod of the node in the questions, so that Node has something to go by. */
+/** A pod on the node of the requests, so that the Node authorizer has a reference to decide by. */
 export const essentialPod: ApiObject = {
   apiVersion: "v1",
   kind: "Pod",
@@ -56,7 +56,7 @@ export const essentialPod: ApiObject = {
   },
 };
 
-/** Where nothing else is said, of both places. */
+/** The default: both places. */
 const components: readonly (Omit<EssentialComponent, "places"> & Partial<EssentialComponent>)[] = [
   {
     component: "operator (system:masters)",
@@ -219,13 +219,13 @@ const components: readonly (Omit<EssentialComponent, "places"> & Partial<Essenti
   },
 ];
 
-/** What serving with delegated authentication and authorization needs. */
+/** The requests of a server with delegated authentication and authorization. */
 function delegated(): readonly Ask[] {
   const settings = { namespace: "kube-system", name: "extension-apiserver-authentication" };
   return [...reviews(), ...on("get list watch", "configmaps", settings)];
 }
 
-/** Everybody who must not be locked out of a cluster or a hub. */
+/** All clients that must not be locked out of a cluster or a hub. */
 export function essentialComponents(): readonly EssentialComponent[] {
   return [
     ...components.map((one) => ({ places: everywhere, ...one })),

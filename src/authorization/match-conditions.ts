@@ -5,7 +5,7 @@ import { compileKubernetesCel } from "../policy/kubernetes/compile-kubernetes-ce
 import type { AskedSpec } from "./access-review-spec.ts";
 import { aggregateErrors } from "./authorizer.ts";
 
-/** Whether a webhook is asked about a request at all. */
+/** Whether a webhook is called for a request. */
 export type Match = { readonly matches: boolean } | { readonly error: string };
 
 /** Decides from the spec of the review that would be sent. */
@@ -13,7 +13,7 @@ export type MatchConditions = (spec: AskedSpec) => Match;
 
 /**
  * The cost that evaluating all conditions of a request may reach. Kubernetes has it for each condition: apiserver pkg/apis/cel,
- * PerCallLimit. Here all are evaluated in one go, before anything else is known of the request.
+ * PerCallLimit. Here all are evaluated together, before any other check of the request.
  */
 const budget = 1_000_000;
 
@@ -47,7 +47,7 @@ export function compileMatchCondition(expression: string): CelProgram {
 }
 
 /**
- * All conditions of a webhook as one. One that is false excludes the request, whatever the others come to; otherwise one that cannot be
+ * All conditions of a webhook as one. One that is false excludes the request, whatever the others return; otherwise one that cannot be
  * evaluated is an error. Source: apiserver pkg/authorization/cel CELMatcher.
  * @throws CelError for an expression that cannot be used
  */

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from "../metrics/library.ts";
 
-/** What became of one question to a webhook. */
+/** The outcome of one call to a webhook. */
 export type WebhookResult = "success" | "timeout" | "error";
 
 /** What the authorizers count. */
@@ -14,7 +14,7 @@ export interface AuthorizationMetrics {
   readonly text: () => Promise<string>;
 }
 
-/** Kubernetes hashes the id of each of several servers; a hub is one. */
+/** Kubernetes uses the hash of the ID of each server; a hub is one server. */
 const serverIdHash = "sha256:pratique";
 
 /** Counters under the names that Kubernetes gives them. Source: apiserver pkg/authorization/metrics, pkg/server/options/authorizationconfig/metrics. */

@@ -9,9 +9,9 @@ import {
 } from "../apimachinery/user.ts";
 import type { Attributes } from "./authorizer.ts";
 
-/** What somebody with the right to change roles would have to run, and what to think of before. */
+/** The commands for a user with the right to change roles, and what to consider first. */
 export interface SmallestRight {
-  /** Lines for a shell; empty where no small right would do. */
+  /** Shell commands; empty where no minimal rule is enough. */
   readonly commands: readonly string[];
   readonly notes: readonly string[];
 }
@@ -24,8 +24,8 @@ const approvalNote =
 const noSubject = "There is neither a user nor a group to give a right to.";
 
 /**
- * The kubectl commands that give the subject exactly what the request asks for and nothing else: a role of one rule, and its binding.
- * Their names follow from the request alone, so that they tell nothing of what exists.
+ * The kubectl commands that grant the subject exactly the request: a role of one rule, and its binding.
+ * Their names depend on the request alone, so that they disclose nothing about existing objects.
  */
 export function smallestRight(attributes: Attributes): SmallestRight {
   const { verb, resource, group, subresource, path } = attributes;
@@ -50,7 +50,7 @@ export function smallestRight(attributes: Attributes): SmallestRight {
   };
 }
 
-/** kubectl makes roles by its flags only for resources that the server has, and signers are not among them. */
+/** kubectl creates roles from flags only for resources that the server serves, and signers are not among them. */
 function signerRight(attributes: Attributes, binding: string): SmallestRight {
   const { verb, group, resource, name } = attributes;
   const role = {
@@ -71,8 +71,8 @@ function signerRight(attributes: Attributes, binding: string): SmallestRight {
 }
 
 /**
- * The line that would allow the request in the policy file of mode ABAC, which is read at the start. It cannot name verbs, other than
- * reading, nor objects; none where a word of it would stand for everything.
+ * The line that would allow the request in the policy file of mode ABAC, which is read at startup. It cannot name objects, nor verbs
+ * other than reading; undefined where a word of it would match everything.
  */
 export function smallestAbacPolicy({ user, verb, namespace, group, resource, path }: Attributes): SmallestRight {
   if (user.username === "" && user.groups.length === 0) return none(noSubject);
@@ -113,7 +113,7 @@ function subjectFlag({ user }: Attributes): string | undefined {
   return groups.length === 0 ? undefined : flag("group", groupOf(user));
 }
 
-/** The group that a right is for where there is no user: not everybody's, if there is another. */
+/** The group that a grant is for where there is no user: a specific group, if there is one. */
 function groupOf({ groups }: Attributes["user"]): string {
   return groups.find((group) => group !== authenticatedGroup) ?? groups[0] ?? "";
 }
@@ -148,7 +148,7 @@ function flag(name: string, value: string): string {
 
 /**
  * Whether a request is about signers: they are authorized cluster-wide and served by no API server, so discovery does not list them, and
- * kubectl makes no role for them by its flags. @see Kubernetes, plugin/pkg/admission/certificates
+ * kubectl creates no role for them from flags. @see Kubernetes, plugin/pkg/admission/certificates
  */
 export function isAboutSigners({ group, resource, path }: Pick<Attributes, "group" | "resource" | "path">): boolean {
   return path === undefined && group === "certificates.k8s.io" && resource === "signers";

@@ -4,10 +4,10 @@ import { mirrorPodAnnotation, podReferences, type ReferencedKind } from "../apis
 
 /** Which node may see which object, through the pods that are bound to it. */
 export interface NodeGraph {
-  /** Takes a pod as it is now. */
+  /** Records the current state of a pod. */
   put(pod: ApiObject): void;
   remove(pod: ApiObject): void;
-  /** Whether a pod of that node speaks of the object, or is it. */
+  /** Whether a pod of that node references the object, or is it. */
   reaches(
     kind: ReferencedKind | "pods",
     object: { readonly namespace: string; readonly name: string },
@@ -18,22 +18,22 @@ export interface NodeGraph {
 interface Bound {
   readonly node: string;
   readonly uid: string;
-  /** Stays so for the life of the pod, whatever becomes of the annotation. */
+  /** Fixed for the lifetime of the pod, whatever happens to the annotation. */
   readonly isMirror: boolean;
   readonly vertices: readonly Vertex[];
 }
 
-/** An object that pods speak of. Nearly always those are pods of one node, so that only others need a table. */
+/** An object that pods reference. Nearly always those are pods of one node, so that only other objects need a map. */
 interface Vertex {
   readonly key: string;
   node: string;
-  /** How many pods of that node; 0 for nobody at all. */
+  /** How many pods of that node; 0 where no pod references the object. */
   count: number;
   others: Map<string, number> | undefined;
 }
 
 /**
- * An empty graph. A mirror pod reaches nothing but itself: a node writes these itself, and could otherwise give itself any object.
+ * An empty graph. A mirror pod reaches nothing but itself: a node writes these itself, and could otherwise grant itself any object.
  * Source: plugin/pkg/auth/authorizer/node Graph.
  */
 export function nodeGraph(): NodeGraph {
@@ -43,9 +43,9 @@ export function nodeGraph(): NodeGraph {
   function vertexOf(key: string): Vertex {
     const known = all.get(key);
     if (known !== undefined) return known;
-    const made: Vertex = { key, node: "", count: 0, others: undefined };
-    all.set(key, made);
-    return made;
+    const vertex: Vertex = { key, node: "", count: 0, others: undefined };
+    all.set(key, vertex);
+    return vertex;
   }
   function take({ node, vertices }: Bound): void {
     for (const one of vertices) {
@@ -59,11 +59,13 @@ export function nodeGraph(): NodeGraph {
       if (node === "") return;
       const place = placeOf(pod);
       const before = pods.get(place);
-      const { uid = "", annotations = {} } = pod.metadata;
-      const isMirror = Object.hasOwn(annotations, mirrorPodAnnotation) || (before?.uid === uid && before.isMirror);
+      const { uid = "" } = pod.metadata;
+      const isMirror = isMirrorPod(pod) || (before?.uid === uid && before.isMirror);
       const keys = isMirror ? [] : keysOf(pod);
-      if (before !== undefined && isSame(before, { node, uid, isMirror, keys })) return;
-      if (before !== undefined) take(before);
+      if (before !== undefined) {
+        if (isSame(before, { node, uid, isMirror, keys })) return;
+        take(before);
+      }
       const vertices = keys.map(vertexOf);
       for (const one of vertices) addTo(one, node);
       pods.set(place, { node, uid, isMirror, vertices });
@@ -76,7 +78,7 @@ export function nodeGraph(): NodeGraph {
       take(before);
     },
     reaches: (kind, { namespace, name }, node) => {
-      // No namespace holds a slash; what a question holds may be anything.
+      // No namespace contains a slash; the namespace of a request may contain any character.
       if (namespace.includes("/")) return false;
       const place = `${namespace}/${name}`;
       if (kind === "pods") return pods.get(place)?.node === node;
@@ -84,6 +86,10 @@ export function nodeGraph(): NodeGraph {
       return vertex !== undefined && (vertex.node === node || vertex.others?.has(node) === true);
     },
   };
+}
+
+function isMirrorPod({ metadata }: ApiObject): boolean {
+  return metadata.annotations !== undefined && Object.hasOwn(metadata.annotations, mirrorPodAnnotation);
 }
 
 function placeOf({ metadata }: ApiObject): string {
@@ -107,23 +113,25 @@ function addTo(vertex: Vertex, node: string): void {
   vertex.others.set(node, (vertex.others.get(node) ?? 0) + 1);
 }
 
-/** Takes back one `addTo`. When the last pod of the node is gone, another node takes its place. */
+/** Reverts one `addTo`. When the last pod of the node is gone, another node takes its place. */
 function takeFrom(vertex: Vertex, node: string): void {
   const { others } = vertex;
-  if (vertex.node !== node) {
-    const left = (others?.get(node) ?? 0) - 1;
-    if (left > 0) others?.set(node, left);
-    else others?.delete(node);
-  } else {
-    vertex.count -= 1;
-    if (vertex.count > 0 || others === undefined) return;
-    for (const [other, count] of others) {
-      Object.assign(vertex, { node: other, count });
-      others.delete(other);
-      break;
-    }
+  if (vertex.node === node) vertex.count -= 1;
+  else if (others !== undefined) takeOne(others, node);
+  if (others === undefined) return;
+  const [next] = others;
+  if (vertex.count === 0 && next !== undefined) {
+    const [other, count] = next;
+    Object.assign(vertex, { node: other, count });
+    others.delete(other);
   }
-  if (others?.size === 0) vertex.others = undefined;
+  if (others.size === 0) vertex.others = undefined;
+}
+
+function takeOne(counts: Map<string, number>, node: string): void {
+  const left = (counts.get(node) ?? 0) - 1;
+  if (left > 0) counts.set(node, left);
+  else counts.delete(node);
 }
 
 function isSame(

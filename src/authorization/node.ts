@@ -12,7 +12,7 @@ const allowedByRole: Decision = { verdict: "allow", reason: "" };
 const allowedByPod: Decision = { verdict: "allow", reason: "" };
 const silent: Decision = { verdict: "noOpinion", reason: "" };
 const noNode: Decision = { verdict: "noOpinion", reason: "" };
-/** What is said of decisions that have no reason of their own. */
+/** The reason of decisions without a more specific one. */
 const notes: ReadonlyMap<Decision, string> = new Map([
   [allowed, "what every node may do to its own objects"],
   [allowedByRole, "a rule of the role system:node, which holds for every node"],
@@ -26,8 +26,8 @@ const ownVerbs: readonly string[] = ["get", "create", "update", "patch", "delete
 type Rule = (node: string, attributes: Attributes, graph: NodeGraph) => Decision;
 
 /**
- * Allows a kubelet what it needs for its own node: its own objects, and what pods bound to it speak of. It has no opinion on anybody
- * else, and never denies, so that RBAC may still allow. What a node may write is checked again by admission, which sees the object.
+ * Allows a kubelet what it needs for its own node: its own objects, and what pods bound to it reference. It has no opinion on other
+ * users, and never denies, so that RBAC may still allow. Admission, which sees the object, checks again what a node may write.
  * Source: plugin/pkg/auth/authorizer/node.
  */
 export function nodeAuthorizer(graph: NodeGraph): NamedAuthorizer {
@@ -51,7 +51,7 @@ export function nodeAuthorizer(graph: NodeGraph): NamedAuthorizer {
   };
 }
 
-/** A node's rights depend on its pods and cannot be listed; nobody else has any from this authorizer. */
+/** A node's rights depend on its pods and cannot be listed; other users have none from this authorizer. */
 export const nodeRules: MemberRules = function nodeRules(user) {
   const none = { resourceRules: [], nonResourceRules: [] };
   return nodeNameOf(user) === undefined
@@ -83,7 +83,7 @@ function readable(kind: ReferencedKind): Rule {
   };
 }
 
-/** Of kinds that are not kept here there is no object that any pod could reach. */
+/** Kinds that the hub does not serve have no objects that a pod could reference. */
 function gettable(kind: ReferencedKind | "pods" | undefined): Rule {
   return (node, attributes, graph) => {
     if (attributes.verb !== "get") return refused("can only get individual resources of this type");
@@ -184,7 +184,7 @@ function selects({ fieldSelector = [] }: Attributes, field: string, value: strin
   );
 }
 
-/** By `<resource>.<group>`. Everything else goes by the rules of the role system:node. */
+/** By `<resource>.<group>`. The rules of the role system:node decide on all others. */
 const rules: ReadonlyMap<string, Rule> = new Map([
   ["secrets.", readable("secrets")],
   ["configmaps.", readable("configmaps")],

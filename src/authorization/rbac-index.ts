@@ -4,7 +4,7 @@ import type { Attributes } from "./authorizer.ts";
 import { type CompiledRules, type RuleQuery, firstMatch, ruleQuery, rulesToLookAt } from "./compiled-rules.ts";
 import type { RoleRef, PolicyRule } from "../apis/rbac.ts";
 import type { AnyBinding, AnyRole, RbacKind } from "./rbac-types.ts";
-import { type RoleKey, type RoleSlot, roleSlots } from "./role-slots.ts";
+import { type RoleKey, type RoleSlot, type RoleSlots, roleSlots } from "./role-slots.ts";
 import {
   type Grant,
   type SubjectTable,
@@ -15,14 +15,14 @@ import {
   subjectTable,
 } from "./subject-table.ts";
 
-/** A change to the policy: an object as it is now, or one that is gone (of which only the metadata is looked at). */
+/** A change to the policy: the current object, or a deleted one (of which only the metadata is read). */
 export interface RbacEvent {
   readonly type: "put" | "delete";
   readonly kind: RbacKind;
   readonly object: ApiObject;
 }
 
-/** The rules that a user holds somewhere; `errors` names roles that bindings refer to and that do not exist. */
+/** The rules that a user has in one scope; `errors` names roles that bindings refer to and that do not exist. */
 export interface HeldRules {
   readonly rules: readonly PolicyRule[];
   readonly errors: readonly string[];
@@ -31,7 +31,7 @@ export interface HeldRules {
 /** The first grant whose role permits the request. */
 interface FirstAllowing {
   (attributes: Attributes): Grant | undefined;
-  /** `"tooManyRules"` where more than so many rules have to be looked at; then `searchAllowing` finds the grant. */
+  /** `"tooManyRules"` where the search exceeds its number of rules; then `searchAllowing` finds the grant. */
   (attributes: Attributes, maxRules: number): Grant | undefined | "tooManyRules";
 }
 
@@ -40,13 +40,13 @@ interface FirstAllowing {
  * ClusterRoleBindings first, then the RoleBindings of the namespace, each by name (UTF-16 order).
  */
 export interface RbacIndex {
-  /** Takes over one change at once; calls must come in the order of the changes. Takes validated objects. */
+  /** Applies one change synchronously; calls must follow the order of the changes. Takes validated objects. */
   readonly apply: (event: RbacEvent) => void;
   /** The first grant whose role permits the request. */
   readonly firstAllowing: FirstAllowing;
   /**
    * `firstAllowing` in parts: it yields before it looks at more than `rulesOfPart` rules. Changes that are applied between two parts count
-   * from then on; a grant that is returned holds at that moment.
+   * from then on; a returned grant is valid at that moment.
    */
   readonly searchAllowing: (attributes: Attributes, rulesOfPart: number) => Generator<void, Grant | undefined>;
   /** Every grant that reaches the user in the namespace (`""`: cluster-wide only), in order, one per binding. */
@@ -57,17 +57,25 @@ export interface RbacIndex {
   readonly rulesOf: (roleRef: RoleRef, namespace: string) => readonly PolicyRule[] | undefined;
   /** Every role that exists. */
   readonly roles: () => Iterable<readonly [RoleKey, CompiledRules]>;
-  /** Every grant of every binding, those to nobody included. */
+  /** Every grant of every binding, those that match no user included. */
   readonly grants: () => Iterable<Grant>;
-  /** Every grant of a RoleBinding that reaches the user, in at most so many namespaces that are looked at. */
+  /** Every grant of a RoleBinding that reaches the user, in at most so many namespaces. */
   readonly localGrants: (user: UserInfo, maxNamespaces: number) => Iterable<Grant>;
   /** How many roles are referred to and missing; while it is 0 no decision needs to look for them. */
   readonly missingRoles: () => number;
 }
 
-/** An empty index: nobody may do anything. */
-export function rbacIndex(): RbacIndex {
-  const slots = roleSlots();
+/** The grants of all bindings, by scope and by binding. */
+interface BindingTables {
+  readonly cluster: SubjectTable;
+  /** Without namespaces that have no grant. */
+  readonly namespaces: ReadonlyMap<string, SubjectTable>;
+  readonly bindings: ReadonlyMap<string, readonly Grant[]>;
+  readonly bind: (key: string, kind: Grant["kind"], object: AnyBinding) => void;
+  readonly withdraw: (key: string) => void;
+}
+
+function bindingTables(slots: RoleSlots): BindingTables {
   const cluster = subjectTable();
   const namespaces = new Map<string, SubjectTable>();
   const bindings = new Map<string, readonly Grant[]>();
@@ -94,6 +102,14 @@ export function rbacIndex(): RbacIndex {
     for (const grant of grants) insertGrant(table, grant);
     if (table !== cluster && table.users.size + table.groups.size > 0) namespaces.set(namespace, table);
   };
+
+  return { cluster, namespaces, bindings, bind, withdraw };
+}
+
+/** An empty index: it allows nothing. */
+export function rbacIndex(): RbacIndex {
+  const slots = roleSlots();
+  const { cluster, namespaces, bindings, bind, withdraw } = bindingTables(slots);
 
   const grantsFor = (user: UserInfo, namespace: string): readonly Grant[] => {
     const local = namespace === "" ? undefined : namespaces.get(namespace);
@@ -145,7 +161,7 @@ export function rbacIndex(): RbacIndex {
   };
 }
 
-/** The namespace whose bindings count; empty where only those of the cluster do, as for paths. */
+/** The namespace whose bindings count; empty where only ClusterRoleBindings do, as for paths. */
 export function scopeOf({ path, namespace }: Attributes): string {
   return path === undefined ? namespace : "";
 }
@@ -183,7 +199,7 @@ function* search(
       yield;
       lookedAt = rulesToLookAt(rules, query);
     }
-    // After a part the role and the binding may be others.
+    // Between two parts the role and the binding may change.
     const now = grant.role.rules;
     if (now !== undefined && firstMatch(now, query) !== undefined && isBound(grant)) return grant;
     refusing.add(rules);
@@ -191,16 +207,16 @@ function* search(
   return undefined;
 }
 
-/** A question, and the roles that have not allowed it: thousands of bindings may refer to one of thousands of rules. */
+/** A request, and the roles that do not allow it: thousands of bindings may refer to one role of thousands of rules. */
 interface RefusalMemory {
   readonly query: RuleQuery;
   asked: number;
-  /** How many rules may still be looked at; below 0 the question is left to a search in parts. */
+  /** How many rules may still be looked at; below 0 the search continues in parts. */
   left: number;
   refusing: Set<RoleSlot> | undefined;
 }
 
-/** Where few bindings reach a user, asking is cheaper than remembering. */
+/** Where few bindings reach a user, a search is cheaper than a cache. */
 const askedBeforeMemory = 8;
 
 function permits({ role }: Grant, memory: RefusalMemory): boolean {

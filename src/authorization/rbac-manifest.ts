@@ -7,7 +7,7 @@ import { validateObjectMeta } from "../apis/object-validation.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { RbacKind, RbacObject } from "./rbac-types.ts";
 
-/** What a manifest holds: the roles and bindings in it, how many objects of other kinds were passed over, and what is wrong. */
+/** The content of a manifest: its roles and bindings, the number of skipped objects of other kinds, and the errors. */
 export interface RbacManifest {
   readonly objects: readonly RbacObject[];
   readonly others: number;
@@ -24,8 +24,8 @@ const resources: Readonly<Record<RbacKind, Resource>> = {
 const groupVersion = `${rbacGroup}/v1`;
 
 /**
- * Reads documents of a manifest, lists of objects among them, with the checks that the API makes when it is sent. Objects of
- * namespaced kinds that name no namespace get `namespace`. Objects of other groups are counted and passed over.
+ * Reads documents of a manifest, lists of objects among them, with the checks of the API. Objects of
+ * namespaced kinds that name no namespace get `namespace`. Objects of other groups are counted and skipped.
  */
 export function readRbacManifest(documents: readonly unknown[], namespace: string): RbacManifest {
   const read = documents.flatMap(objectsOf).map((value, index) => readObject(value, { namespace, index }));

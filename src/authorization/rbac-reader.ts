@@ -19,14 +19,14 @@ const kinds: readonly (readonly [RbacKind, string, ResourceRef["scope"]])[] = [
   ["RoleBinding", "rolebindings", "Namespaced"],
 ];
 
-/** Reads all roles and bindings into the index that RBAC decides with; of one namespace where the others may not be read. */
+/** Reads all roles and bindings into the index of mode RBAC; those of one namespace where the caller may not read the others. */
 export async function readPolicy(client: Client, namespace: string): Promise<ReadPolicy> {
   const index = rbacIndex();
   const unseen = await readRbac(client, namespace, (kind, object) => index.apply({ type: "put", kind, object }));
   return { index, unseen };
 }
 
-/** Hands over all roles and bindings that may be read, as `readPolicy` reads them; resolves to those that may not be listed. */
+/** Passes on all roles and bindings that the caller may read, as `readPolicy` reads them; resolves to the resources that it may not list. */
 export async function readRbac(
   client: Client,
   namespace: string,

@@ -17,7 +17,7 @@ export function isBinding(object: RbacObject): object is AnyBinding {
   return object.kind === "RoleBinding" || object.kind === "ClusterRoleBinding";
 }
 
-/** The selectors of a role that gathers its rules from others; empty for every other role. */
+/** The selectors of an aggregated role; empty for every other role. */
 export function aggregationOf(role: AnyRole): NonNullable<ClusterRole["aggregationRule"]> | undefined {
   return isClusterRole(role) ? role.aggregationRule : undefined;
 }

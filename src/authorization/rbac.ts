@@ -17,7 +17,7 @@ export function rbac(index: RbacIndex, pace: RbacPace = {}): Authorizer {
   return rbacAuthorizer(index, pace).authorize;
 }
 
-/** How long searches of many rules leave others to the event loop. */
+/** How long searches of many rules yield to the event loop. */
 export interface RbacPace {
   /** Resolves when the next part of a search for this user may run; parts follow each other at once where it is absent. */
   readonly turn?: ((username: string) => Promise<void>) | undefined;
@@ -27,7 +27,7 @@ export interface RbacPace {
 
 /** `rbac(index)` as a member of a chain that can name the binding, the role and the rule behind a permission. */
 export function rbacAuthorizer(index: RbacIndex, { turn, rulesOfPart = 50_000 }: RbacPace = {}): NamedAuthorizer {
-  // A grant's sentence never changes, and the index makes new grants when a binding changes.
+  // A grant's sentence never changes, and the index creates new grants when a binding changes.
   const sentences = new WeakMap<Grant, Decision>();
   const grants = new WeakMap<Decision, Grant>();
   const searched = async (attributes: Attributes): Promise<Grant | undefined> => {

@@ -3,7 +3,7 @@ import { rbacGroup, type RoleRef, type Subject, type ClusterRole } from "../apis
 import { type AnyBinding, type AnyRole, type RbacObject, aggregationOf, isBinding } from "./rbac-types.ts";
 import { compactRules, uncoveredRules } from "./rule-coverage.ts";
 
-/** The annotation that switches reconciliation of one object off when it is exactly `false`. */
+/** The annotation that disables reconciliation of one object when it is exactly `false`. */
 export const autoupdateAnnotation = "rbac.authorization.kubernetes.io/autoupdate";
 
 /** What to do about one default object. `recreate`: delete what exists, then create, because a roleRef cannot change. */
@@ -14,8 +14,8 @@ export type Reconciliation =
 const none: Reconciliation = { kind: "none" };
 
 /**
- * Brings one default object back to what it must grant at least: missing rules (by coverage), selectors, subjects, labels
- * and annotations are added; whatever an operator added or set otherwise stays. Rules of aggregated roles are left to the
+ * Restores what one default object must grant at least: missing rules (by coverage), selectors, subjects, labels
+ * and annotations are added; additions and other changes of an operator stay. Rules of aggregated roles are left to the
  * aggregation. `existing` is what is stored under the same kind, namespace and name.
  * Source: kubernetes pkg/registry/rbac/reconciliation.
  */

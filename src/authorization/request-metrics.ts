@@ -1,7 +1,7 @@
 import type { AuthorizerChain, ChainDecision } from "./chain.ts";
 import { decisions } from "../metrics/family.ts";
 
-/** What is counted of the authorization of requests that come over the network. */
+/** Counters of the authorization of requests from the network. */
 export interface RequestAuthorizationMetrics {
   /** The same chain, its decisions counted. */
   readonly counted: (chain: AuthorizerChain) => AuthorizerChain;
@@ -9,7 +9,7 @@ export interface RequestAuthorizationMetrics {
   readonly text: () => string;
 }
 
-/** Counts from zero; `now` in milliseconds of a clock that is not set back. Source: apiserver pkg/endpoints/filters/metrics.go. */
+/** Counts from zero; `now` in milliseconds of a monotonic clock. Source: apiserver pkg/endpoints/filters/metrics.go. */
 export function requestAuthorizationMetrics(now: () => number): RequestAuthorizationMetrics {
   const attempts = decisions(["allowed", "denied", "no-opinion", "error"], {
     counts: { name: "authorization_attempts_total", help: "Authorizations of requests, by result." },

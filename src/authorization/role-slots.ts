@@ -14,7 +14,7 @@ export interface RoleSlots {
   /** The slot that a binding in `namespace` (`""`: a ClusterRoleBinding) refers to, kept until released. */
   readonly use: (roleRef: RoleRef, namespace: string) => RoleSlot;
   readonly release: (roleRef: RoleRef, namespace: string) => void;
-  /** The slot if any object or binding knows it. */
+  /** The slot if it exists or a binding refers to it. */
   readonly find: (roleRef: Pick<RoleRef, "kind" | "name">, namespace: string) => RoleSlot | undefined;
   readonly put: (role: RoleKey, rules: readonly PolicyRule[] | null | undefined) => void;
   readonly remove: (role: RoleKey) => void;
@@ -49,7 +49,7 @@ export function roleSlots(): RoleSlots {
     return slot;
   };
 
-  /** Keeps the two tables true after any change of a slot. */
+  /** Updates the two tables after a change of a slot. */
   const settle = (key: string, slot: MutableSlot): void => {
     if (slot.rules === undefined && slot.uses > 0) dangling.add(slot);
     else dangling.delete(slot);
@@ -57,7 +57,7 @@ export function roleSlots(): RoleSlots {
   };
 
   const setRules = (role: RoleKey, rules: CompiledRules | undefined): void => {
-    // Nothing can refer to it, and it must not become what a reference that is not supported finds.
+    // No binding can refer to it, and an unsupported reference must not find it.
     if (role.kind === "Role" && role.namespace === "") return;
     const key = slotKey(role, role.namespace);
     const slot = slotOf(key, missingText(role, role.namespace));
@@ -86,7 +86,7 @@ export function roleSlots(): RoleSlots {
   };
 }
 
-/** The text for a role that a binding in `namespace` refers to in vain. */
+/** The message for a missing role that a binding in `namespace` refers to. */
 export function missingText(roleRef: Pick<RoleRef, "kind" | "name">, namespace: string): string {
   const supported = roleRef.kind === "ClusterRole" || (roleRef.kind === "Role" && namespace !== "");
   return supported
@@ -94,7 +94,7 @@ export function missingText(roleRef: Pick<RoleRef, "kind" | "name">, namespace: 
     : `unsupported role reference kind: ${quoted(roleRef.kind)}`;
 }
 
-// Neither a namespace nor the name of an RBAC object can hold a slash. A reference that is not supported gets a key
+// Neither a namespace nor the name of an RBAC object can contain a slash. An unsupported reference gets a key
 // that no object can have.
 function slotKey(roleRef: Pick<RoleRef, "kind" | "name">, namespace: string): string {
   if (roleRef.kind === "ClusterRole") return `ClusterRole//${roleRef.name}`;
@@ -103,7 +103,7 @@ function slotKey(roleRef: Pick<RoleRef, "kind" | "name">, namespace: string): st
     : `unsupported/${roleRef.kind}/${roleRef.name}`;
 }
 
-// Only roles that exist are asked for, so the kind is one of the two and no part holds a slash.
+// Callers pass existing roles only, so the kind is one of the two and no part contains a slash.
 function roleKey(key: string): RoleKey {
   const [kind, namespace = "", name = ""] = key.split("/");
   return { kind: kind === "Role" ? "Role" : "ClusterRole", namespace, name };

@@ -16,13 +16,13 @@ export const fullAuthority: readonly PolicyRule[] = [
   { verbs: ["*"], nonResourceURLs: ["*"] },
 ];
 
-/** How many atomic rules are compared one by one before only full authority will do. The largest default role has 1,000. */
+/** How many atomic rules are compared one by one; beyond that only full authority counts. The largest default role has 1,000. */
 export const maxAtoms = 20_000;
 
-/** How often a rule or path that is held is compared with an atomic rule before only full authority will do; about 20 ms of work. */
+/** How many comparisons with an atomic rule are made; beyond that only full authority counts. About 20 ms of work. */
 export const maxComparisons = 500_000;
 
-/** The rules that are held, and how many comparisons with them are left. */
+/** The rules of the user, and how many comparisons with them are left. */
 interface Held {
   readonly owned: CompiledRules;
   comparisons: number;
@@ -30,7 +30,7 @@ interface Held {
 
 /**
  * What `requested` permits and `held` does not, as atomic rules (one group, resource, verb and name, or one path and verb);
- * empty when all of it is held. Requests of more than `maxAtoms` atoms, and those that take more than `maxComparisons`, come back unbroken
+ * empty when all of it is held. Requests of more than `maxAtoms` atoms, and those that take more than `maxComparisons`, are returned whole
  * unless everything is held.
  * Source: component-helpers auth/rbac/validation Covers.
  */

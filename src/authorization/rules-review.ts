@@ -7,7 +7,7 @@ import type { RbacIndex } from "./rbac-index.ts";
 /** What a chain would allow a user in a namespace, as far as it can tell. */
 export type RulesLister = (user: UserInfo, namespace: string) => SubjectRulesReviewStatus;
 
-/** What one authorizer would allow a user in a namespace; `errors` tells one by one what it could not tell. */
+/** What one authorizer would allow a user in a namespace; `errors` lists what it could not determine. */
 export type MemberRules = (
   user: UserInfo,
   namespace: string,
@@ -38,14 +38,18 @@ export function rbacRules(index: RbacIndex): MemberRules {
       for (const rule of grant.role.rules?.rules ?? []) {
         left -= charactersOf(rule);
         if (left < 0) return { resourceRules, nonResourceRules, incomplete: true, errors: [...errors, tooMany] };
-        const { nonResourceURLs = [], ...onResources } = rule;
-        if ((rule.resources ?? []).length > 0) resourceRules.push(onResources);
-        if (nonResourceURLs.length === 0 || grant.kind === "RoleBinding") continue;
+        const { nonResourceURLs, ...onResources } = rule;
+        if (isNotEmpty(rule.resources)) resourceRules.push(onResources);
+        if (grant.kind === "RoleBinding" || !isNotEmpty(nonResourceURLs)) continue;
         nonResourceRules.push({ verbs: rule.verbs, nonResourceURLs });
       }
     }
     return { resourceRules, nonResourceRules, incomplete: false, errors };
   };
+}
+
+function isNotEmpty(list: readonly string[] | undefined): list is readonly string[] {
+  return list !== undefined && list.length > 0;
 }
 
 /** The rules of mode AlwaysAllow: everything. */

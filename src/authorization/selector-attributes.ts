@@ -5,10 +5,10 @@ import { SelectorError } from "../apimachinery/selector-error.ts";
 import type { SelectorAttributes } from "../apis/access-review.ts";
 import type { SelectorRequirement } from "./authorizer.ts";
 
-/** What could be read of a selector. Requirements that could not are left out, which makes the question broader, never narrower. */
+/** The requirements of a selector that can be parsed. Leaving out the others makes the request broader, never narrower. */
 export interface ReadSelector {
   readonly requirements: readonly SelectorRequirement[];
-  /** Whether something was left out because it could not be read. */
+  /** Whether a requirement was left out because it cannot be parsed. */
   readonly isPartial: boolean;
 }
 
@@ -25,7 +25,7 @@ const operators: Readonly<Partial<Record<LabelOperator, SelectorRequirement["ope
   "!": "DoesNotExist",
 };
 
-/** The requirements of a field selector as it stands in a query. */
+/** The requirements of the field selector of a query. */
 export function fieldSelectorText(text: string): ReadSelector {
   return readable(() =>
     parseFieldSelector(text).map(({ field, operator, value }) => ({
@@ -36,7 +36,7 @@ export function fieldSelectorText(text: string): ReadSelector {
   );
 }
 
-/** The requirements of a label selector as it stands in a query; comparisons of numbers have no form here and are left out. */
+/** The requirements of the label selector of a query; numeric comparisons have no form here and are left out. */
 export function labelSelectorText(text: string): ReadSelector {
   return readable(() => parseLabelSelector(text).flatMap(requirementOf));
 }
@@ -63,7 +63,7 @@ export function reviewedLabelSelector(selector: SelectorAttributes | undefined):
   return { requirements: read, isPartial: read.length < requirements.length };
 }
 
-/** What is said of a selector of a review of which something was left out, or undefined. Source: pkg/registry/authorization/util. */
+/** The error for a selector of a review that is not complete, or undefined. Source: pkg/registry/authorization/util. */
 export function partialSelectorText(field: string, { requirements, isPartial }: ReadSelector): string | undefined {
   if (!isPartial) return undefined;
   const partially = requirements.length > 0 ? "partially " : "";

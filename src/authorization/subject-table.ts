@@ -2,20 +2,20 @@ import { serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
 import type { RoleRef, Subject } from "../apis/rbac.ts";
 import type { RoleSlot } from "./role-slots.ts";
 
-/** One subject of one binding, with the role as it is now. */
+/** One subject of one binding, with the current role. */
 export interface Grant {
   readonly kind: "ClusterRoleBinding" | "RoleBinding";
   /** The binding's namespace; empty for a ClusterRoleBinding. */
   readonly namespace: string;
   readonly name: string;
   readonly subject: Subject;
-  /** Place of the subject in the binding, counted from 0. */
+  /** Index of the subject in the binding. */
   readonly subjectIndex: number;
   readonly roleRef: RoleRef;
   readonly role: RoleSlot;
 }
 
-/** The grants of one scope by whom they reach, each list in the order of `compareGrants`. */
+/** The grants of one scope by subject, each list in the order of `compareGrants`. */
 export interface SubjectTable {
   readonly users: Map<string, Grant[]>;
   readonly groups: Map<string, Grant[]>;
@@ -34,7 +34,7 @@ export function compareGrants(one: Grant, other: Grant): number {
   return one.subjectIndex - other.subjectIndex;
 }
 
-/** Adds a grant at its place. A subject that can be nobody (unknown kind, ServiceAccount of no namespace) is left out. */
+/** Inserts a grant in order. A subject that matches no user (unknown kind, ServiceAccount without a namespace) is left out. */
 export function insertGrant(table: SubjectTable, grant: Grant): void {
   const key = subjectKey(grant);
   if (key === undefined) return;
@@ -43,7 +43,7 @@ export function insertGrant(table: SubjectTable, grant: Grant): void {
   else grants.splice(position(grants, grant), 0, grant);
 }
 
-/** Takes out what `insertGrant` put in. */
+/** Removes what `insertGrant` added. */
 export function removeGrant(table: SubjectTable, grant: Grant): void {
   const key = subjectKey(grant);
   const grants = key === undefined ? undefined : table[key.map].get(key.name);
@@ -54,7 +54,7 @@ export function removeGrant(table: SubjectTable, grant: Grant): void {
 }
 
 /**
- * The first grant, in order, that reaches the user and that `permits` accepts. Allocates nothing, and asks only
+ * The first grant, in order, that reaches the user and that `permits` accepts. Allocates nothing, and looks only at
  * grants that name the user or one of its groups.
  */
 export function firstGrant<Q>(
@@ -88,7 +88,7 @@ function firstBefore<Q>(
   return best;
 }
 
-/** The namespace of a ServiceAccount that a grant speaks of: the binding's own where the subject names none. */
+/** The namespace of a grant's ServiceAccount: the binding's own where the subject names none. */
 export function accountNamespace({ subject, namespace }: Grant): string {
   return subject.namespace === undefined || subject.namespace === "" ? namespace : subject.namespace;
 }

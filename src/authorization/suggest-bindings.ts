@@ -7,10 +7,10 @@ import { scopeOf, type RbacIndex } from "./rbac-index.ts";
 import type { RoleKey } from "./role-slots.ts";
 import type { Grant } from "./subject-table.ts";
 
-/** What a right that comes near lacks; everything else about it fits. */
+/** What a similar rule lacks; everything else about it matches. */
 export type Lack = "verb" | "name" | "subresource" | "group" | "namespace" | "binding" | "resource";
 
-/** A right that would almost have allowed a request. */
+/** A grant that would almost allow a request. */
 export interface NearMiss {
   readonly lacks: Lack;
   /** One sentence for people. */
@@ -21,20 +21,20 @@ export interface NearMiss {
   readonly rule?: string;
 }
 
-/** How many of a kind are told; more would only hide the first. */
+/** How many hints of a kind are shown; more would only hide the first. */
 const maxSuggestions = 5;
 /** How many lists of grants are looked up for grants elsewhere: namespaces times names of the user. */
 const maxLookups = 200_000;
 const maxWords = 12;
-/** How many rules a hint looks at: of hundreds of roles with thousands of rules each, some are passed over. */
+/** How many rules a hint looks at: of hundreds of roles with thousands of rules each, some are skipped. */
 const maxRules = { nearest: 10_000, elsewhere: 100_000, unbound: 200_000 };
-/** Roles made for one program each, or as a part of others, are no advice for anybody else. */
+/** Roles for one program, or that others aggregate, are no advice for other subjects. */
 const ofComponents = ["system:controller:", "system:kube-", "system:aggregate-to-"];
 const order: readonly Lack[] = ["verb", "name", "subresource", "group", "namespace"];
 
 /**
- * The rights that the user holds already and that lack one thing only: another verb, name, part or group in a rule, or another place.
- * They are found by asking the rule matcher the same question with that one thing changed. Nothing in it is about anybody else's rights.
+ * The grants that the user has already and that lack one thing only: a verb, name, subresource or group in a rule, or the namespace.
+ * The search calls the rule matcher with that one thing changed. The result contains nothing about the rights of other users.
  */
 export function nearestOwnRights(index: RbacIndex, attributes: Attributes): readonly NearMiss[] {
   const missOf = memorized(maxRules.nearest, (rules) => missIn(rules, attributes));
@@ -52,8 +52,8 @@ export function nearestOwnRights(index: RbacIndex, attributes: Attributes): read
 }
 
 /**
- * The roles that would allow the request if something bound them to the user there; those that give least first. Roles of the system,
- * and those that allow everything, only where nothing else would do.
+ * The roles that would allow the request if a binding gave them to the user there; those that grant least first. Roles of the system,
+ * and those that allow everything, only where there is no other.
  */
 export function unboundRoles(index: RbacIndex, attributes: Attributes): readonly NearMiss[] {
   const query = ruleQuery(attributes);
@@ -84,7 +84,7 @@ export function unboundRoles(index: RbacIndex, attributes: Attributes): readonly
   });
 }
 
-/** Where a request takes place, in words. */
+/** The scope of a request, in words. */
 export function placeOf({ namespace, path }: Pick<Attributes, "namespace" | "path">): string {
   return path === undefined && namespace !== "" ? `in namespace ${quoted(namespace)}` : "cluster-wide";
 }
@@ -95,7 +95,7 @@ interface RuleMiss {
   readonly rule: PolicyRule;
 }
 
-/** What is found in the rules of a role, looked for once for all bindings of the role, in so many rules of all roles at most. */
+/** The hints from the rules of a role, searched once for all bindings of the role, in a limited number of rules of all roles. */
 function memorized<T>(
   limit: number,
   find: (rules: CompiledRules) => T | undefined,
@@ -131,7 +131,7 @@ function matching(rule: PolicyRule): (attributes: Attributes) => boolean {
   return (attributes) => ruleMatches(rule, attributes);
 }
 
-/** The request with one thing changed into what the rule speaks of. */
+/** The request with one thing changed to match the rule. */
 function variants(rule: PolicyRule, attributes: Attributes, lacks: Lack): readonly Attributes[] {
   const { verbs, apiGroups = [], resources = [], resourceNames = [] } = rule;
   if (lacks === "verb") return verbs.slice(0, 1).map((verb) => ({ ...attributes, verb }));
@@ -170,7 +170,7 @@ function allowedInstead(rule: PolicyRule, attributes: Attributes, lacks: Lack): 
   }
 }
 
-/** Grants in namespaces other than the one asked about whose role would allow the request. */
+/** Grants in namespaces other than the requested one whose role would allow the request. */
 function elsewhere(index: RbacIndex, attributes: Attributes, max: number): readonly NearMiss[] {
   const { user, namespace, path } = attributes;
   const query = ruleQuery(attributes);
@@ -208,7 +208,7 @@ function isEverything({ verbs, resources, nonResourceURLs }: PolicyRule): boolea
   return verbs.includes("*") && (resources?.includes("*") === true || nonResourceURLs?.includes("*") === true);
 }
 
-/** How much a role gives beyond what is asked; wildcards give most. */
+/** How much a role grants beyond the request; wildcards grant most. */
 function rankOf({ rules }: CompiledRules): number {
   const size = (list: readonly string[] | undefined): number =>
     list?.includes("*") === true ? 1000 : (list?.length ?? 0);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { NamedAuthorizer, Attributes, Decision } from "./authorizer.ts";
 import type { WebhookConfiguration } from "./configuration.ts";
-import { matchConditions, type MatchConditions } from "./match-conditions.ts";
+import { matchConditions, type Match, type MatchConditions } from "./match-conditions.ts";
 import { ConnectionError } from "../client/client.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { AuthorizationMetrics } from "./metrics.ts";
@@ -19,11 +19,11 @@ export interface AuthorizationWebhookOptions {
   readonly clock: Clock;
   readonly release: string;
   readonly metrics: AuthorizationMetrics;
-  /** Answers in place of the service; the file is then not read. */
+  /** Replaces the service; the file is then not read. */
   readonly answer?: ((review: object) => Promise<unknown>) | undefined;
 }
 
-/** Reads the file that says where the service is. Nobody is asked before the first request. @throws HubError that names option, file and field. */
+/** Reads the file that names the service. There is no call before the first request. @throws HubError that names option, file and field. */
 export async function openAuthorizationWebhook(
   options: AuthorizationWebhookOptions,
 ): Promise<{ readonly authorizer: NamedAuthorizer; readonly close: () => void }> {
@@ -87,7 +87,7 @@ function isTimeout(error: unknown): boolean {
   return error instanceof TargetError && error.status === 504;
 }
 
-/** What a service said of a request. */
+/** The decision of a service on a request. */
 interface Answer {
   readonly allowed: boolean;
   readonly denied: boolean;
@@ -98,37 +98,40 @@ export interface WebhookAuthorizerOptions extends Pick<
   WebhookConfiguration,
   "version" | "onError" | "authorizedMs" | "unauthorizedMs"
 > {
-  /** Sends a review and resolves to the answer; retries and time-outs are its own. Rejects where the service gives none. */
+  /** Sends a review and resolves to the response; retries and time-outs are its own. Rejects where there is no response. */
   readonly post: (review: object) => Promise<unknown>;
-  /** Which requests the service is asked about; absent: all. */
+  /** Which requests are sent to the service; absent: all. */
   readonly match?: MatchConditions;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** How many answers are kept; default 8192. */
+  /** How many decisions are cached; default 8192. */
   readonly capacity?: number;
-  /** Told of each request that was let past without an answer. */
+  /** Called for each request that is passed on without a decision. */
   readonly failedOpen?: () => void;
-  /** Told of each request that the conditions kept from the service. */
+  /** Called for each request that the conditions exclude. */
   readonly excluded?: () => void;
 }
 
-/** From this many characters that a client chooses, answers are not kept. Source: apiserver maxControlledAttrCacheSize. */
+/** From this many characters that a client chooses, decisions are not cached. Source: apiserver maxControlledAttrCacheSize. */
 const maxCachedCharacters = 10_000;
 const defaultCapacity = 8192;
-/** A service that hangs is asked so many questions and no more; further requests fail at once, as they would in the end. */
+/** The maximum number of calls in flight; beyond it requests fail at once, as they would after the time-out of a service that hangs. */
 const maxInFlight = 512;
+const everyRequest: Match = { matches: true };
+const matchesAll: MatchConditions = () => everyRequest;
 const bothText = "webhook subject access review returned both allow and deny response";
 
 /**
- * Asks a service of the operator's. Answers are kept for a short time, errors never; a question that is being asked is not asked a
- * second time meanwhile. An answer that is no SubjectAccessReview of the version asked counts as none.
- * It can say whether its service was asked at all. Source: apiserver plugin/pkg/authorizer/webhook.
+ * Calls a service of the operator. Decisions are cached for a short time, errors never; equal requests share one call
+ * in flight. A response that is no SubjectAccessReview of the requested version counts as an error.
+ * It can report whether the service was called. Source: apiserver plugin/pkg/authorizer/webhook.
  */
 export function webhookAuthorizer(
   options: WebhookAuthorizerOptions,
 ): Required<Pick<NamedAuthorizer, "authorize" | "explain">> {
+  const { match = matchesAll } = options;
   const answers = answerCache(options);
-  const asking = new Map<string, Promise<Answer>>();
+  const inFlight = new Map<string, Promise<Answer>>();
   const notes = new WeakMap<Decision, string>();
   const noted = (decision: Decision, note: string): Decision => {
     notes.set(decision, note);
@@ -139,28 +142,28 @@ export function webhookAuthorizer(
     const key = createHash("sha256").update(JSON.stringify(spec), "utf8").digest("base64");
     const known = answers.get(key);
     if (known !== undefined) return known;
-    const underWay = asking.get(key);
-    if (underWay !== undefined) return underWay;
-    if (asking.size >= maxInFlight) {
+    const pending = inFlight.get(key);
+    if (pending !== undefined) return pending;
+    if (inFlight.size >= maxInFlight) {
       throw new WebhookAnswerError("crowded", "too many questions to the authorization webhook are under way");
     }
-    const question = ask(spec, options)
+    const call = ask(spec, options)
       .then((answer) => {
         if (isSmall(attributes, answer)) answers.add(key, answer);
         return answer;
       })
-      .finally(() => asking.delete(key));
-    asking.set(key, question);
-    return question;
+      .finally(() => inFlight.delete(key));
+    inFlight.set(key, call);
+    return call;
   }
 
   async function webhook(attributes: Attributes): Promise<Decision> {
     const spec = accessReviewSpec(attributes);
-    const match = options.match?.(spec);
-    if (match !== undefined && "error" in match) {
-      return noted({ verdict: options.onError, reason: "", error: match.error }, "its service was not asked");
+    const matched = match(spec);
+    if ("error" in matched) {
+      return noted({ verdict: options.onError, reason: "", error: matched.error }, "its service was not asked");
     }
-    if (match?.matches === false) {
+    if (!matched.matches) {
       options.excluded?.();
       return noted({ verdict: "noOpinion", reason: "" }, "its matchConditions leave this request out");
     }
@@ -191,36 +194,36 @@ function decisionOf({ allowed, denied, reason }: Answer): Decision {
   return { verdict: allowed ? "allow" : "noOpinion", reason };
 }
 
-/** The answers used least recently go first. */
+/** Evicts the least recently used decisions first. */
 function answerCache({ now, authorizedMs, unauthorizedMs, capacity = defaultCapacity }: WebhookAuthorizerOptions): {
   readonly get: (key: string) => Answer | undefined;
   readonly add: (key: string, answer: Answer) => void;
 } {
-  const kept = new Map<string, { readonly from: number; readonly until: number; readonly answer: Answer }>();
+  const cached = new Map<string, { readonly from: number; readonly until: number; readonly answer: Answer }>();
   return {
     get: (key) => {
-      const found = kept.get(key);
+      const found = cached.get(key);
       if (found === undefined) return undefined;
-      kept.delete(key);
-      // A clock that went back before the answer says nothing about how long ago it was.
+      cached.delete(key);
+      // With a clock that was set back to before the decision, its age is unknown.
       if (now() < found.from || now() >= found.until) return undefined;
-      kept.set(key, found);
+      cached.set(key, found);
       return found.answer;
     },
     add: (key, answer) => {
       const ttl = answer.allowed ? authorizedMs : unauthorizedMs;
       if (ttl <= 0) return;
       const from = now();
-      kept.set(key, { from, until: from + ttl, answer });
-      for (const oldest of kept.keys()) {
-        if (kept.size <= capacity) return;
-        kept.delete(oldest);
+      cached.set(key, { from, until: from + ttl, answer });
+      for (const oldest of cached.keys()) {
+        if (cached.size <= capacity) return;
+        cached.delete(oldest);
       }
     },
   };
 }
 
-/** Large questions may be an attempt to fill the memory; a large reason would have the same effect. */
+/** Large requests may be an attempt to fill the memory; a large reason would have the same effect. */
 function isSmall(attributes: Attributes, { reason }: Answer): boolean {
   const { namespace, verb, group, version, resource, subresource, name, path = "" } = attributes;
   const texts = [namespace, verb, group, version, resource, subresource, name, path];
@@ -245,7 +248,7 @@ function inOldForm({ groups, ...spec }: AskedSpec): object {
   return groups === undefined ? spec : { ...spec, group: groups };
 }
 
-/** A question without an answer, or with one that means nothing; the message never holds the words of the service. */
+/** A call without a response, or with an invalid one; the message never contains text of the service. */
 class WebhookAnswerError extends Error {
   override readonly name = "WebhookAnswerError";
   readonly code: "answer" | "crowded";
@@ -256,18 +259,12 @@ class WebhookAnswerError extends Error {
 }
 
 /**
- * Reads a reply to a review of that version. As in Kubernetes, it may leave out what it is and what it does not say, or say null there;
- * what it says must be of the right type. @throws WebhookAnswerError
+ * Reads a response to a review of that version. As in Kubernetes, its kind and any field may be absent or null;
+ * a field that is set must be of the right type. @throws WebhookAnswerError
  */
 function webhookAnswer(reply: unknown, version: WebhookAuthorizerOptions["version"]): Answer {
   const apiVersion = `authorization.k8s.io/${version}`;
-  const isReview =
-    isFields(reply) &&
-    ["", "SubjectAccessReview"].includes((reply["kind"] ?? "") as string) &&
-    ["", apiVersion].includes((reply["apiVersion"] ?? "") as string);
-  if (!isReview) {
-    throw nonsense(`something else than a SubjectAccessReview of ${apiVersion}`);
-  }
+  if (!isReviewOf(apiVersion, reply)) throw nonsense(`something else than a SubjectAccessReview of ${apiVersion}`);
   const status = valueAt(reply, "status") ?? {};
   const detail = isFields(status) ? status : { allowed: status };
   const [allowed, denied, reason] = [detail["allowed"] ?? false, detail["denied"] ?? false, detail["reason"] ?? ""];
@@ -275,6 +272,14 @@ function webhookAnswer(reply: unknown, version: WebhookAuthorizerOptions["versio
     throw nonsense("a status that cannot be understood");
   }
   return { allowed, denied, reason };
+}
+
+function isReviewOf(apiVersion: string, reply: unknown): boolean {
+  if (!isFields(reply)) return false;
+  const { kind, apiVersion: version } = reply;
+  return (
+    ["", "SubjectAccessReview"].includes((kind ?? "") as string) && ["", apiVersion].includes((version ?? "") as string)
+  );
 }
 
 function nonsense(what: string): WebhookAnswerError {

@@ -10,26 +10,26 @@ import { phaseOf } from "./ca-state.ts";
 import { errorText } from "../apimachinery/error-text.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 
-/** The users that have shown that they trust the newest CA. */
+/** The users that have proven that they trust the newest CA. */
 export interface CaCheck {
-  /** Of the newest CA; empty where no change is under way. */
+  /** The pin of the newest CA; empty where no rotation is in progress. */
   readonly pin: string;
   /** Users, with milliseconds since the epoch. */
   readonly shown: ReadonlyMap<string, number>;
 }
 
-/** How often what is new is written, in milliseconds. */
+/** How often new records are written, in milliseconds. */
 const writeMs = 5_000;
 const maxUsers = 100_000;
 
-/** The CA that comes, or that came last, while a change is under way. */
+/** The prepared CA, or the one activated last, during a rotation. */
 export function newestOf({ state, trusted }: Authorities): Authorities["signer"] | undefined {
   const phase = phaseOf(state);
   if (phase === "stable") return undefined;
   return phase === "prepared" ? trusted[1] : trusted[0];
 }
 
-/** What the folder has recorded, by this release or the last one. A file that cannot be read counts as an empty record. */
+/** The record in the folder, of this release or the previous one. An unreadable file counts as an empty record. */
 export async function readCaCheck(dir: string): Promise<CaCheck> {
   try {
     const text = (await textIfThere(join(dir, file))) ?? (await textIfThere(join(dir, deprecatedFile)));
@@ -46,7 +46,7 @@ export async function readCaCheck(dir: string): Promise<CaCheck> {
 }
 
 const file = "ca-check.json";
-/** Written by the last release; read until this one has something to write. */
+/** Written by the previous release; read until this one writes its own. */
 const deprecatedFile = "ca-rehearsed.json";
 
 /** Records the users that reach `caCheckPath` under `caCheckServerName`, and writes them every few seconds until `signal` aborts. */
@@ -57,7 +57,7 @@ export async function recordCaCheck(options: {
   readonly signal: AbortSignal;
   readonly log: (entry: LogEntry) => void;
 }): Promise<{
-  /** The answer at `caCheckPath` and at the path of the last release; undefined for other paths. @throws StatusError BadRequest where nothing is shown */
+  /** The answer at `caCheckPath` and at the path of the last release; undefined for other paths. @throws StatusError BadRequest where the request proves nothing */
   readonly answer: (path: string, from: { readonly user: UserInfo; readonly serverName: string }) => Reply | undefined;
   /** Resolves when all is written, after `signal`. */
   readonly stopped: Promise<void>;

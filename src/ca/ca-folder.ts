@@ -18,26 +18,26 @@ import {
 } from "./ca-state.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 
-/** The CAs of a hub as they stand now. */
+/** The current CAs of a hub. */
 export interface Authorities {
   readonly state: AuthorityState;
-  /** Signs whatever is issued. */
+  /** Signs all new certificates. */
   readonly signer: CertificateAuthority;
-  /** Whatever is believed, the signer first; more than one while the CA is being changed. */
+  /** All trusted CAs, the signer first; more than one during a rotation. */
   readonly trusted: readonly CertificateAuthority[];
   /** The certificates of the trusted ones, for clients. */
   readonly bundlePem: string;
-  /** What is sent after a serving certificate, so that who trusts the CA before alone can follow; empty where there is none. */
+  /** Sent after a serving certificate, for clients that trust only the previous CA; empty where there is none. */
   readonly chainPem: string;
 }
 
 export interface AuthorityOptions {
-  /** The folder for CAs, the state of their change and the serving certificate. */
+  /** The folder for CAs, the state of their rotation and the serving certificate. */
   readonly dir: string;
-  /** The operator's own CA in place of the ones made here. */
+  /** The operator's own CA in place of generated ones. */
   readonly certFile: string | undefined;
   readonly keyFile: string | undefined;
-  /** Whether a CA may be made where there is none; default true. */
+  /** Whether to create a CA where there is none; default true. */
   readonly mayCreate?: boolean;
   readonly now: number;
   readonly random: RandomBytes;
@@ -45,7 +45,7 @@ export interface AuthorityOptions {
 
 const caYears = 10;
 
-/** The hub's CAs: the operator's, or those from `dir`, the first of them made at the first start. @throws HubError with the file that is wrong. */
+/** The hub's CAs: the operator's, or those from `dir`, the first of them created at the first start. @throws HubError with the invalid file. */
 export async function openAuthorities(options: AuthorityOptions): Promise<Authorities> {
   const { dir, certFile, keyFile, now } = options;
   if ((certFile === undefined) !== (keyFile === undefined)) {
@@ -65,7 +65,7 @@ export async function openAuthorities(options: AuthorityOptions): Promise<Author
   return readAuthorities(dir, state, now);
 }
 
-/** Of several programs that start at once in one folder, as an authorizer and its --print-kubeconfig, one makes the CA, and the others wait for it. */
+/** Of several programs that start at once in one folder, as an authorizer and its --print-kubeconfig, one creates the CA, and the others wait for it. */
 async function makeFirstCa(options: AuthorityOptions): Promise<void> {
   const { dir } = options;
   await privateFiles.privateFolder(dir);
@@ -84,7 +84,7 @@ function noCa(dir: string): HubError {
   );
 }
 
-/** The text of the state file and what it says; a folder without one is in its first state. @throws HubError */
+/** The text of the state file and its parsed state; a folder without one is in its initial state. @throws HubError */
 export async function readState(dir: string): Promise<{ readonly text: string; readonly state: AuthorityState }> {
   const file = join(dir, stateFile);
   const text = (await textIfThere(file)) ?? stateText(firstState);
@@ -95,8 +95,8 @@ export async function readState(dir: string): Promise<{ readonly text: string; r
 }
 
 /**
- * The CAs that a state speaks of; those that are expired at `now` are left out, and the signer must not be. Without `now` all of them, to
- * look at. @throws HubError with the file that is wrong.
+ * The CAs of a state; those that are expired at `now` are left out, and an expired signer is an error. Without `now` all of them, for
+ * display. @throws HubError with the invalid file.
  */
 export async function readAuthorities(
   dir: string,
@@ -106,7 +106,7 @@ export async function readAuthorities(
   const { signer, previous } = state;
   const trusted = [await loaded({ ...filesOf(dir, signer), now })];
   for (const stem of trustedCas(state).slice(1)) {
-    // One that is not valid yet stays: at a start the clock may be behind, and each use of it is judged by the time of that use.
+    // One that is not valid yet stays: at startup the clock may be behind, and each use checks the validity at that time.
     const other = await loaded({ ...filesOf(dir, stem), now: undefined });
     if (now === undefined || now <= other.notAfter) trusted.push(other);
   }
@@ -114,27 +114,27 @@ export async function readAuthorities(
   return authoritiesOf(state, trusted, chainPem);
 }
 
-/** The pins of all CAs that are believed, the signer's first. */
+/** The pins of all trusted CAs, the signer's first. */
 export function pinsOf({ trusted }: Authorities): readonly string[] {
   return trusted.map(({ pin }) => pin);
 }
 
-/** What a step did. */
+/** The result of a step. */
 export interface AuthorityChange {
   readonly before: AuthorityState;
   readonly after: AuthorityState;
 }
 
-/** When a step is taken, and by which random bytes. */
+/** The time of a step, and its random bytes. */
 interface StepTime {
   readonly now: number;
   readonly random: RandomBytes;
 }
 
 /**
- * Takes one step of a change in the folder: new files first, then the state at one stroke, so that a crash leaves the state before or
- * the one after. A hub that runs takes it up by itself. Files belong to the owner of the folder, whoever takes the step.
- * @throws HubError for a step that cannot be taken now, for a folder without a CA, and while somebody else takes one
+ * Takes one step of a rotation in the folder: new files first, then the state atomically, so that a crash leaves the state before or
+ * the one after. A running hub reloads it. Files belong to the owner of the folder, whichever user takes the step.
+ * @throws HubError for a step that cannot be taken now, for a folder without a CA, and while another process takes one
  */
 export async function changeAuthorities(
   dir: string,
@@ -149,7 +149,7 @@ export async function changeAuthorities(
   }
 }
 
-/** Where CAs are written, by which means, and to whom files are given away. */
+/** Where CAs are written, by which file system, and the owner of the files. */
 interface Folder {
   readonly dir: string;
   readonly files: PrivateFiles;
@@ -166,17 +166,17 @@ async function change(folder: Folder, step: AuthorityStep, at: StepTime): Promis
   if (step === "prepare") await makeCa(folder, { ...at, stem: made });
   if (step === "activate") await cross(folder, state, at);
   await files.replaceFile(join(dir, stateFile), stateText(taken.state), { mode: 0o600, owner });
-  // Made by an activation that a crash ended before its state was written.
+  // Left by an activation that crashed before it wrote its state.
   if (step === "cancel" && state.next !== undefined) await files.removeFile(crossFile(dir, state.next, state.signer));
   await removeNeedless(folder, taken.state, at.now);
   return { before: state, after: taken.state };
 }
 
-/** A minute is more than any writer takes. */
+/** No writer takes a minute. */
 const writerMs = 60_000;
 
 /**
- * Removes keys that nothing needs any more, which are only there to be stolen; also those that a crash has left. The certificates stay:
+ * Removes keys without a use, which could only be stolen; also those left by a crash. The certificates stay:
  * old signatures can still be checked.
  */
 async function removeNeedless({ dir, files }: Folder, state: AuthorityState, now: number): Promise<void> {
@@ -187,11 +187,11 @@ async function removeNeedless({ dir, files }: Folder, state: AuthorityState, now
   }
 }
 
-/** To make a CA takes milliseconds, on a busy machine a second. */
+/** Creating a CA takes milliseconds, on a busy machine a second. */
 const otherMakerMs = 10_000;
 const lockAgainMs = 50;
 
-/** Waits for so many milliseconds, none by default, while another program holds the lock. The hub itself holds none here once it runs: it only reads the state. */
+/** Waits for so many milliseconds, none by default, while another program holds the lock. A running hub does not hold the lock: it only reads the state. */
 async function lockFolder(dir: string, waitMs = 0): Promise<DirectoryLock> {
   for (let waitedMs = 0; ; waitedMs += lockAgainMs) {
     try {
@@ -206,7 +206,7 @@ async function lockFolder(dir: string, waitMs = 0): Promise<DirectoryLock> {
   }
 }
 
-/** The owner of the folder where that is somebody else: root takes steps for a hub that runs as another user, and must not shut it out. */
+/** The owner of the folder where that is another user: root takes steps for a hub that runs as another user, which must still read the files. */
 async function foreignOwner(dir: string): Promise<FileAccess["owner"]> {
   if (process.getuid?.() !== 0) return undefined;
   const { uid, gid } = await stat(dir);
@@ -214,7 +214,7 @@ async function foreignOwner(dir: string): Promise<FileAccess["owner"]> {
 }
 
 /**
- * Writes the certificate of the next CA that the present signer issues, for clients that trust the present signer alone. Not before the
+ * Writes the certificate of the next CA that the current signer issues, for clients that trust the current signer alone. Not before the
  * activation: a CA that is canceled must have no certificate by which it is trusted.
  */
 async function cross(folder: Folder, { signer, next }: AuthorityState, { now, random }: StepTime): Promise<void> {
@@ -222,7 +222,7 @@ async function cross(folder: Folder, { signer, next }: AuthorityState, { now, ra
   if (next === undefined) return;
   const subject = await loaded({ ...filesOf(dir, next), now });
   const before = await unlessExpired(loaded({ ...filesOf(dir, signer), now }));
-  // Nobody follows a CA that has expired, and one that may have no CA below it cannot vouch for the next.
+  // No client accepts an expired CA, and one that may have no CA below it cannot certify the next.
   if (before === undefined || before.certificate.basicConstraints?.pathLength === 0) return;
   const pem = crossCertificate({ subject, signer: before, now, random });
   await files.replaceFile(crossFile(dir, next, signer), pem, { mode: 0o644, owner });
@@ -245,7 +245,7 @@ async function makeCa(
   const key = generatePrivateKey();
   const ca = createCa({ commonName: stem.replace("ca", "pratique"), key, now, years: caYears, random });
   const { certFile, keyFile } = filesOf(dir, stem);
-  // The key first: a certificate without its key would be taken for a damaged CA.
+  // The key first: a certificate without its key would count as a damaged CA.
   await files.replaceFile(keyFile, exportPkcs8Pem(key), { mode: 0o600, owner });
   await files.replaceFile(certFile, ca.pem, { mode: 0o644, owner });
   return ca;
@@ -255,7 +255,7 @@ async function loaded(from: {
   readonly certFile: string;
   readonly keyFile: string;
   readonly now: number | undefined;
-  /** Whether the operator has named the files: then the CA is the operator's to restore and to replace. */
+  /** Whether the operator provides the files: then the operator restores and replaces the CA. */
   readonly isGiven?: boolean;
 }): Promise<CertificateAuthority> {
   const { certFile, keyFile, now, isGiven = false } = from;
@@ -292,12 +292,12 @@ function filesOf(dir: string, stem: string): { readonly certFile: string; readon
   return { certFile: join(dir, `${stem}.crt`), keyFile: join(dir, `${stem}.key`) };
 }
 
-/** The certificate of one CA that another has signed. */
+/** The file of one CA's certificate that another CA signs. */
 function crossFile(dir: string, subject: string, signer: string): string {
   return join(dir, `${subject}-by-${signer}.crt`);
 }
 
-/** It is written after its key: where it is, the first CA is whole. */
+/** It is written after its key: where it exists, the first CA is complete. */
 async function hasFirstCertificate(dir: string): Promise<boolean> {
   return (await textIfThere(filesOf(dir, "ca").certFile)) !== undefined;
 }
@@ -307,7 +307,7 @@ async function isEmpty(dir: string): Promise<boolean> {
   return (await textIfThere(certFile)) === undefined && (await textIfThere(keyFile)) === undefined;
 }
 
-/** `ca-2` and so on: none that was ever used, so that no two CAs bear one name. */
+/** `ca-2` and so on: never one that was used before, so that no two CAs have the same name. */
 async function freeStem(dir: string): Promise<string> {
   const used = (await readdir(dir)).flatMap((name) => /^ca-(\d{1,6})\.(?:crt|key)$/.exec(name)?.[1] ?? []);
   return `ca-${Math.max(1, ...used.map(Number)) + 1}`;

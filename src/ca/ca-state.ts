@@ -1,36 +1,36 @@
-import type { JsonObject } from "../apimachinery/json-value.ts";
+import { isJsonObject } from "../apimachinery/json-value.ts";
 
 /** The names of CAs in the folder; each is the stem of two files, `.crt` and `.key`. */
 export interface AuthorityState {
-  /** Signs whatever is issued now. */
+  /** Signs all new certificates. */
   readonly signer: string;
-  /** Is believed already, and signs nothing yet. */
+  /** Is trusted already, and signs nothing yet. */
   readonly next?: string;
   /** Signed until the last activation, and is still trusted. */
   readonly previous?: string;
 }
 
-/** How far a change of the CA has come. */
+/** The phase of a rotation of the CA. */
 export type AuthorityPhase = "stable" | "prepared" | "activated";
 
 /** The steps from one CA to the next, in their order; `cancel` undoes `prepare`. */
 export type AuthorityStep = "prepare" | "cancel" | "activate" | "revoke";
 
-/** The state of a folder in which no CA was ever changed. */
+/** The state of a folder before its first rotation. */
 export const firstState: AuthorityState = { signer: "ca" };
 
-/** How far the change has come. */
+/** The phase of the rotation. */
 export function phaseOf({ next, previous }: AuthorityState): AuthorityPhase {
   if (previous !== undefined) return "activated";
   return next === undefined ? "stable" : "prepared";
 }
 
-/** A state after a step, or the reason why it cannot be taken now and which step can. */
+/** The state after a step, or the reason why the step is not possible now and which one is. */
 export type StepTaken =
   | { readonly kind: "taken"; readonly state: AuthorityState }
   | { readonly kind: "refused"; readonly why: string };
 
-/** Takes a step; `made` is the stem of the CA that was made for `prepare`. */
+/** Takes a step; `made` is the stem of the new CA for `prepare`. */
 export function takeStep(state: AuthorityState, step: AuthorityStep, made = ""): StepTaken {
   const phase = phaseOf(state);
   const taken = (next: AuthorityState): StepTaken => ({ kind: "taken", state: next });
@@ -47,7 +47,7 @@ const refusals: Readonly<Record<AuthorityPhase, string>> = {
   activated: "the previous CA is still trusted; `pratique ca revoke` comes next",
 };
 
-/** The stems of all CAs that are believed, the signer first. */
+/** The stems of all trusted CAs, the signer first. */
 export function trustedCas({ signer, next, previous }: AuthorityState): readonly string[] {
   return [signer, next, previous].filter((stem) => stem !== undefined);
 }
@@ -57,7 +57,7 @@ export function stateText(state: AuthorityState): string {
   return `${JSON.stringify(state, undefined, 2)}\n`;
 }
 
-/** Reads a state file; undefined for a text that is none. A stem never leads out of the folder. */
+/** Reads a state file; undefined for invalid text. A stem is never a path out of the folder. */
 export function parseState(text: string): AuthorityState | undefined {
   let value: unknown;
   try {
@@ -65,14 +65,16 @@ export function parseState(text: string): AuthorityState | undefined {
   } catch {
     return undefined;
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  const { signer, next, previous, ...more } = value as JsonObject;
+  if (!isJsonObject(value)) return undefined;
+  const { signer, next, previous, ...more } = value;
   if (!isStem(signer) || Object.keys(more).length > 0) return undefined;
-  if (next === undefined && previous === undefined) return { signer };
-  const other = next === undefined ? previous : next;
-  const isBoth = next !== undefined && previous !== undefined;
-  if (isBoth || !isStem(other) || other === signer) return undefined;
-  return next === undefined ? { signer, previous: other } : { signer, next: other };
+  if (next !== undefined) return previous === undefined && isOther(next, signer) ? { signer, next } : undefined;
+  if (previous === undefined) return { signer };
+  return isOther(previous, signer) ? { signer, previous } : undefined;
+}
+
+function isOther(value: unknown, signer: string): value is string {
+  return isStem(value) && value !== signer;
 }
 
 function isStem(value: unknown): value is string {

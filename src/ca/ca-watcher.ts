@@ -3,12 +3,12 @@ import { pinsOf, readAuthorities, readState, type Authorities } from "./ca-folde
 import { repeat } from "../host/repeat.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 
-/** How often the folder is looked at, in milliseconds. */
+/** How often the folder is read, in milliseconds. */
 const pollMs = 2_000;
 
 /**
- * Looks at the state of the CAs in `dir` until `signal` aborts, and hands each other one to `changed`. A state that cannot be read or
- * taken up is logged once, and the CAs stay as they are.
+ * Reads the state of the CAs in `dir` until `signal` aborts, and passes each new one to `changed`. A state that cannot be read or
+ * applied is logged once, and the CAs stay unchanged.
  */
 export async function followAuthorities(options: {
   readonly dir: string;

@@ -16,17 +16,17 @@ export interface KeyPair {
 }
 
 const certificateSeconds = 365 * 24 * 3600;
-/** A serving certificate is made anew when less than this is left of it, in milliseconds. */
+/** A serving certificate is renewed when less than this is left of it, in milliseconds. */
 const renewalMs = 90 * 24 * 3600 * 1000;
 
-/** The first certificate of a PEM text: from when until when it is valid. @throws the reason of OpenSSL for a text that holds none */
+/** The validity of the first certificate of a PEM text. @throws the error of OpenSSL for a text without one */
 export function certificateTimes(pem: string): Validity {
   const { validFrom, validTo } = new X509Certificate(pem);
   return { notBefore: Date.parse(validFrom), notAfter: Date.parse(validTo) };
 }
 
 /**
- * Whether a certificate of the hub's own must be made anew at `now`: it is not valid yet, since the clock was ahead when it was made, or less
+ * Whether a certificate of the hub's own must be renewed at `now`: it is not valid yet, since the clock was ahead when it was issued, or less
  * than 90 days of it are left and a new one of the same CA would be valid for longer.
  */
 export function isDue({ notBefore, notAfter }: Validity, now: number, caNotAfter: number): boolean {
@@ -35,7 +35,7 @@ export function isDue({ notBefore, notAfter }: Validity, now: number, caNotAfter
   return notAfter - now < renewalMs && (now >= notAfter || caNotAfter - notAfter >= 1000);
 }
 
-/** What a certificate issued by the hub for itself or its operator says. */
+/** The content of a certificate that the hub issues for itself or its operator. */
 export interface OwnCertificate {
   readonly commonName: string;
   readonly organizations: readonly string[];
@@ -68,7 +68,7 @@ export function issueOwn(
   return { certPem: pem, keyPem: exportSec1Pem(key) };
 }
 
-/** The serving certificate from `dir`, made anew when it is missing, not valid yet, near its end, of another CA, or lacks a name. */
+/** The serving certificate from `dir`, renewed when it is missing, not valid yet, near its expiry, of another CA, or lacks a name. */
 export async function servingCertificate(
   authority: CertificateAuthority,
   wanted: Pick<OwnCertificate, "dnsNames" | "ipAddresses">,
@@ -115,7 +115,7 @@ function stillGood(
       wanted.ipAddresses.every((ip) => certificate.checkIP(ip) !== undefined)
     );
   } catch {
-    // Unreadable counts as missing: this certificate can be made again at no loss.
+    // Unreadable counts as missing: this certificate can be issued again without loss.
     return false;
   }
 }

@@ -19,16 +19,16 @@ import type { CertificateAuthority } from "../pki/ca.ts";
 import { issueCertificate } from "../pki/certificate.ts";
 import { generatePrivateKey, keyKindOf, spkiOf } from "../pki/keys.ts";
 
-/** What a server shows: the chain of its certificate, and the names of the CAs whose certificates it takes. */
+/** What a server presents: its certificate chain, and the names of the CAs whose client certificates it accepts. */
 type Shown = Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">;
 
-/** The certificates of the port, made from the CAs as they are. */
+/** The certificates of the port, issued by the current CAs. */
 export interface PortCertificates {
-  /** To open the port with. */
+  /** The initial TLS options of the port. */
   readonly first: Shown;
-  /** Why a client whose clock says `now` would refuse what the port shows; undefined while it would not. */
+  /** Why a client whose clock is at `now` would reject the certificate of the port; undefined while it would not. */
   problem(now: number): string | undefined;
-  /** Renews what an open port shows, in time and whenever `renew` is called, which is when the CAs have changed. */
+  /** Renews the certificates of an open port, in time and whenever `renew` is called, which is when the CAs change. */
   keep(server: Pick<Server, "renew" | "alias">): {
     readonly renew: () => Promise<void>;
     readonly stopped: Promise<void>;
@@ -45,7 +45,7 @@ interface PortOptions {
   readonly log: (entry: LogEntry) => void;
 }
 
-/** Reads the serving certificate, or makes it where it is due. While the CA is changed, one of the newest CA is shown beside it. */
+/** Reads the serving certificate, or renews it where it is due. During a rotation, one of the newest CA is presented beside it. */
 export async function portCertificates(options: PortOptions): Promise<PortCertificates> {
   const { authorities, names, dir, clock, random, signal, log } = options;
   const at = (): { readonly dir: string; readonly now: number; readonly random: RandomBytes } => ({
@@ -78,16 +78,10 @@ export async function portCertificates(options: PortOptions): Promise<PortCertif
   };
   return {
     first: shown(held, authorities().chainPem),
-    problem: (now) => {
-      const { signer } = authorities();
-      const ca = validityProblem(signer.certificate, now);
-      if (ca !== undefined) return `the CA certificate ${ca}`;
-      const own = validityProblem(certificateTimes(held.certPem), now);
-      return own === undefined ? undefined : `the serving certificate ${own}`;
-    },
+    problem: (now) => problemOf(authorities().signer, held, now),
     keep: (server) => {
       serveNextCa(server);
-      // One at a time, so that none shows what an earlier one has made after a later one.
+      // One at a time, so that an earlier renewal never replaces the certificates of a later one.
       const inTurn = serialized();
       const renewIfDue = async (): Promise<void> => {
         const times = certificateTimes(held.certPem);
@@ -112,7 +106,18 @@ export async function portCertificates(options: PortOptions): Promise<PortCertif
   };
 }
 
-/** Runs what it is given one after the other; one that fails keeps no other from running. */
+function problemOf(
+  signer: Pick<CertificateAuthority, "certificate">,
+  { certPem }: KeyPair,
+  now: number,
+): string | undefined {
+  const ca = validityProblem(signer.certificate, now);
+  if (ca !== undefined) return `the CA certificate ${ca}`;
+  const own = validityProblem(certificateTimes(certPem), now);
+  return own === undefined ? undefined : `the serving certificate ${own}`;
+}
+
+/** Runs functions one after the other; a failure does not stop the next ones. */
 function serialized(): (work: () => Promise<void>) => Promise<void> {
   let last: Promise<void> = Promise.resolve();
   return (work) => {
@@ -122,12 +127,12 @@ function serialized(): (work: () => Promise<void>) => Promise<void> {
   };
 }
 
-const lifeMs = 24 * 3600 * 1000;
+const lifetimeMs = 24 * 3600 * 1000;
 
 /**
- * PEM of a certificate that bears the CA's name and can vouch for nothing: its key is thrown away. A TLS server that is given it in
- * place of the CA sends the name to clients and finds none of their certificates valid of its own accord. The x509 authenticator alone
- * judges them; OpenSSL's attempt would cost a signature more for each connection, would end connections over forged signatures before
+ * PEM of a certificate with the CA's name that cannot certify others: its key is discarded. A TLS server with it in
+ * place of the CA sends the name to clients and never finds their certificates valid by itself. The x509 authenticator alone
+ * verifies them; OpenSSL's attempt would cost one more signature for each connection, would close connections with forged signatures before
  * they get their 401, and makes some releases of Node 24 forget the intermediate CAs (nodejs/node#65579).
  */
 function nameOnlyCertificate(
@@ -136,7 +141,7 @@ function nameOnlyCertificate(
 ): string {
   const key = keyOfAnotherKind(authority);
   const { rawSubject } = authority;
-  const notAfter = at.now + lifeMs;
+  const notAfter = at.now + lifetimeMs;
   return issueCertificate({
     issuer: { rawSubject, keyId: undefined, key, keyKind: keyKindOf(key), notAfter },
     rawSubject,
@@ -148,7 +153,7 @@ function nameOnlyCertificate(
   }).pem;
 }
 
-/** OpenSSL tries a signature only against keys of the kind that it was made with, so this one is never tried. */
+/** OpenSSL verifies a signature only with keys of the same kind, so this key is never tried. */
 function keyOfAnotherKind({ keyKind }: Pick<CertificateAuthority, "keyKind">): KeyObject {
   return keyKind === "ed25519" ? generatePrivateKey() : generateKeyPairSync("ed25519").privateKey;
 }

@@ -14,40 +14,40 @@ import { encodePem } from "../pki/pem.ts";
 import { KeyError } from "../pki/public-key.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 
-/** Who issues tokens of ServiceAccounts, with the names of the flags. */
+/** The options for ServiceAccount tokens, by the names of the flags. */
 export interface ServiceAccountOptions {
-  /** Where tokens of ServiceAccounts say they come from, first the one for new tokens; default https://kubernetes.default.svc. */
+  /** The issuers of ServiceAccount tokens, first the one for new tokens; default https://kubernetes.default.svc. */
   readonly serviceAccountIssuers?: readonly string[];
-  /** The private key that signs new tokens; default the hub's own, made at the first start. */
+  /** The private key that signs new tokens; default the hub's own, created at the first start. */
   readonly serviceAccountSigningKeyFile?: string | undefined;
-  /** Further keys whose tokens are believed: public or private keys in PEM, several in a file. */
+  /** Further keys whose tokens are accepted: public or private keys in PEM, several in a file. */
   readonly serviceAccountKeyFiles?: readonly string[];
-  /** The names of the API, for one of which a token must be meant; default the issuers. */
+  /** The audiences of the API, one of which a token must have; default the issuers. */
   readonly apiAudiences?: readonly string[];
-  /** The longest life that may be asked for; default no bound. */
+  /** The maximum lifetime of a request; default no limit. */
   readonly serviceAccountMaxTokenExpirationSeconds?: number | undefined;
-  /** Let tokens of pods hold a year where a kubelet asks for the usual hour; default true. */
+  /** Whether tokens of pods are valid for a year where a kubelet requests the usual hour; default true. */
   readonly serviceAccountExtendTokenExpiration?: boolean;
 }
 
-/** Who gives out the tokens of ServiceAccounts here, and whose tokens are believed. */
+/** The issuer of ServiceAccount tokens, and the issuers whose tokens are accepted. */
 export interface ServiceAccountIssuer {
-  /** The first one stands in new tokens; the others are believed too. */
+  /** The first one is in new tokens; the others are accepted too. */
   readonly issuers: readonly [string, ...string[]];
-  /** The names of the API. */
+  /** The audiences of the API. */
   readonly audiences: readonly string[];
-  /** Everything that verifies, the key that signs first. */
+  /** All keys that verify, the signing key first. */
   readonly keys: readonly TokenKey[];
   readonly sign: TokenSigner;
   readonly maxExpirationSeconds: number | undefined;
   readonly extendExpiration: boolean;
 }
 
-/** The issuer of a hub that is told nothing else. Source: kubeadm. */
+/** The default issuer of a hub. Source: kubeadm. */
 export const defaultIssuer = "https://kubernetes.default.svc";
 
 /**
- * Loads the keys, or makes one in `dir` where `mayCreate`, which is at the first start. The key that signs always verifies too, so that a hub believes itself.
+ * Loads the keys, or creates one in `dir` where `mayCreate`, which is at the first start. The signing key always verifies too, so that a hub accepts its own tokens.
  * @throws HubError with the file or option that is wrong
  */
 export async function openServiceAccountIssuer(
@@ -67,7 +67,7 @@ export async function openServiceAccountIssuer(
   };
 }
 
-/** Reads the keys that the options name, and makes none. @throws HubError with the file or option that is wrong */
+/** Reads the keys that the options name, and creates none. @throws HubError with the file or option that is wrong */
 export async function checkServiceAccountFlags(
   options: ServiceAccountOptions,
 ): Promise<Pick<ServiceAccountIssuer, "issuers" | "audiences">> {
@@ -78,7 +78,7 @@ export async function checkServiceAccountFlags(
   return namesIn(options);
 }
 
-/** The keys that verify tokens of a hub that has not started yet: those given, and the one in `dir` where there is one. @throws HubError */
+/** The keys that verify tokens of a hub that has not started yet: those of the options, and the one in `dir` where there is one. @throws HubError */
 export async function tokenKeysThere(options: ServiceAccountOptions, dir: string): Promise<readonly TokenKey[]> {
   const { serviceAccountSigningKeyFile: file } = options;
   const own = file === undefined ? await ownSigningKey(dir) : await givenSigningKey(file);
@@ -99,7 +99,7 @@ async function furtherKeys({
   return (await Promise.all(files.map((file) => keysIn(file)))).flat();
 }
 
-/** A text with a colon is a URL to whoever reads the token. Source: RFC 7519 StringOrURI. */
+/** A verifier of the token treats a text with a colon as a URL. Source: RFC 7519 StringOrURI. */
 function checkIssuer(issuer: string): void {
   if (issuer !== "" && (!issuer.includes(":") || URL.canParse(issuer))) return;
   throw new HubError("options", `--service-account-issuer ${JSON.stringify(issuer)} is neither a URL nor a plain word`);
@@ -160,7 +160,7 @@ function signingWith(key: KeyObject): Signing {
 async function makeKey(dir: string): Promise<Signing> {
   await privateFolder(dir);
   const key = generatePrivateKey();
-  // The public half is for others to read; the hub itself needs the private one only.
+  // The public key is for others to read; the hub itself needs the private one only.
   await replaceFile(join(dir, "sa.pub"), encodePem("PUBLIC KEY", spkiOf(key)), 0o644);
   await replaceFile(join(dir, "sa.key"), exportPkcs8Pem(key));
   return signingWith(key);

@@ -4,7 +4,7 @@ import type { Query, Reply } from "../apiserver/http-types.ts";
 import { isNonce, signedTimePath, signTime } from "../trust/signed-time.ts";
 import type { Authorities } from "./ca-folder.ts";
 
-/** Answers what time it is, signed by each CA together with the nonce of whoever asks; undefined for other paths. The answer throws StatusError BadRequest without a nonce. */
+/** Returns the time, signed by each CA together with the nonce of the client; undefined for other paths. The handler throws StatusError BadRequest without a nonce. */
 export function signedTime(
   authorities: () => Authorities,
   clock: Clock,

@@ -45,7 +45,7 @@ export interface CaInput {
 const backdateMs = 5 * 60_000;
 
 /**
- * Makes a self-signed CA certificate for the key, valid from five minutes before `now` until `years` of 365 days after it.
+ * Creates a self-signed CA certificate for the key, valid from five minutes before `now` until `years` of 365 days after it.
  * @throws KeyError when the key is of a kind that is not accepted
  */
 export function createCa(input: CaInput): CertificateAuthority {
@@ -73,8 +73,8 @@ export function createCa(input: CaInput): CertificateAuthority {
 }
 
 /**
- * A certificate of one CA's key and name, signed by another: who trusts only the signer follows it to what the subject has signed. It
- * holds from five minutes before `now` until the first of the two ends. @see RFC 5280 section 3.2, cross-certificates
+ * A certificate of one CA's key and name, signed by another: a client that trusts only the signer accepts what the subject has signed. It
+ * is valid from five minutes before `now` until the earlier of the two ends. @see RFC 5280 section 3.2, cross-certificates
  */
 export function crossCertificate(input: {
   readonly subject: CertificateAuthority;
@@ -98,7 +98,7 @@ export function crossCertificate(input: {
 
 /**
  * Loads a CA from PEM: exactly one certificate, which is a CA that may sign certificates and is valid at `now` (in
- * milliseconds since the epoch; undefined: one that has expired as well), and the private key that belongs to it.
+ * milliseconds since the epoch; undefined: an expired one is accepted too), and its private key.
  * @throws CaError
  */
 export function loadCa(input: {
@@ -110,16 +110,11 @@ export function loadCa(input: {
   if (certificate.basicConstraints?.isCa !== true) {
     throw new CaError("notCa", "the CA certificate is not a CA: basicConstraints CA:TRUE is missing");
   }
-  // Without a keyUsage nothing is restricted: `openssl req -x509` makes such CAs.
+  // Without a keyUsage there is no restriction: `openssl req -x509` creates such CAs.
   if (certificate.keyUsage?.has(keyUsageBits.keyCertSign) === false) {
     throw new CaError("notCa", "the CA certificate may not sign certificates: keyUsage lacks keyCertSign");
   }
-  if (input.now !== undefined && input.now > certificate.notAfter) {
-    throw new CaError("expired", `the CA certificate has expired on ${rfc3339(certificate.notAfter)}`);
-  }
-  if (input.now !== undefined && input.now < certificate.notBefore) {
-    throw new CaError("expired", `the CA certificate is not valid before ${rfc3339(certificate.notBefore)}`);
-  }
+  if (input.now !== undefined) checkValidity(certificate, input.now);
   const ca = authority(certificate, caKey(input.keyPem));
   const { publicKey } = certificate;
   // A signature proves more than equal public halves: it also catches a damaged private key.
@@ -127,6 +122,11 @@ export function loadCa(input: {
     throw new CaError("mismatch", "the CA key does not belong to the CA certificate");
   }
   return ca;
+}
+
+function checkValidity({ notBefore, notAfter }: ParsedCertificate, now: number): void {
+  if (now > notAfter) throw new CaError("expired", `the CA certificate has expired on ${rfc3339(notAfter)}`);
+  if (now < notBefore) throw new CaError("expired", `the CA certificate is not valid before ${rfc3339(notBefore)}`);
 }
 
 function authority(certificate: ParsedCertificate, key: KeyObject): CertificateAuthority {

@@ -50,7 +50,7 @@ export interface Issuer {
   readonly notAfter: number;
 }
 
-/** What goes into a certificate; everything is already checked: by `parseCsr`, `buildName` or `buildSubjectAltNames`. */
+/** The content of a certificate; all of it is already checked: by `parseCsr`, `buildName` or `buildSubjectAltNames`. */
 export interface CertificateInput {
   readonly issuer: Issuer;
   /** The DER Name, copied byte for byte. */
@@ -64,13 +64,13 @@ export interface CertificateInput {
   /** In milliseconds since the epoch, as is `notAfter`; see `certificateValidity`. */
   readonly notBefore: number;
   readonly notAfter: number;
-  /** Random bytes, 16 for what Kubernetes does; read as a non-negative number. */
+  /** Random bytes, 16 as in Kubernetes; read as a non-negative number. */
   readonly serial: Uint8Array;
   /** Default `leaf`. */
   readonly role?: "leaf" | "ca";
 }
 
-/** A certificate in both of its forms. */
+/** A certificate as DER and PEM. */
 export interface IssuedCertificate {
   readonly der: Uint8Array;
   readonly pem: string;
@@ -90,7 +90,7 @@ export function issueCertificate(input: CertificateInput): IssuedCertificate {
   if (input.serial.length > maxSerialBytes || input.serial.every((byte) => byte === 0)) {
     throw new TypeError("a serial number has 1 to 19 bytes and is not zero");
   }
-  // Negated, so that a NaN is refused too.
+  // Negated, so that a NaN is rejected too.
   if (!(input.notBefore < input.notAfter && input.notAfter <= input.issuer.notAfter)) {
     throw new CertificateError("validity", "the validity is empty or goes beyond that of the CA");
   }

@@ -43,7 +43,7 @@ export type CsrErrorCode =
   | "signatureAlgorithm"
   | "signature";
 
-/** Thrown when a certificate request is refused. The message says what is wrong and quotes nothing of it. */
+/** Thrown when a certificate request is rejected. The message states the error and quotes nothing of the request. */
 export class CsrError extends Error {
   readonly code: CsrErrorCode;
 
@@ -54,7 +54,7 @@ export class CsrError extends Error {
   }
 }
 
-/** What stands in a certificate request that is strict DER and unambiguous. Whether it may be granted is not decided. */
+/** The content of a certificate request that is strict DER and unambiguous. Whether to issue it is not decided. */
 export interface CsrContents {
   readonly subject: Subject;
   /** The subject as it was encoded, to be copied byte for byte. */
@@ -63,20 +63,20 @@ export interface CsrContents {
   /** The DER SubjectPublicKeyInfo as it was encoded. */
   readonly spki: Uint8Array;
   readonly sans: SubjectAltNames;
-  /** The value of the requested subjectAltName extension, holding nothing but what `sans` shows. */
+  /** The value of the requested subjectAltName extension, with exactly the names of `sans`. */
   readonly rawSans: Uint8Array | undefined;
-  /** Object identifiers of all extensions that are asked for. */
+  /** Object identifiers of all requested extensions. */
   readonly requestedExtensions: readonly string[];
-  /** Whether basicConstraints CA:TRUE or the key usage keyCertSign is asked for; never granted. */
+  /** Whether the request contains basicConstraints CA:TRUE or the key usage keyCertSign; never granted. */
   readonly asksForCa: boolean;
 }
 
-/** A certificate request that is signed by the key it carries. */
+/** A certificate request that is signed by its own key. */
 export interface ParsedCsr extends CsrContents {
   readonly publicKey: KeyObject;
 }
 
-/** What `createCsr` puts into a request. */
+/** The input of `createCsr`. */
 export interface CsrInput {
   readonly key: KeyObject;
   readonly commonName: string;
@@ -98,8 +98,8 @@ export function parseCsr(pem: string | Uint8Array): ParsedCsr {
 }
 
 /**
- * Reads a PEM certificate request without verifying its self-signature: for a request that the API server has verified when it was
- * created and that nobody can change since, as every controller receives it.
+ * Reads a PEM certificate request without verifying its self-signature: for a request that the API server verified when it was
+ * created and that is immutable since, as every controller receives it.
  * @throws CsrError
  */
 export function readVerifiedCsr(pem: string): CsrContents {
@@ -127,7 +127,7 @@ export function parseCsrDer(der: Uint8Array): ParsedCsr {
   return { ...contents, publicKey };
 }
 
-/** What stands beside each other in a request: what is signed, the algorithm, and the signature. */
+/** The three parts of a request: the signed part, the algorithm, and the signature. */
 interface Signed {
   readonly info: DerNode | undefined;
   readonly algorithm: DerNode | undefined;
@@ -206,7 +206,7 @@ function subjectAltNames(extensions: ReadonlyMap<string, Extension>): Pick<Parse
   const extension = extensions.get(oids.subjectAltName);
   if (extension === undefined) return { sans: noSubjectAltNames, rawSans: undefined };
   const sans = parseSubjectAltNames(extension.value);
-  // The bytes are copied into the certificate, so a name that no check can see must not be among them.
+  // The bytes are copied into the certificate, so they must not contain a name that no check sees.
   if (sans.others > 0) throw new DerError("value", "subjectAltName may hold DNS, IP, e-mail and URI names only");
   return { sans, rawSans: extension.value };
 }

@@ -22,7 +22,7 @@ export function derSequence(...parts: readonly Uint8Array[]): Uint8Array {
   return derElement(tags.sequence, ...parts);
 }
 
-/** An INTEGER from the big-endian bytes of a non-negative number, brought to the shortest form. */
+/** An INTEGER from the big-endian bytes of a non-negative number, in the shortest form. */
 export function derUnsigned(magnitude: Uint8Array): Uint8Array {
   let start = 0;
   while (start < magnitude.length - 1 && magnitude[start] === 0) {
@@ -53,7 +53,7 @@ export function derBitBytes(bytes: Uint8Array): Uint8Array {
   return derElement(tags.bitString, new Uint8Array(1), bytes);
 }
 
-/** A BIT STRING of named bits, trailing zeros cut off as DER wants. */
+/** A BIT STRING of named bits, trailing zeros cut off as DER requires. */
 export function derNamedBits(bits: Iterable<number>): Uint8Array {
   const bytes = new Uint8Array(2);
   let highest = -1;

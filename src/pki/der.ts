@@ -1,7 +1,7 @@
 /** Why bytes are not the DER that was expected. */
 export type DerErrorCode = "truncated" | "trailing" | "length" | "tag" | "value" | "tooLarge" | "tooDeep";
 
-/** Thrown when bytes are not strict DER, or not the structure that was asked for. The message names the part, never the bytes. */
+/** Thrown when bytes are not strict DER, or not the expected structure. The message names the part, never the bytes. */
 export class DerError extends Error {
   readonly code: DerErrorCode;
 
@@ -48,7 +48,7 @@ export const tags = {
 
 /**
  * Reads exactly one element and checks the structure of everything inside it: definite minimal lengths, single-byte tags,
- * primitive and constructed forms as DER wants them, nothing after the end. Contents of primitive elements are not looked at.
+ * primitive and constructed forms as DER requires, nothing after the end. Contents of primitive elements are not checked.
  * @throws DerError
  * @see X.690 sections 8 and 10
  */
@@ -73,12 +73,12 @@ export function childrenOf(node: DerNode): DerNode[] {
   return children;
 }
 
-/** The whole element, header included, as it stands in the source. */
+/** The whole element, header included, as encoded. */
 export function rawOf(node: DerNode): Uint8Array {
   return node.source.subarray(node.start, node.end);
 }
 
-/** The content without its header, as it stands in the source. */
+/** The content without its header, as encoded. */
 export function contentOf(node: DerNode): Uint8Array {
   return node.source.subarray(node.contentStart, node.end);
 }
@@ -110,7 +110,7 @@ export function exactly(count: number, node: DerNode | undefined, what: string):
   throw new DerError("value", `${what} must have ${count} parts and has ${parts.length}`);
 }
 
-/** The AlgorithmIdentifier of a signature, which stands both inside what is signed and beside it. @throws DerError when the two differ */
+/** The AlgorithmIdentifier of a signature, which is both inside the signed part and beside it. @throws DerError when the two differ */
 export function sameAlgorithm(inner: DerNode | undefined, outer: DerNode | undefined): DerNode {
   const [one, other] = [inner, outer].map((node) => expectNode(node, tags.sequence, "the signature algorithm"));
   if (one !== undefined && other !== undefined && sameBytes(rawOf(one), rawOf(other))) return other;
@@ -155,9 +155,7 @@ export function readBoolean(node: DerNode | undefined, what: string): boolean {
 /** An OBJECT IDENTIFIER as dotted text; at most 64 bytes, each arc below 2^53. @throws DerError */
 export function readOid(node: DerNode | undefined, what: string): string {
   const content = contentOf(expectNode(node, tags.oid, what));
-  if (content.length === 0 || content.length > 64 || (content.at(-1) ?? 0x80) >= 0x80) {
-    throw new DerError("value", `${what} is not an OBJECT IDENTIFIER`);
-  }
+  if (!endsAnArc(content) || content.length > 64) throw new DerError("value", `${what} is not an OBJECT IDENTIFIER`);
   let text = "";
   let arc = 0;
   for (let index = 0; index < content.length; index++) {
@@ -171,6 +169,10 @@ export function readOid(node: DerNode | undefined, what: string): string {
     }
   }
   return text;
+}
+
+function endsAnArc(content: Uint8Array): boolean {
+  return (content.at(-1) ?? 0x80) < 0x80;
 }
 
 /** The bytes of a BIT STRING that has no unused bits: keys and signatures. @throws DerError */
@@ -191,9 +193,13 @@ export function readNamedBits(node: DerNode | undefined, what: string): Readonly
   }
   const bits = new Set<number>();
   for (let bit = 0; bit < bytes.length * 8; bit++) {
-    if (((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0) bits.add(bit);
+    if (hasBit(bytes, bit)) bits.add(bit);
   }
   return bits;
+}
+
+function hasBit(bytes: Uint8Array, bit: number): boolean {
+  return ((bytes[bit >> 3] ?? 0) & (0x80 >> (bit & 7))) !== 0;
 }
 
 /** A UTCTime (1950 to 2049) or GeneralizedTime in the form of certificates, `…SSZ`, in milliseconds. @throws DerError */
@@ -206,14 +212,14 @@ export function readTime(node: DerNode | undefined, what: string): number {
   const full = tag === tags.generalizedTime ? text : (text < "50" ? "20" : "19") + text;
   const iso = full.replace(/^(....)(..)(..)(..)(..)(..)Z$/, "$1-$2-$3T$4:$5:$6.000Z");
   const ms = Date.parse(iso);
-  // Date.parse alone would let 30 February through as 1 or 2 March.
+  // Date.parse alone would accept 30 February as 1 or 2 March.
   if (Number.isNaN(ms) || new Date(ms).toISOString() !== iso) {
     throw new DerError("value", `${what} is not a date of the calendar`);
   }
   return ms;
 }
 
-/** Bytes as characters of the same number. */
+/** Bytes as characters of the same code. */
 export function latin1(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
 }

@@ -21,7 +21,7 @@ export interface Extension {
   readonly value: Uint8Array;
 }
 
-/** Whether a key may sign certificates, and how many intermediate CAs may stand below it (undefined: any number). */
+/** Whether a key may sign certificates, and how many intermediate CAs may follow below it (undefined: any number). */
 export interface BasicConstraints {
   readonly isCa: boolean;
   readonly pathLength: number | undefined;
@@ -30,7 +30,7 @@ export interface BasicConstraints {
 const maxExtensions = 64;
 
 /**
- * Reads an Extensions sequence: 1 to 64, each kind at most once, so that no reader can see another one than this.
+ * Reads an Extensions sequence: 1 to 64, each kind at most once, so that no other parser can select a different one.
  * @throws DerError
  * @see RFC 5280 section 4.2
  */
@@ -50,7 +50,7 @@ export function parseExtensions(node: DerNode | undefined): ReadonlyMap<string, 
   return extensions;
 }
 
-/** Reads the only Extensions sequence within the tag that certificates and revocation lists put around it. @throws DerError */
+/** Reads the only Extensions sequence inside the tag of certificates and revocation lists. @throws DerError */
 export function parseWrappedExtensions(tag: number, node: DerNode | undefined): ReadonlyMap<string, Extension> {
   const [list, extra] = childrenOf(expectNode(node, tag, "extensions"));
   if (extra !== undefined) throw new DerError("value", "there is more than one list of extensions");
@@ -92,7 +92,7 @@ export function parseSubjectKeyId(value: Uint8Array): Uint8Array {
   return contentOf(expectNode(parseDer(value), tags.octetString, "subjectKeyIdentifier"));
 }
 
-/** Reads the key identifier of authorityKeyIdentifier; undefined when it names the issuer in other ways. @throws DerError */
+/** Reads the key identifier of authorityKeyIdentifier; undefined when it identifies the issuer in another way. @throws DerError */
 export function parseAuthorityKeyId(value: Uint8Array): Uint8Array | undefined {
   const node = sequenceOf(parseDer(value), "authorityKeyIdentifier").find((part) => part.tag === 0x80);
   return node === undefined ? undefined : contentOf(node);

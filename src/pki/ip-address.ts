@@ -7,7 +7,7 @@ export function ipAddressText(bytes: Uint8Array): string | undefined {
   const isMapped = bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff;
   if (isMapped) return `::ffff:${bytes.subarray(12).join(".")}`;
   const groups = Buffer.from(bytes).toString("hex").match(/.{4}/g) ?? [];
-  // A URL writes such an address in that form.
+  // The hostname of a URL has that form.
   return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
 }
 

@@ -15,7 +15,7 @@ export function generatePrivateKey(): KeyObject {
   return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 }
 
-/** PEM `EC PRIVATE KEY` of an EC key, the form that a kubelet keeps. Source: RFC 5915. */
+/** PEM `EC PRIVATE KEY` of an EC key, the form of a kubelet's key file. Source: RFC 5915. */
 export function exportSec1Pem(key: KeyObject): string {
   return key.export({ type: "sec1", format: "pem" }).toString();
 }
@@ -58,18 +58,17 @@ export function loadPrivateKey(pem: string): KeyObject {
 export function keyKindOf(key: KeyObject): KeyKind {
   const details = key.asymmetricKeyDetails ?? {};
   if (key.asymmetricKeyType === "ed25519") return "ed25519";
-  if (key.asymmetricKeyType === "rsa") {
-    const bits = details.modulusLength ?? 0;
-    if (bits < 2048 || bits > 8192) {
-      throw new KeyError(bits < 2048 ? "weak" : "unsupported", "RSA keys must have 2048 to 8192 bits");
-    }
-    return "rsa";
-  }
+  if (key.asymmetricKeyType === "rsa") return checkRsaSize(details.modulusLength ?? 0);
   const kind = key.asymmetricKeyType === "ec" ? curveKinds.get(details.namedCurve ?? "") : undefined;
   if (kind === undefined) {
     throw new KeyError("unsupported", "the key must be EC P-256, P-384 or P-521, RSA, or Ed25519");
   }
   return kind;
+}
+
+function checkRsaSize(bits: number): "rsa" {
+  if (bits >= 2048 && bits <= 8192) return "rsa";
+  throw new KeyError(bits < 2048 ? "weak" : "unsupported", "RSA keys must have 2048 to 8192 bits");
 }
 
 const curveKinds: ReadonlyMap<string, KeyKind> = new Map([
@@ -116,7 +115,7 @@ function importPrivateKey(bytes: Uint8Array, type: "sec1" | "pkcs1" | "pkcs8"): 
 }
 
 /**
- * All public keys of a PEM text, in its order: public keys, certificates (of which nothing but the key counts), and private keys,
+ * All public keys of a PEM text, in its order: public keys, certificates (of which only the key counts), and private keys,
  * of which the public half is taken.
  * @throws KeyError when there is none, or one of them is malformed, encrypted or of a kind that is not accepted
  */

@@ -15,7 +15,7 @@ import {
 import { derElement, derOid, derSequence } from "./der-writer.ts";
 import { oids } from "./oids.ts";
 
-/** One attribute of a name. `text` is undefined where the value is not one of the string types that are read here. */
+/** One attribute of a name. `text` is undefined where the value is not one of the supported string types. */
 export interface NameAttribute {
   readonly oid: string;
   readonly text: string | undefined;
@@ -29,7 +29,7 @@ export interface DistinguishedName {
   readonly rdns: readonly (readonly NameAttribute[])[];
 }
 
-/** Whom a certificate speaks of: CN is the user, each O a group, in order. An absent CN is `""`. */
+/** The user of a certificate: CN is the user name, each O a group, in order. An absent CN is `""`. */
 export interface Subject {
   readonly commonName: string;
   readonly organizations: readonly string[];
@@ -84,7 +84,7 @@ export function attributeTexts(name: DistinguishedName, oid: string, what: strin
 
 /**
  * The DER of a Name with one relative name per organization, then the common name; an empty common name is left out.
- * @throws DerError when a text would be refused by `parseName`
+ * @throws DerError when `parseName` would reject a text
  */
 export function buildName(subject: Subject): Uint8Array {
   const rdns = subject.organizations.map((one) => buildRdn(oids.organization, one));
@@ -125,9 +125,9 @@ function decodeText(tag: number, content: Uint8Array, what: string): string | un
   }
 }
 
-// `*` and `&` are not of the type, but common certificates have them, and Go takes them too.
+// `*` and `&` are not in the type, but common certificates have them, and Go accepts them too.
 const printable = /^[A-Za-z0-9 '()+,\-./:=?*&]*$/;
-// oxlint-disable-next-line no-control-regex -- control characters are refused later, with a message of their own
+// oxlint-disable-next-line no-control-regex -- control characters are rejected later, with their own message
 const ascii = /^[\x00-\x7f]*$/;
 
 function restricted(content: Uint8Array, allowed: RegExp, what: string): string {

@@ -32,7 +32,7 @@ import { parseSignatureAlgorithm, type SignatureAlgorithm } from "./signature.ts
 import { noSubjectAltNames, parseSubjectAltNames, type SubjectAltNames } from "./subject-alt-name.ts";
 import { derBitBytes, derSequence, derUnsigned } from "./der-writer.ts";
 
-/** A version 3 certificate that was read strictly. Nothing in it is verified: see `verifyClientChain`. */
+/** A version 3 certificate that is parsed strictly. Nothing in it is verified: see `verifyClientChain`. */
 export interface ParsedCertificate {
   readonly raw: Uint8Array;
   /** The part that is signed. */
@@ -150,7 +150,7 @@ function inPart<T>(code: CertificateErrorCode, read: () => T): T {
   }
 }
 
-/** How many points a curve has. Source: FIPS 186-5 and SP 800-186, appendix of the NIST curves. */
+/** The order of each curve. Source: FIPS 186-5 and SP 800-186, appendix of the NIST curves. */
 const orders: ReadonlyMap<KeyKind, bigint> = new Map([
   ["p256", 0xffffffff_00000000_ffffffff_ffffffff_bce6faad_a7179e84_f3b9cac2_fc632551n],
   [
@@ -164,9 +164,9 @@ const orders: ReadonlyMap<KeyKind, bigint> = new Map([
 ]);
 
 /**
- * The DER of the only other certificate that whoever holds this one can make of it without the key of its issuer: an ECDSA signature
- * (r, s) is as good as (r, n - s). Undefined where the key of the issuer is of a kind whose signatures have one form, and for a
- * signature that cannot be read. @see SEC 1 section 4.1; RFC 3279 section 2.2.3
+ * The DER of the only other certificate that can be derived from this one without the key of its issuer: an ECDSA signature
+ * (r, s) is as valid as (r, n - s). Undefined where the key of the issuer is of a kind whose signatures have one form, and for a
+ * signature that cannot be parsed. @see SEC 1 section 4.1; RFC 3279 section 2.2.3
  */
 export function malleatedCertificate(
   { raw, tbs, signature }: ParsedCertificate,

@@ -12,7 +12,7 @@ export class PemError extends Error {
   }
 }
 
-/** One block: what stands between BEGIN and END, and the name it carries. */
+/** One block: the content between BEGIN and END, and its label. */
 export interface PemBlock {
   readonly label: string;
   readonly bytes: Uint8Array;
@@ -21,15 +21,15 @@ export interface PemBlock {
 export interface PemOptions {
   /** In characters, default 1,048,576 (1 MiB). */
   readonly maxLength?: number;
-  /** Whether words may stand between the blocks, as `openssl x509 -text` writes them; default `refuse`. */
+  /** Whether text between the blocks is allowed, as `openssl x509 -text` writes it; default `refuse`. */
   readonly surroundingText?: "refuse" | "ignore";
 }
 
 const beginLine = /^-----BEGIN ([A-Z0-9][A-Z0-9 ]*)-----$/;
 
 /**
- * The blocks of a PEM text, at least one. Lines may end in LF or CRLF and have blanks at their end; headers
- * (`Proc-Type: …`) are refused, as is base64 that is not canonical.
+ * The blocks of a PEM text, at least one. Lines may end in LF or CRLF and have trailing blanks; headers
+ * (`Proc-Type: …`) are rejected, as is base64 that is not canonical.
  * @throws PemError
  * @see RFC 7468
  */
@@ -46,7 +46,7 @@ export function decodePem(text: string, options: PemOptions = {}): readonly PemB
       const end = endOfBlock(lines, at, label);
       blocks.push({ label, bytes: decodeBody(lines.slice(at + 1, end)) });
       at = end;
-    } else if (line !== "" && (options.surroundingText !== "ignore" || line.startsWith("-----"))) {
+    } else if (!isIgnored(line, options)) {
       throw new PemError("text", "there is text outside of the PEM blocks");
     }
     at++;
@@ -77,6 +77,10 @@ export function encodePem(label: string, bytes: Uint8Array): string {
   return `-----BEGIN ${label}-----\n${body}-----END ${label}-----\n`;
 }
 
+function isIgnored(line: string, { surroundingText }: PemOptions): boolean {
+  return line === "" || (surroundingText === "ignore" && !line.startsWith("-----"));
+}
+
 function endOfBlock(lines: readonly string[], begin: number, label: string): number {
   let end = begin + 1;
   while (end < lines.length && lines[end]?.startsWith("-----") === false) {
@@ -94,7 +98,7 @@ function decodeBody(lines: readonly string[]): Uint8Array {
   }
   const body = lines.join("");
   const bytes = Buffer.from(body, "base64");
-  // Encoding again is the only complete check: it catches foreign letters, wrong padding and stray bits at once.
+  // Encoding again is the only complete check: it catches invalid characters, wrong padding and stray bits at once.
   if (body === "" || bytes.toString("base64") !== body) {
     throw new PemError("base64", "the PEM body is not canonical base64");
   }

@@ -14,13 +14,13 @@ import {
 } from "./der.ts";
 import { oids } from "./oids.ts";
 
-/** The kinds of keys that are accepted anywhere: RSA of 2048 to 8192 bits, three NIST curves, Ed25519. */
+/** The accepted kinds of keys: RSA of 2048 to 8192 bits, three NIST curves, Ed25519. */
 export type KeyKind = "rsa" | "p256" | "p384" | "p521" | "ed25519";
 
-/** Why a key is refused. */
+/** Why a key is rejected. */
 export type KeyErrorCode = "unsupported" | "malformed" | "weak" | "encrypted" | "missing";
 
-/** Thrown for a key that cannot be used here. The message holds no part of the key. */
+/** Thrown for a key that is not accepted. The message contains no part of the key. */
 export class KeyError extends Error {
   readonly code: KeyErrorCode;
 
@@ -31,7 +31,7 @@ export class KeyError extends Error {
   }
 }
 
-/** A SubjectPublicKeyInfo whose form is checked; that an EC point lies on its curve is checked by `importPublicKey`. */
+/** A SubjectPublicKeyInfo whose form is checked; `importPublicKey` checks that an EC point is on its curve. */
 export interface PublicKeyInfo {
   readonly kind: KeyKind;
   /** Size of the modulus or of the curve. */
@@ -84,7 +84,7 @@ export function parsePublicKey(node: DerNode | undefined): PublicKeyInfo {
 
 /**
  * The key as node:crypto uses it. Imported as JWK, which is about twice as fast as from DER.
- * @throws KeyError when OpenSSL refuses it, e.g. a point that is not on its curve
+ * @throws KeyError when OpenSSL rejects it, e.g. a point that is not on its curve
  */
 export function importPublicKey(info: PublicKeyInfo): KeyObject {
   try {
@@ -102,17 +102,30 @@ function rsaKey(spki: Uint8Array, parameters: DerNode | undefined, key: Uint8Arr
   const modulus = readUnsigned(modulusNode, "the RSA modulus");
   const exponent = readUnsigned(exponentNode, "the RSA exponent");
   if (extra !== undefined) throw new DerError("value", "the RSA key has unexpected parts");
-  const bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
+  const bits = bitLength(modulus);
   if (bits < minRsaBits || bits > maxRsaBits) {
     const verdict = bits < minRsaBits ? "weak" : "unsupported";
     throw new KeyError(verdict, `RSA keys must have ${minRsaBits} to ${maxRsaBits} bits, this one has ${bits}`);
   }
-  const odd = ((modulus.at(-1) ?? 0) & (exponent.at(-1) ?? 0) & 1) === 1;
-  // A large exponent makes each verification expensive; nobody but an attacker has one.
-  if (!odd || exponent.length > 4 || (exponent.length === 1 && (exponent[0] ?? 0) < 3)) {
+  if (!isOdd(modulus) || !isExponent(exponent)) {
     throw new KeyError("weak", "the RSA key's modulus or exponent is not acceptable");
   }
   return { kind: "rsa", bits, spki, jwk: { kty: "RSA", n: base64url(modulus), e: base64url(exponent) } };
+}
+
+/** The size in bits of a big-endian number without leading zeros. */
+export function bitLength(number: Uint8Array): number {
+  return number.length * 8 - Math.clz32(number[0] ?? 0) + 24;
+}
+
+/** Whether a big-endian number is odd. */
+export function isOdd(number: Uint8Array): boolean {
+  return ((number.at(-1) ?? 0) & 1) === 1;
+}
+
+/** A large exponent makes each verification expensive; only an attacker uses one. */
+function isExponent(number: Uint8Array): boolean {
+  return isOdd(number) && number.length <= 4 && (number.length > 1 || (number[0] ?? 0) >= 3);
 }
 
 function ecKey(spki: Uint8Array, parameters: DerNode | undefined, key: Uint8Array): PublicKeyInfo {

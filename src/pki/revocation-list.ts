@@ -33,12 +33,12 @@ import {
 } from "./der.ts";
 import type { TrustRoot } from "./verify-chain.ts";
 
-/** What a revocation list says; times in milliseconds since the epoch. */
+/** The content of a revocation list; times in milliseconds since the epoch. */
 export interface RevocationListInput {
   readonly issuer: Issuer;
   readonly thisUpdate: number;
   readonly nextUpdate: number;
-  /** Grows from list to list. */
+  /** Increases with each list. */
   readonly number: number;
   readonly revoked: readonly {
     /** Hexadecimal, two digits a byte. */
@@ -80,7 +80,7 @@ function bytesOf(number: number): Uint8Array {
   return Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex");
 }
 
-/** Why a revocation list is refused: it is not DER of that form, goes on in ways that are not understood, or is too long. */
+/** Why a revocation list is rejected: it is malformed, has unsupported content, or is too long. */
 export class RevocationListFormError extends Error {
   readonly code = "form";
 
@@ -98,7 +98,7 @@ export interface RevokedCertificate {
   readonly at: number;
 }
 
-/** A revocation list whose signature has not been looked at; times in milliseconds since the epoch. */
+/** A revocation list whose signature is not verified; times in milliseconds since the epoch. */
 export interface ParsedRevocationList {
   readonly rawIssuer: Uint8Array;
   readonly authorityKeyId: Uint8Array | undefined;
@@ -111,14 +111,14 @@ export interface ParsedRevocationList {
   readonly signature: Uint8Array;
 }
 
-/** As many as a hub keeps; of the longest serial numbers with entry extensions, they take about 1.4 MB. */
+/** The maximum that a hub stores; with the longest serial numbers and entry extensions they take about 1.4 MB. */
 const maxEntries = 20_000;
 const maxBytes = 4 << 20;
 const maxSerialBytes = 20;
 
 /**
- * Reads one complete revocation list of X.509, version 1 or 2, of at most 4 MiB and 20,000 entries. Delta lists, lists of only a part of the
- * certificates and of other issuers, and critical extensions that are not understood are refused. @throws RevocationListFormError
+ * Reads one complete revocation list of X.509, version 1 or 2, of at most 4 MiB and 20,000 entries. Delta lists, lists of a part of the
+ * certificates and of other issuers, and critical extensions that are not supported are rejected. @throws RevocationListFormError
  * @see RFC 5280 section 5
  */
 export function parseRevocationList(der: Uint8Array): ParsedRevocationList {
@@ -137,7 +137,7 @@ export function parseRevocationList(der: Uint8Array): ParsedRevocationList {
   }
 }
 
-/** Whether one of the CAs, by its name and its key, has signed the list. CAs of Kubernetes have no `cRLSign` in their key usage, so it is not asked for. */
+/** Whether one of the CAs, by its name and its key, has signed the list. CAs of Kubernetes have no `cRLSign` in their key usage, so it is not required. */
 export function verifyRevocationList(list: ParsedRevocationList, roots: readonly TrustRoot[]): boolean {
   const { signatureAlgorithm: algorithm, tbs: data, signature, authorityKeyId, rawIssuer } = list;
   if (algorithm === undefined) return false;
@@ -154,9 +154,7 @@ type Fields = Omit<ParsedRevocationList, "signatureAlgorithm" | "signature"> & {
 function fieldsOf(tbs: DerNode): Fields {
   const parts = childrenOf(tbs);
   const isNewer = parts[0]?.tag === tags.integer;
-  if (isNewer && readSmallInteger(parts.shift(), "the version") !== 1) {
-    throw new DerError("value", "the version must be 1 or 2");
-  }
+  if (isNewer) checkVersion(parts.shift());
   const inner = expectNode(parts.shift(), tags.sequence, "the signature algorithm");
   const issuer = expectNode(parts.shift(), tags.sequence, "the issuer");
   const thisUpdate = readTime(parts.shift(), "thisUpdate");
@@ -164,7 +162,6 @@ function fieldsOf(tbs: DerNode): Fields {
   const entries = parts[0]?.tag === tags.sequence ? entriesOf(parts.shift(), isNewer) : [];
   const extensions = isNewer && parts[0]?.tag === 0xa0 ? wrapped(parts.shift()) : new Map<string, Extension>();
   if (parts.length > 0) throw new DerError("value", "the signed part has unexpected parts");
-  const key = extensions.get(oids.authorityKeyIdentifier);
   return {
     inner,
     tbs: rawOf(tbs),
@@ -172,8 +169,17 @@ function fieldsOf(tbs: DerNode): Fields {
     thisUpdate,
     nextUpdate,
     revoked: entries,
-    authorityKeyId: key === undefined ? undefined : parseAuthorityKeyId(key.value),
+    authorityKeyId: authorityKeyIdOf(extensions),
   };
+}
+
+function checkVersion(node: DerNode | undefined): void {
+  if (readSmallInteger(node, "the version") !== 1) throw new DerError("value", "the version must be 1 or 2");
+}
+
+function authorityKeyIdOf(extensions: ReadonlyMap<string, Extension>): Fields["authorityKeyId"] {
+  const key = extensions.get(oids.authorityKeyIdentifier);
+  return key === undefined ? undefined : parseAuthorityKeyId(key.value);
 }
 
 function isTime(node: DerNode | undefined): boolean {
@@ -202,7 +208,7 @@ function serialText(node: DerNode | undefined): string {
   return Buffer.from(serial).toString("hex");
 }
 
-/** A reason may be any but the one that takes a certificate off the list again, which belongs to delta lists. */
+/** Any reason is allowed but removeFromCRL, which belongs to delta lists. */
 function checkEntryExtensions(extensions: ReadonlyMap<string, Extension>): void {
   const reason = extensions.get(oids.reasonCode);
   const removed = 8;
@@ -219,7 +225,7 @@ function wrapped(node: DerNode | undefined): ReadonlyMap<string, Extension> {
   return extensions;
 }
 
-/** Among them those that make a list one of some certificates only, or of several issuers. */
+/** Among the critical ones are those that limit a list to some certificates, or extend it to several issuers. */
 function refuseCritical(extensions: ReadonlyMap<string, Extension>, known: ReadonlySet<string>): void {
   const strange = [...extensions.values()].find(({ critical, oid }) => critical && !known.has(oid));
   if (strange !== undefined) throw new DerError("value", `the critical extension ${strange.oid} is not understood`);

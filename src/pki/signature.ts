@@ -14,7 +14,7 @@ import { derElement, derOid, derSequence } from "./der-writer.ts";
 import { oids } from "./oids.ts";
 import type { KeyKind } from "./public-key.ts";
 
-/** A way to sign that is accepted; SHA-1 and MD5 have no entry and therefore no way in. */
+/** An accepted signature algorithm; SHA-1 and MD5 have no entry and are therefore rejected. */
 export interface SignatureAlgorithm {
   readonly scheme: "rsa" | "rsaPss" | "ecdsa" | "ed25519";
   readonly hash: "sha256" | "sha384" | "sha512" | undefined;
@@ -47,7 +47,7 @@ const signingOids: Readonly<Record<KeyKind, string>> = {
 
 /**
  * The algorithm that an AlgorithmIdentifier names, or undefined when it is not an accepted one (SHA-1, MD5, unknown).
- * @throws DerError when it is malformed or its parameters are not the only ones that belong to it
+ * @throws DerError when it is malformed or its parameters are not the only valid ones
  * @see RFC 4055, RFC 5758, RFC 8410
  */
 export function parseSignatureAlgorithm(node: DerNode | undefined): SignatureAlgorithm | undefined {
@@ -62,7 +62,7 @@ export function parseSignatureAlgorithm(node: DerNode | undefined): SignatureAlg
   return algorithm;
 }
 
-/** Whether the signature over `data` is right; false as well when key and algorithm do not belong together. */
+/** Whether the signature over `data` is valid; false as well when key and algorithm do not match. */
 export function verifySignature(
   algorithm: SignatureAlgorithm,
   key: KeyObject,
@@ -91,7 +91,7 @@ export function signData(kind: KeyKind, key: KeyObject, data: Uint8Array): Uint8
   return sign(algorithms.get(signingOids[kind])?.hash, data, key);
 }
 
-/** Whether `signData` has made the signature, with the private half of this key of that kind. */
+/** Whether `signData` created the signature, with the private key of this public key of that kind. */
 export function verifyData(
   kind: KeyKind,
   key: KeyObject,
@@ -114,10 +114,10 @@ const keyTypes: Readonly<Record<SignatureAlgorithm["scheme"], string>> = {
   ed25519: "ed25519",
 };
 
-// Go accepts the same three: one hash throughout, salt as long as the hash, trailer 1. The defaults are SHA-1 and thus refused.
+// Go accepts the same three: one hash throughout, salt as long as the hash, trailer 1. The defaults are SHA-1 and thus rejected.
 function parsePss(parameters: DerNode | undefined): SignatureAlgorithm | undefined {
   const [hashPart, maskPart, saltPart, trailer] = sequenceOf(parameters, "the RSA-PSS parameters");
-  if (hashPart?.tag !== 0xa0 || maskPart?.tag !== 0xa1 || saltPart?.tag !== 0xa2) return undefined;
+  if (!hasTag(hashPart, 0xa0) || !hasTag(maskPart, 0xa1) || !hasTag(saltPart, 0xa2)) return undefined;
   const hash = hashOf(onlyChild(hashPart));
   const [maskType, maskHash] = sequenceOf(onlyChild(maskPart), "the RSA-PSS mask function");
   const isMgf1 = readOid(maskType, "the RSA-PSS mask function") === oids.mgf1;
@@ -135,6 +135,10 @@ function hashOf(node: DerNode | undefined): string {
     throw new DerError("value", "the RSA-PSS hash has unexpected parameters");
   }
   return readOid(type, "the RSA-PSS hash");
+}
+
+function hasTag(node: DerNode | undefined, tag: number): node is DerNode {
+  return node?.tag === tag;
 }
 
 function onlyChild(node: DerNode): DerNode {

@@ -1,19 +1,19 @@
 import { nodesGroup, nodeUserPrefix } from "../apimachinery/user.ts";
 import type { ParsedCsr } from "./csr.ts";
 
-/** The signers that this program answers for. Source: Kubernetes api/certificates/v1; `legacy-unknown` is not of v1. */
+/** The signers of this program. Source: Kubernetes api/certificates/v1; `legacy-unknown` is not of v1. */
 export type BuiltInSigner =
   | "kubernetes.io/kube-apiserver-client"
   | "kubernetes.io/kube-apiserver-client-kubelet"
   | "kubernetes.io/kubelet-serving";
 
-/** The part of a request that the shape of a signer is about. */
+/** The part of a request that a signer's rules check. */
 export type CsrFacts = Pick<ParsedCsr, "subject" | "sans">;
 
-/** Undefined when the request has the signer's shape, else the text for the Failed condition. */
+/** Undefined when the request follows the signer's rules, else the text for the Failed condition. */
 export type SignerCheck = (csr: CsrFacts, usages: readonly string[]) => string | undefined;
 
-/** The shape of each built-in signer; the first rule that fails gives the text. Source: Kubernetes pkg/apis/certificates. */
+/** The rules of each built-in signer; the first rule that fails returns the text. Source: Kubernetes pkg/apis/certificates. */
 export const signerChecks: ReadonlyMap<string, SignerCheck> = new Map<BuiltInSigner, SignerCheck>([
   ["kubernetes.io/kube-apiserver-client", checkApiserverClient],
   [
@@ -76,7 +76,7 @@ function dnsOrIp({ sans }: CsrFacts): string | undefined {
   return sans.dns.length + sans.ip.length > 0 ? undefined : "DNS or IP subjectAltName is required";
 }
 
-// A kubelet asks for key encipherment only when its key is RSA, so both sets are right.
+// A kubelet requests key encipherment only when its key is RSA, so both sets are valid.
 function usagesOf(purpose: "client auth" | "server auth"): SignerCheck {
   const required = new Set(["digital signature", purpose]);
   const all = [...required, "key encipherment"].sort();

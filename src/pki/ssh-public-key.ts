@@ -1,17 +1,18 @@
 import { createHash, createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
+import { bitLength, isOdd } from "./public-key.ts";
 
-/** The kinds of keys that a machine may ask with. */
+/** The kinds of keys in a machine's request. */
 export type SshKeyKind = "rsa" | "p256" | "ed25519";
 
 /** A public key in OpenSSH's authorized-key form, checked. */
 export interface SshPublicKey {
   readonly kind: SshKeyKind;
   readonly key: KeyObject;
-  /** `ssh-ed25519 AAAA…`: type and key without the comment. One key has one such text. */
+  /** `ssh-ed25519 AAAA…`: type and key without the comment. Each key has exactly one such text. */
   readonly text: string;
   /** `SHA256:<base64>` of the wire form, as `ssh-keygen -l` shows it. */
   readonly fingerprint: string;
-  /** Whatever stood behind the key; said by whoever made it, and shown at most. */
+  /** The text after the key; its author is not verified, so it is for display only. */
   readonly comment: string;
 }
 
@@ -69,9 +70,9 @@ const keyTypes: readonly SshKeyType[] = [
 ];
 
 /**
- * Reads one line `type base64 [comment]`, at most 16 KiB. Options before the type are refused, and so is whatever OpenSSL does not
- * take for a key of that type.
- * @throws SshKeyError saying why
+ * Reads one line `type base64 [comment]`, at most 16 KiB. Options before the type are rejected, and so is anything that OpenSSL does not
+ * accept as a key of that type.
+ * @throws SshKeyError with the reason
  * @see RFC 4253 section 6.6, RFC 5656, RFC 8709; sshd(8) AUTHORIZED_KEYS FILE FORMAT
  */
 export function parseSshPublicKey(line: string): SshPublicKey {
@@ -93,7 +94,7 @@ export function parseSshPublicKey(line: string): SshPublicKey {
   return described(type, importKey(jwk, name), { wire, comment: comment.join(" ") });
 }
 
-/** The public half of a key of an accepted kind in the same form. @throws SshKeyError for a key of another kind or too weak. */
+/** The public key of a key of an accepted kind in the same form. @throws SshKeyError for a key of another kind or too weak. */
 export function sshPublicKeyOf(key: KeyObject, comment = ""): SshPublicKey {
   const publicKey = key.type === "private" ? createPublicKey(key) : key;
   const jwk = publicKey.export({ format: "jwk" });
@@ -114,18 +115,17 @@ function described(
   return { kind, key, text: `${name} ${wire.toString("base64")}`, fingerprint: `SHA256:${digest}`, comment };
 }
 
-/** @throws SshKeyError for a modulus or an exponent that no good key has */
+/** @throws SshKeyError for a weak modulus or exponent */
 function checkRsa(exponent: Uint8Array, modulus: Uint8Array): void {
-  const bits = modulus.length * 8 - (Math.clz32(modulus[0] ?? 0) - 24);
+  const bits = bitLength(modulus);
   if (bits < minRsaBits) throw new SshKeyError("weak", `an RSA key of ${bits} bits; at least ${minRsaBits} are needed`);
   if (bits > maxRsaBits)
     throw new SshKeyError("unsupported", `an RSA key of ${bits} bits; at most ${maxRsaBits} are accepted`);
-  const isOdd = ((exponent.at(-1) ?? 0) & 1) === 1;
   const isOne = exponent.length === 1 && exponent[0] === 1;
-  if (!isOdd || isOne || exponent.length > maxExponentBytes) {
+  if (!isOdd(exponent) || isOne || exponent.length > maxExponentBytes) {
     throw new SshKeyError("weak", "the exponent of the RSA key must be odd, above 1, and of at most 64 bits");
   }
-  if (((modulus.at(-1) ?? 0) & 1) === 0) throw new SshKeyError("weak", "the modulus of the RSA key is even");
+  if (!isOdd(modulus)) throw new SshKeyError("weak", "the modulus of the RSA key is even");
 }
 
 function importKey(jwk: JsonWebKey, name: string): KeyObject {
@@ -148,10 +148,10 @@ function latin1(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("latin1");
 }
 
-/** Why a public key in OpenSSH form is refused. */
+/** Why a public key in OpenSSH form is rejected. */
 export type SshKeyErrorCode = "malformed" | "unsupported" | "weak";
 
-/** A public key that cannot be used. The message holds no part of the key. */
+/** A public key that cannot be used. The message contains no part of the key. */
 export class SshKeyError extends Error {
   override readonly name = "SshKeyError";
   readonly code: SshKeyErrorCode;
@@ -170,7 +170,7 @@ export interface SshReader {
   bytes(): Uint8Array;
   /** The next `mpint`, which must be positive and minimal, as a magnitude without leading zeros. @throws SshKeyError */
   positive(): Uint8Array;
-  /** @throws SshKeyError when there is more */
+  /** @throws SshKeyError when bytes are left */
   end(): void;
 }
 

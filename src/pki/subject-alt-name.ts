@@ -2,7 +2,7 @@ import { childrenOf, contentOf, DerError, expectNode, latin1, parseDer, tags, ty
 import { derElement, derSequence } from "./der-writer.ts";
 import { ipAddressBytes, ipAddressText } from "./ip-address.ts";
 
-/** The alternative names of a certificate or request, in order within each kind. `others` counts names of kinds that are not read here. */
+/** The alternative names of a certificate or request, in order within each kind. `others` counts names of other kinds. */
 export interface SubjectAltNames {
   readonly dns: readonly string[];
   /** Addresses as text, IPv6 in the form of RFC 5952. */
@@ -65,7 +65,7 @@ export function parseSubjectAltNames(value: Uint8Array): SubjectAltNames {
 
 /**
  * The value of a subjectAltName extension, DNS names first; undefined when there is no name, since an empty one is not allowed.
- * @throws DerError when a name would be refused by `parseSubjectAltNames`
+ * @throws DerError when `parseSubjectAltNames` would reject a name
  */
 export function buildSubjectAltNames(names: SubjectAltNameInput): Uint8Array | undefined {
   const dns = (names.dns ?? []).map((name) => {

@@ -1,6 +1,6 @@
 import { oids } from "./oids.ts";
 
-/** What a usage of the Kubernetes API becomes in a certificate: one bit of KeyUsage or one purpose of ExtKeyUsage. */
+/** The encoding of a usage of the Kubernetes API in a certificate: one bit of KeyUsage or one purpose of ExtKeyUsage. */
 export type UsageMeaning = { readonly keyUsageBit: number } | { readonly purpose: string };
 
 /** Bits of the KeyUsage extension. Source: RFC 5280 section 4.2.1.3. */
@@ -16,7 +16,7 @@ export const keyUsageBits = {
   decipherOnly: 8,
 } as const;
 
-/** The 23 usages of certificates.k8s.io/v1 and their meaning; purposes stand in the order in which certificates list them. Source: Kubernetes api/certificates/v1. */
+/** The 23 usages of certificates.k8s.io/v1 and their meaning; purposes are in their order in certificates. Source: Kubernetes api/certificates/v1. */
 export const usageMeanings: ReadonlyMap<string, UsageMeaning> = new Map<string, UsageMeaning>([
   ["signing", { keyUsageBit: keyUsageBits.digitalSignature }],
   ["digital signature", { keyUsageBit: keyUsageBits.digitalSignature }],
@@ -65,7 +65,7 @@ export function meaningOfUsages(
       bits.add(meaning.keyUsageBit);
     }
   }
-  // Several usages may mean one purpose, so purposes are walked in the table's order and taken once.
+  // Several usages may mean one purpose, so purposes are collected once, in the table's order.
   const purposes: string[] = [];
   for (const meaning of usageMeanings.values()) {
     if ("purpose" in meaning && wanted.delete(meaning.purpose)) purposes.push(meaning.purpose);

@@ -9,7 +9,7 @@ export interface Validity {
 /** What the validity of a new certificate depends on; times in milliseconds. */
 export interface ValidityInput {
   readonly now: number;
-  /** What the requester asks for; the maximum when absent. */
+  /** The requested lifetime; the maximum when absent. */
   readonly expirationSeconds?: number | undefined;
   /** `--cluster-signing-duration`. */
   readonly maxSeconds: number;
@@ -19,11 +19,11 @@ export interface ValidityInput {
 /** Why a certificate is not valid at `now`, in words that follow its name; undefined when it is. @see RFC 5280 section 4.1.2.5 */
 export function validityProblem({ notBefore, notAfter }: Validity, now: number): string | undefined {
   if (now < notBefore) return `is not valid before ${rfc3339(notBefore)}; the clock says ${rfc3339(now)}`;
-  // NotAfter names a whole second, which still belongs to it.
+  // NotAfter is a whole second, which is part of the validity.
   return now >= notAfter + 1000 ? `has expired on ${rfc3339(notAfter)}; the clock says ${rfc3339(now)}` : undefined;
 }
 
-/** Thrown when nothing can be issued because the CA itself has expired. */
+/** Thrown when the CA cannot issue because it has expired. */
 export class ValidityError extends Error {
   readonly code = "caExpired";
 
@@ -38,15 +38,15 @@ const minSeconds = 600;
 const shortSeconds = 8 * 3600;
 
 /**
- * NotBefore lies five minutes back, for clocks that lag. The lifetime is the one asked for, within 600 seconds and the
- * maximum; from 8 hours on it includes the five minutes. The CA's own end cuts it.
+ * NotBefore is five minutes back, for clocks that lag. The lifetime is the requested one, between 600 seconds and the
+ * maximum; from 8 hours on it includes the five minutes. It ends with the CA at the latest.
  * @throws ValidityError when the CA has expired
  * @see Kubernetes pkg/controller/certificates/authority
  */
 export function certificateValidity(input: ValidityInput): Validity {
   if (input.now >= input.caNotAfter) throw new ValidityError("the CA certificate has expired");
-  const asked = Math.max(minSeconds, input.expirationSeconds ?? input.maxSeconds);
-  const seconds = Math.min(input.maxSeconds, asked);
+  const requestedSeconds = Math.max(minSeconds, input.expirationSeconds ?? input.maxSeconds);
+  const seconds = Math.min(input.maxSeconds, requestedSeconds);
   const end = input.now + seconds * 1000 - (seconds < shortSeconds ? 0 : backdateMs);
   return { notBefore: wholeSeconds(input.now - backdateMs), notAfter: wholeSeconds(Math.min(end, input.caNotAfter)) };
 }

@@ -16,7 +16,7 @@ export interface TrustRoot {
   readonly publicKey: KeyObject;
 }
 
-/** What a client presented and what it is judged by. */
+/** The presented certificates and how to verify them. */
 export interface ClientChainInput {
   /** DER of the client's own certificate. */
   readonly leaf: Uint8Array;
@@ -25,21 +25,21 @@ export interface ClientChainInput {
   readonly roots: readonly TrustRoot[];
   /** In milliseconds since the epoch. */
   readonly now: number;
-  /** For how long after its end the leaf still proves who holds its key, in milliseconds; default not at all. CAs must be valid. */
+  /** For how long after its expiry the leaf still identifies its holder, in milliseconds; default 0. CAs must be valid. */
   readonly leafGraceMs?: number;
 }
 
-/** Whom a certificate chain proves, or one sentence about why it proves nobody. */
+/** The user that a certificate chain proves, or one sentence about why it proves none. */
 export type ClientChainVerdict =
   | {
       readonly ok: true;
-      /** An empty common name is possible; it names nobody. */
+      /** An empty common name is possible; it names no user. */
       readonly subject: Subject;
       readonly uid: string | undefined;
       readonly leaf: ParsedCertificate;
       /** When the first certificate of the chain expires, in milliseconds since the epoch; of an expired leaf, when its grace ends. */
       readonly validUntil: number;
-      /** Whether the leaf has expired, and is within its grace. */
+      /** Whether the leaf has expired and is within its grace. */
       readonly expired: boolean;
       /** Lower-case hexadecimal SHA-256 of the leaf's DER. */
       readonly fingerprint: string;
@@ -50,7 +50,7 @@ export type ClientChainVerdict =
 
 const maxPresented = 10;
 const maxDepth = 5;
-// One chain needs at most four; the rest is for CAs that share a name. It bounds what a hostile set of certificates costs.
+// One chain needs at most four; the rest is for CAs that share a name. It limits the cost of a hostile set of certificates.
 const maxSignatureChecks = 24;
 
 const understood: ReadonlySet<string> = new Set([
@@ -62,7 +62,7 @@ const understood: ReadonlySet<string> = new Set([
 
 /**
  * The trust roots of a PEM bundle, at least one certificate; text between them is skipped.
- * @throws CertificateError when the bundle holds anything that is not a readable certificate
+ * @throws CertificateError when the bundle contains anything but valid certificates
  */
 export function loadTrustRoots(pem: string): readonly TrustRoot[] {
   try {
@@ -92,11 +92,11 @@ export function trustRootOf(certificate: ParsedCertificate): TrustRoot {
 }
 
 /**
- * Judges a client certificate: read strictly, valid now, meant for clients, no CA itself, and linked by names and
+ * Verifies a client certificate: parsed strictly, valid now, for client authentication, not a CA, and linked by names and
  * signatures, through at most three intermediate CAs, to one of the roots. Each CA must be valid now, allowed to sign
  * certificates, allowed its number of CAs below, and not restricted to other purposes. Critical extensions that are not
- * understood, and name constraints of any kind, refuse the chain. Revocation is not looked at. A leaf that has expired is refused but
- * within the grace that was asked for.
+ * supported, and name constraints of any kind, reject the chain. Revocation is not checked. An expired leaf is rejected except
+ * within the requested grace.
  * @see RFC 5280 section 6; the purpose is required, where Go accepts a certificate without any
  */
 export function verifyClientChain(input: ClientChainInput): ClientChainVerdict {
@@ -223,7 +223,7 @@ function leafError(
 
 function issuerError({ issuer, chain, rootKey }: Link, now: number): string | undefined {
   const { basicConstraints, keyUsage, extendedKeyUsage } = issuer;
-  // A root without keyUsage was trusted as it is; a presented CA must state that it may sign.
+  // A root without keyUsage is trusted by configuration; a presented CA must state that it may sign.
   const maySign = keyUsage === undefined ? rootKey !== undefined : keyUsage.has(keyUsageBits.keyCertSign);
   if (basicConstraints?.isCa !== true || !maySign) return "certificate is signed by one that is not a CA";
   // Self-issued certificates do not count. Source: RFC 5280 section 6.1.4 (l).
@@ -238,7 +238,7 @@ function issuerError({ issuer, chain, rootKey }: Link, now: number): string | un
 }
 
 function validityError(certificate: ParsedCertificate, now: number, what: string): string | undefined {
-  // NotAfter names a whole second, so that second still belongs to it.
+  // NotAfter is a whole second, which is part of the validity.
   if (now >= certificate.notAfter + 1000) return `${what} has expired on ${rfc3339(certificate.notAfter)}`;
   return now < certificate.notBefore
     ? `${what} is not valid before ${rfc3339(certificate.notBefore)}; check both clocks`

@@ -1,11 +1,11 @@
 /**
- * The TLS server name under which a hub shows a certificate of the newest CA, without a cross-certificate: a client that reaches
- * `caCheckPath` under it trusts that CA. No DNS server knows the name.
+ * The TLS server name under which a hub presents a certificate of the newest CA, without a cross-certificate: a client that reaches
+ * `caCheckPath` under it trusts that CA. The name is not in DNS.
  */
 export const caCheckServerName = "next-ca.pratique.invalid";
 
-/** Where a machine shows, with its own credential, that it trusts the newest CA. */
+/** The path where a machine proves, with its own credential, that it trusts the newest CA. */
 export const caCheckPath = "/.well-known/pratique/ca-check";
 
-/** The path of the last release: a hub still answers it, and an agent falls back to it where a hub does not know the other one. */
+/** The path of the previous release: a hub still serves it, and an agent falls back to it where a hub does not serve the new one. */
 export const deprecatedCaCheckPath = "/.well-known/pratique/ca-rehearsal";

@@ -3,7 +3,7 @@ import { loadYaml, YamlError, type YamlObject, type YamlValue } from "../seriali
 import { detachedJws, verifyDetachedJws, secretsEqual, type BootstrapToken } from "./token.ts";
 import { type CaPin, certificatesOfBundle, type PinnableCertificate, pinnedCertificates, PinError } from "./pins.ts";
 
-/** Where every joining machine finds the hub's address and CA before it trusts anything. */
+/** The ConfigMap with the hub's address and CA, which a joining machine reads before it trusts any CA. */
 export const clusterInfoKey = { namespace: "kube-public", name: "cluster-info" } as const;
 
 /** The path that every joining machine reads. The parameter is kubeadm's. @see cmd/kubeadm/app/discovery/token */
@@ -18,7 +18,7 @@ export function signatureKey(tokenId: string): string {
   return `${signaturePrefix}${tokenId}`;
 }
 
-/** What cluster-info tells: where the hub is and which CA it has. */
+/** The content of cluster-info: the address of the hub and its CA. */
 export interface ClusterInfo {
   /** An `https://` URL. */
   readonly server: string;
@@ -28,7 +28,7 @@ export interface ClusterInfo {
 
 /**
  * The kubeconfig text of cluster-info, with one cluster named `""`, no users and no contexts. Its bytes are what tokens
- * sign, so the same input always gives the same text. @throws TypeError for a server that is not a plain https URL.
+ * sign, so the same input always returns the same text. @throws TypeError for a server that is not a plain https URL.
  */
 export function clusterInfoKubeconfig(info: ClusterInfo): string {
   if (!isHubUrl(info.server)) {
@@ -48,7 +48,7 @@ users: []
 `;
 }
 
-/** Why cluster-info is not believed. `no-signature` alone may pass with time: the signer has perhaps not come round yet. */
+/** Why cluster-info is not trusted. Only `no-signature` is worth a retry: the signer may not have run yet. */
 export type ClusterInfoRefusal =
   | "no-kubeconfig"
   | "no-signature"
@@ -59,7 +59,7 @@ export type ClusterInfoRefusal =
   | "bad-ca"
   | "pin-mismatch";
 
-/** A cluster-info that cannot be read or believed; the message holds no secret. */
+/** A cluster-info that cannot be read or trusted; the message contains no secret. */
 export interface RefusedClusterInfo {
   readonly kind: "refused";
   readonly code: ClusterInfoRefusal;
@@ -69,17 +69,17 @@ export interface RefusedClusterInfo {
 /** A cluster-info that passed every check. */
 export interface VerifiedClusterInfo extends ClusterInfo {
   readonly kind: "verified";
-  /** The text as it was signed; the second, pinned read must give exactly the same. */
+  /** The signed text; the second, pinned read must return exactly the same. */
   readonly kubeconfig: string;
   /**
-   * Only the certificates that are pinned; empty without pins. The second read must trust these alone: whoever holds the token
-   * can sign a bundle in which a CA of their own stands beside the pinned one.
+   * Only the certificates that are pinned; empty without pins. The second read must trust these alone: a holder of the token
+   * can sign a bundle with a CA of its own beside the pinned one.
    */
   readonly pinnedCaPem: string;
 }
 
 /**
- * Verifies the data of the cluster-info ConfigMap, which came over an unverified connection: signature of `token` over the
+ * Verifies the data of the cluster-info ConfigMap from an unverified connection: signature of `token` over the
  * exact text, then its cluster, then its CA against `pins`. An empty list of pins matches nothing.
  * @see cmd/kubeadm/app/discovery/token
  */
@@ -117,7 +117,7 @@ export function verifyClusterInfo(question: {
   return { kind: "verified", kubeconfig, server, caPem, pinnedCaPem: pinned.map(({ pem }) => pem).join("") };
 }
 
-/** A cluster-info kubeconfig that could be read. Nothing vouches for it yet. */
+/** A parsed cluster-info kubeconfig. It is not verified yet. */
 export interface ParsedClusterInfo extends ClusterInfo {
   readonly kind: "parsed";
   readonly certificates: readonly PinnableCertificate[];
@@ -152,8 +152,8 @@ export function parseClusterInfo(kubeconfig: string): ParsedClusterInfo | Refuse
 }
 
 /**
- * The data of cluster-info with the signatures of exactly these tokens, or undefined when nothing is to be written: no
- * kubeconfig, or the signatures are already right. Of tokens with one id the first counts. All else stays byte for byte.
+ * The data of cluster-info with the signatures of exactly these tokens, or undefined when there is nothing to write: no
+ * kubeconfig, or the signatures are current. Of tokens with one id the first counts. All other data stays byte for byte.
  * @see pkg/controller/bootstrap
  */
 export function signClusterInfo(
@@ -187,7 +187,7 @@ function refused(code: ClusterInfoRefusal, message: string): RefusedClusterInfo 
 }
 
 function isHubUrl(text: string): boolean {
-  // Only what YAML keeps as it is in a plain scalar; URL.canParse then judges the rest.
+  // Only characters that YAML keeps unchanged in a plain scalar; URL.canParse then checks the rest.
   return (
     /^https:\/\/[A-Za-z0-9.:[\]_~/%-]+$/.test(text) && text.length <= 2048 && !text.endsWith(":") && URL.canParse(text)
   );

@@ -12,7 +12,7 @@ export const hpkeNames: Readonly<
   ed25519: { kem: "DHKEM(X25519, HKDF-SHA256)", kdf: "HKDF-SHA256", aead: "AES-256-GCM" },
 };
 
-/** Seals in base mode; the result is the encapsulated key and the ciphertext, one after the other. Rejects for a key that no secret can be shared with. @see RFC 9180 */
+/** Seals in base mode; the result is the encapsulated key followed by the ciphertext. Rejects for a key that cannot agree on a secret. @see RFC 9180 */
 export async function hpkeSeal(
   recipient: { readonly kind: HpkeKind; readonly key: KeyObject },
   info: Uint8Array,
@@ -24,7 +24,7 @@ export async function hpkeSeal(
   return Buffer.concat([Buffer.from(enc), Buffer.from(ct)]);
 }
 
-/** Opens what `hpkeSeal` made for the public half of a private key with the same `info`. Rejects for anything else. */
+/** Opens what `hpkeSeal` sealed to the public key of this private key with the same `info`. Rejects otherwise. */
 export async function hpkeOpen(
   recipient: { readonly kind: HpkeKind; readonly key: KeyObject },
   info: Uint8Array,
@@ -37,7 +37,7 @@ export async function hpkeOpen(
   return Buffer.from(await suite.open({ recipientKey, enc, info: exact(info) }, exact(sealed.subarray(encSize))));
 }
 
-/** Loaded with the first sealed answer: most hubs and agents never see one. */
+/** Loaded with the first sealed answer: most hubs and agents never need it. */
 async function suiteFor(kind: HpkeKind): Promise<CipherSuite> {
   const { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, DhkemX25519HkdfSha256, HkdfSha256 } = await import("@hpke/core");
   const kem = kind === "p256" ? new DhkemP256HkdfSha256() : new DhkemX25519HkdfSha256();
@@ -49,7 +49,7 @@ function publicBytes({ kind, key }: { readonly kind: HpkeKind; readonly key: Key
   if (kind === "p256")
     return Buffer.concat([Buffer.from([4]), Buffer.from(x, "base64url"), Buffer.from(y, "base64url")]);
   const point = x25519PublicOf(Buffer.from(x, "base64url"));
-  // All zeros share no secret, and the suite refuses them.
+  // All zeros are not a shared secret, and the suite rejects them.
   return point ?? new Uint8Array(32);
 }
 
@@ -57,7 +57,7 @@ function privateBytes({ kind, key }: { readonly kind: HpkeKind; readonly key: Ke
   return kind === "p256" ? Buffer.from(key.export({ format: "jwk" }).d ?? "", "base64url") : x25519PrivateOf(key);
 }
 
-/** A copy with a buffer of its own: the suite takes whole buffers. */
+/** A copy with its own buffer: the suite reads whole buffers. */
 function exact(bytes: Uint8Array): ArrayBuffer {
   return Uint8Array.from(bytes).buffer;
 }

@@ -1,10 +1,10 @@
 import { scrypt, timingSafeEqual } from "node:crypto";
 import { wordlist } from "@scure/bip39/wordlists/english.js";
 
-/** What both sides know of one request, each from its own source. */
+/** The facts of one request that both sides have, each from its own source. */
 export interface PairingFacts {
   readonly name: string;
-  /** Given by the hub once the key was in its hands, so that nobody can look for a key that fits words. */
+  /** Chosen by the hub after it received the key, so that an attacker cannot search for a key with the same words. */
   readonly uid: string;
   /** Of the machine's key, `SHA256:<base64>`. */
   readonly fingerprint: string;
@@ -14,12 +14,12 @@ export interface PairingFacts {
 
 const count = 6;
 const bitsPerWord = 11;
-/** About 40 milliseconds on either side; for whoever looks for words that fit, each try. */
+/** About 40 milliseconds on either side; an attacker pays that for each try. */
 const stretching = { N: 16_384, r: 8, p: 1 };
 
 /**
- * Six words for two people to compare, 66 bits of a slow hash over all facts. They agree only where machine and approver saw the
- * same key, the same CA and the same request: somebody between them changes one of the three.
+ * Six words for two people to compare, 66 bits of a slow hash over all facts. They agree only where machine and approver have the
+ * same key, the same CA and the same request: a man in the middle changes one of the three.
  * @see RFC 7914; the word list is that of BIP-39
  */
 export async function pairingWords(facts: PairingFacts): Promise<readonly string[]> {
@@ -34,7 +34,7 @@ export async function pairingWords(facts: PairingFacts): Promise<readonly string
   });
 }
 
-/** Whether what somebody typed is these words; case, and how the words are parted, do not matter. */
+/** Whether the typed text is these words; case and separators do not matter. */
 export function sameWords(words: readonly string[], typed: string): boolean {
   const given = Buffer.from(
     typed

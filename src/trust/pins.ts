@@ -33,7 +33,7 @@ export function parsePin(text: string): CaPin {
   return `sha256:${sha256}`;
 }
 
-/** Reads a set of pins. @throws PinError malformed-pin for the first that is none. */
+/** Reads a set of pins. @throws PinError malformed-pin for the first invalid one. */
 export function parsePins(texts: readonly string[]): readonly CaPin[] {
   return texts.map(parsePin);
 }
@@ -47,8 +47,8 @@ export interface PinnableCertificate {
 const maxCertificates = 100;
 
 /**
- * The certificates of a PEM bundle in order, 1 to 100 of them; words between the blocks are passed over.
- * Whether they are CAs, are valid or sign anything is not looked at. @throws PinError malformed-bundle.
+ * The certificates of a PEM bundle in order, 1 to 100 of them; text between the blocks is skipped.
+ * Whether they are CAs, are valid or sign anything is not checked. @throws PinError malformed-bundle.
  */
 export function certificatesOfBundle(bundle: string): readonly PinnableCertificate[] {
   const blocks = readBlocks(bundle);

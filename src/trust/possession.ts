@@ -1,7 +1,7 @@
 import { constants, sign, verify, type KeyObject } from "node:crypto";
 import type { SshKeyKind } from "../pki/ssh-public-key.ts";
 
-/** What a machine signs to show that it holds its key: this key, under this name, towards the hub of this CA. */
+/** What a machine signs to prove that it has its key: this key, under this name, for the hub of this CA. */
 export interface PossessionFacts {
   readonly name: string;
   /** Of the key, `SHA256:<base64>`. */
@@ -15,19 +15,19 @@ export function provePossession(key: KeyObject, kind: SshKeyKind, facts: Possess
   return sign(digests[kind], statement(facts), { key, ...forms[kind] }).toString("base64");
 }
 
-/** Whether `proof` is such a signature by the private half of `key`. Never throws. */
+/** Whether `proof` is such a signature by the private key of `key`. Never throws. */
 export function provesPossession(
   { key, kind }: { readonly key: KeyObject; readonly kind: SshKeyKind },
   facts: PossessionFacts,
   proof: string,
 ): boolean {
   const signature = Buffer.from(proof, "base64");
-  // One spelling for each signature.
+  // One encoding for each signature.
   if (signature.toString("base64") !== proof) return false;
   try {
     return verify(digests[kind], statement(facts), { key, ...forms[kind] }, signature);
   } catch {
-    // A signature of a form that OpenSSL does not take is none.
+    // A signature in a form that OpenSSL rejects is invalid.
     return false;
   }
 }
@@ -40,7 +40,7 @@ const forms: Readonly<Record<SshKeyKind, object>> = {
   ed25519: {},
 };
 
-/** One reading only: JSON marks where each part ends. */
+/** Unambiguous: JSON delimits each part. */
 function statement({ name, fingerprint, caPin }: PossessionFacts): Buffer {
   return Buffer.from(JSON.stringify(["pratique access request 1", name, fingerprint, caPin]));
 }

@@ -10,14 +10,14 @@ import type { RandomBytes } from "../apimachinery/clock.ts";
 import { hpkeNames, hpkeOpen, hpkeSeal } from "./hpke.ts";
 import type { SshKeyKind, SshPublicKey } from "../pki/ssh-public-key.ts";
 
-/** How an answer is sealed, stated beside it. */
+/** The algorithms of a sealed answer, part of it. */
 export interface SealParameters {
   readonly scheme: "rsa-oaep-sha512" | "hpke";
   readonly kem?: string;
   readonly kdf?: string;
   /** The cipher of token and CA, and for HPKE also of the key. */
   readonly aead: string;
-  /** What the sealed key is bound to; base64. Absent for RSA, whose label is empty. */
+  /** The binding of the sealed key; base64. Absent for RSA, whose label is empty. */
   readonly info?: string;
 }
 
@@ -38,7 +38,7 @@ export interface SealedAnswer {
   readonly seal: SealParameters;
 }
 
-/** A sealed answer that cannot be opened. The message says nothing of what is inside. */
+/** A sealed answer that cannot be opened. The message discloses nothing of the content. */
 export class SealError extends Error {
   override readonly name = "SealError";
   readonly code: "form" | "key" | "content";
@@ -56,7 +56,7 @@ const tagBytes = 16;
 
 /**
  * Seals token and CA to a public key: a fresh key of 32 bytes under RSA-OAEP with SHA-512, or under HPKE bound to `binding`, and the
- * texts under AES-256-GCM with that key and a nonce each. Rejects for a key that nothing can be sealed to.
+ * texts under AES-256-GCM with that key and a nonce each. Rejects for a key that cannot be sealed to.
  * @see RFC 8017 section 7.1, RFC 9180
  */
 export async function sealAnswer(
@@ -79,7 +79,7 @@ export async function sealAnswer(
 }
 
 /**
- * Opens a sealed answer with the private key; `binding` must be what it was sealed with, whatever the answer says of itself.
+ * Opens a sealed answer with the private key; `binding` must be the one at sealing, whatever the answer states.
  * @throws SealError
  */
 export async function openAnswer(
@@ -103,7 +103,7 @@ function parametersOf(kind: SshKeyKind, info: Buffer): SealParameters {
   return { scheme: "hpke", ...hpkeNames[kind], info: info.toString("base64") };
 }
 
-/** SHA-512 is the hash of the mask as well. */
+/** SHA-512 is the hash of the mask generation function as well. */
 const oaep = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: "sha512" } as const;
 
 async function sealedKey(

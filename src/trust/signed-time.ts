@@ -6,18 +6,18 @@ import { signData, verifyData } from "../pki/signature.ts";
 import type { KeyObject } from "node:crypto";
 import type { CaPin } from "./pins.ts";
 
-/** Where a hub says what time it is. Whoever asks names a nonce, so that an old answer cannot be told again. */
+/** The path of the hub's time. The client sends a nonce, so that an old response cannot be replayed. */
 export const signedTimePath = "/.well-known/pratique/time";
 
 /** What is signed. */
 export interface SignedMoment {
-  /** What the asker has named: 22 to 64 characters of base64url. */
+  /** Chosen by the client: 22 to 64 characters of base64url. */
   readonly nonce: string;
   /** Milliseconds since the epoch. */
   readonly time: number;
 }
 
-/** The answer: each CA that is believed has signed it, so that a machine which knows one of them can check it. */
+/** The response: each trusted CA signs it, so that a machine that knows one of them can verify it. */
 export interface SignedTime extends SignedMoment {
   readonly signatures: readonly { readonly pin: string; readonly signature: string }[];
 }
@@ -41,9 +41,9 @@ export function signTime(
 }
 
 /**
- * The time in an answer, in milliseconds since the epoch, where it answers this nonce and one of these CAs, given as PEM certificates
- * with their pins, has signed it; undefined otherwise. Neither the validity of the certificates nor TLS is asked: that is what a machine
- * needs whose clock is wrong. Never throws.
+ * The time in a response, in milliseconds since the epoch, where it contains this nonce and one of these CAs, given as PEM certificates
+ * with their pins, has signed it; undefined otherwise. Neither the validity of the certificates nor TLS is checked: this is for a machine
+ * whose clock is wrong. Never throws.
  */
 export function verifiedTime(
   answer: unknown,
@@ -82,7 +82,7 @@ function isBy(pem: string, data: Uint8Array, signature: string): boolean {
   }
 }
 
-/** One reading only: JSON marks where each part ends. It begins as no certificate does, so no CA signs one by answering. */
+/** Unambiguous: JSON delimits each part. No certificate begins like this, so the signature is never one of a certificate. */
 function statement({ nonce, time }: SignedMoment): Buffer {
   return Buffer.from(JSON.stringify(["pratique time 1", nonce, time]));
 }

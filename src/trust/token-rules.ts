@@ -3,7 +3,7 @@ import { bootstrapGroup, bootstrapUserPrefix, type UserInfo } from "../apimachin
 import { isBootstrapGroup, parseToken, secretsEqual, type BootstrapToken } from "./token.ts";
 import { readTokenSecret, tokenIdOfName, tokenSecretType, type TokenFacts } from "./token-secret.ts";
 
-/** Which check a token failed. For our own metrics and tests; a client is never told. */
+/** Which check a token failed. For metrics and tests; a client never sees it. */
 export type TokenRefusal =
   | "not-a-token"
   | "unknown"
@@ -15,14 +15,14 @@ export type TokenRefusal =
   | "wrong-usage"
   | "invalid-group";
 
-/** What a presented token is worth. `until`, in milliseconds, is when it expires; absent for one that never does. */
+/** The verdict on a presented token. `until`, in milliseconds, is when it expires; absent for one that never does. */
 export type TokenVerdict =
   | { readonly kind: "authenticated"; readonly user: UserInfo; readonly until?: number }
   | { readonly kind: "refused"; readonly why: TokenRefusal };
 
 /**
- * Judges the token that `text` spells against the Secret `kube-system/bootstrap-token-<id>`, undefined when there is none.
- * The user has no uid, and its groups are sorted, without `system:authenticated`. Any invalid extra group refuses the whole token.
+ * Checks the token in `text` against the Secret `kube-system/bootstrap-token-<id>`, undefined when there is none.
+ * The user has no uid, and its groups are sorted, without `system:authenticated`. Any invalid extra group rejects the whole token.
  * @see plugin/pkg/auth/authenticator/token/bootstrap
  */
 export function authenticateToken(text: string, secret: ApiObject | undefined, now: number): TokenVerdict {
@@ -33,7 +33,7 @@ export function authenticateToken(text: string, secret: ApiObject | undefined, n
   return judgeToken(token, secret === undefined ? undefined : readTokenSecret(secret), now);
 }
 
-/** As `authenticateToken`, for a token and a Secret that were read already. */
+/** As `authenticateToken`, for a parsed token and a parsed Secret. */
 export function judgeToken(token: BootstrapToken, facts: TokenFacts | undefined, now: number): TokenVerdict {
   if (facts === undefined) {
     return { kind: "refused", why: "unknown" };
@@ -79,19 +79,19 @@ export function validForSigning(secret: ApiObject, now: number): BootstrapToken 
   return valid ? { id: facts.id, secret: facts.secret } : undefined;
 }
 
-/** Whether an `expiration` has been reached at `now`, in milliseconds: empty means never, one that cannot be read means already. */
+/** Whether an `expiration` has been reached at `now`, in milliseconds: empty means never, one that cannot be parsed means already. */
 export function isExpired(expiration: string, now: number): boolean {
   return lifetime(expiration, now).kind === "expired";
 }
 
-/** How long something with an `expiration` lives on. */
+/** The remaining lifetime of an object with an `expiration`. */
 export type Lifetime =
   | { readonly kind: "forever" }
   | { readonly kind: "expired" }
   /** `afterMs` is above 0. */
   | { readonly kind: "expires"; readonly afterMs: number };
 
-/** What is left of the token that a Secret holds; usages do not matter. The token cleaner deletes on `expired`. */
+/** The remaining lifetime of the token in a Secret; usages do not matter. The token cleaner deletes on `expired`. */
 export function tokenLifetime(secret: ApiObject, now: number): Lifetime {
   return lifetime(readTokenSecret(secret).expiration, now);
 }
@@ -119,7 +119,7 @@ const ranges: readonly (readonly [group: number, min: number, max: number])[] = 
 
 /**
  * The moment that `text` names, in milliseconds since the epoch, or undefined when Go's `time.Parse(time.RFC3339, text)`
- * would refuse it: `T` and `Z` in upper case, no blanks, real days only, no leap second, an hour of one or two digits.
+ * would reject it: `T` and `Z` in upper case, no blanks, real days only, no leap second, an hour of one or two digits.
  * Fractions are cut to milliseconds. @see RFC 3339; Go package time
  */
 export function parseRfc3339(text: string): number | undefined {

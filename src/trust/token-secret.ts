@@ -11,7 +11,7 @@ import {
   type TokenUsage,
 } from "./token.ts";
 
-/** The namespace in which bootstrap tokens live; a Secret elsewhere is not one. */
+/** The namespace of bootstrap tokens; a Secret elsewhere is not one. */
 export const tokenSecretNamespace = "kube-system";
 
 /** The type of a Secret that holds a bootstrap token. */
@@ -24,12 +24,12 @@ export function tokenSecretName(id: string): string {
   return `bootstrap-token-${id}`;
 }
 
-/** The token id that a Secret's name stands for, or undefined when the name is not that of a token. */
+/** The token id in a Secret's name, or undefined when the name is not that of a token. */
 export function tokenIdOfName(name: string): string | undefined {
   return namePattern.exec(name)?.[1];
 }
 
-/** What a new token is to be. */
+/** The properties of a new token. */
 export interface TokenRequest {
   readonly token: BootstrapToken;
   /** Seconds from `now`; default 86400 (24 hours), 0 for a token that never expires. */
@@ -51,7 +51,7 @@ export interface TokenSecret extends ApiObject {
 }
 
 /**
- * The Secret that makes a token known, as `kubeadm token create` writes it.
+ * The Secret of a new token, as `kubeadm token create` writes it.
  * @throws TokenError malformed-token, unknown-usage, malformed-group (also for groups without the usage authentication), bad-ttl.
  */
 export function tokenSecret(request: TokenRequest): TokenSecret {
@@ -79,7 +79,7 @@ export function tokenSecret(request: TokenRequest): TokenSecret {
   };
 }
 
-/** What a Secret says about a token; nothing in it has been checked. Absent values are empty strings. */
+/** The fields of a token in a Secret; none is validated. Absent values are empty strings. */
 export interface TokenFacts {
   readonly name: string;
   readonly type: string;
@@ -95,7 +95,7 @@ export interface TokenFacts {
   readonly description: string;
 }
 
-/** Reads a Secret of whatever contents; never throws. A value that is not base64 counts as absent. */
+/** Reads a Secret with any content; never throws. A value that is not base64 counts as absent. */
 export function readTokenSecret(secret: ApiObject): TokenFacts {
   const data = secret["data"];
   const text = (key: string): string => decoded(data, key);

@@ -15,10 +15,10 @@ export type TokenUsage = "signing" | "authentication";
 /** Every usage that exists, in the order in which kubeadm writes them. */
 export const tokenUsages: readonly TokenUsage[] = ["signing", "authentication"];
 
-/** Why a token, or what is asked of one, cannot be accepted. */
+/** Why a token, or an option of one, cannot be accepted. */
 export type TokenErrorCode = "malformed-token" | "malformed-id" | "unknown-usage" | "malformed-group" | "bad-ttl";
 
-/** A token that cannot be made or read; the message never holds a secret. */
+/** A token that cannot be generated or parsed; the message never contains a secret. */
 export class TokenError extends Error {
   readonly code: TokenErrorCode;
 
@@ -34,14 +34,14 @@ const tokenPattern = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
 const idPattern = /^[a-z0-9]{6}$/;
 const groupPattern = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
 
-/** The token that `text` spells, or undefined when it is not one; nothing is trimmed or lower-cased. */
+/** The token in `text`, or undefined when it is not one; nothing is trimmed or lower-cased. */
 export function parseToken(text: string): BootstrapToken | undefined {
   const match = tokenPattern.exec(text);
   const [, id, secret] = match ?? [];
   return id === undefined || secret === undefined ? undefined : { id, secret };
 }
 
-/** The token that `text` spells. @throws TokenError malformed-token, without the text in its message. */
+/** The token in `text`. @throws TokenError malformed-token, without the text in its message. */
 export function requireToken(text: string): BootstrapToken {
   const token = parseToken(text);
   if (token === undefined) {
@@ -72,7 +72,7 @@ export function requireTokenId(text: string): string {
   return id;
 }
 
-/** Whether `group` may stand in a token's extra groups; the bare `system:bootstrappers` may not. */
+/** Whether `group` may be one of a token's extra groups; the bare `system:bootstrappers` may not. */
 export function isBootstrapGroup(group: string): boolean {
   return groupPattern.test(group);
 }
@@ -83,8 +83,8 @@ export function isTokenUsage(usage: string): usage is TokenUsage {
 }
 
 /**
- * A fresh token, each character uniform over 36: bytes of 252 and above are discarded, the rest taken modulo 36.
- * `random` must be cryptographically secure. @throws TypeError when `random` keeps giving bytes that cannot be used.
+ * A new token, each character uniform over 36: bytes of 252 and above are discarded, the rest taken modulo 36.
+ * `random` must be cryptographically secure. @throws TypeError when `random` keeps returning bytes that cannot be used.
  * @see cluster-bootstrap/token/util
  */
 export function generateToken(random: RandomBytes): BootstrapToken {
@@ -103,7 +103,7 @@ function digest(text: string): Buffer {
 
 function randomText(random: RandomBytes, length: number): string {
   let text = "";
-  // A sound source needs a second draw once in about three calls; a hundred mean that it is broken.
+  // A working source needs a second draw once in about three calls; a hundred draws mean that it is broken.
   for (let draw = 0; draw < 100 && text.length < length; draw += 1) {
     for (const byte of random(length - text.length)) {
       if (byte < 252 && text.length < length) {
@@ -130,7 +130,7 @@ export function detachedJws(content: string, token: BootstrapToken): string {
 
 /**
  * Whether `jws` is exactly the detached JWS over `content` under the token, compared as a whole in constant time.
- * Nothing of it is parsed, so no other spelling of the header can pass.
+ * It is not parsed, so no other encoding of the header can pass.
  */
 export function verifyDetachedJws(jws: string, content: string, token: BootstrapToken): boolean {
   return secretsEqual(jws, detachedJws(content, token));

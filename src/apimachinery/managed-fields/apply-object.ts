@@ -24,16 +24,16 @@ import { ownable, trackUpdate, type Tracking } from "./track-update.ts";
 import { StatusError } from "../status.ts";
 import { pathText } from "./path-element.ts";
 
-/** What is applied to what. */
+/** The input of an apply. */
 export interface Application {
-  /** The stored object, or what an absent one is taken for; without managedFields. */
+  /** The stored object, or the substitute for an absent one; without managedFields. */
   readonly live: JsonObject;
-  /** Without managedFields; `appliedProblem` has found nothing in it. */
+  /** Without managedFields; `appliedProblem` found no error in it. */
   readonly config: JsonObject;
   readonly managers: Managers;
-  /** Conflicting fields are taken over. */
+  /** Whether the applier takes over conflicting fields. */
   readonly force: boolean;
-  /** Fields that may be taken over without force. */
+  /** Fields that the applier may take over without force. */
   readonly yielded?: FieldSet;
 }
 
@@ -46,8 +46,8 @@ export interface Applied {
 const beforeFirstApply = "before-first-apply";
 
 /**
- * Server-side apply: puts the configuration over the live object, removes what the manager applied before and does not any more and
- * nobody else owns, and moves the ownership. An object without owners is taken to belong to `before-first-apply`.
+ * Server-side apply: puts the configuration over the live object, removes what the manager applied before and no longer applies and
+ * no other manager owns, and updates the ownership. `before-first-apply` owns an object without owners.
  * @throws StatusError Conflict. Source: structured-merge-diff merge.Updater.Apply under apimachinery's managedfields.
  * Each step takes a time that grows with the object and not with its square.
  */
@@ -80,7 +80,7 @@ function timeOf(entry: ManagedFieldsEntry | undefined): { readonly time?: string
   return entry?.time === undefined ? {} : { time: entry.time };
 }
 
-/** The owners so far; where there are none, everything that stands belongs to those who came before. */
+/** The stored owners; where there are none, `before-first-apply` owns all existing fields. */
 function* known(tracking: Tracking, { managers, live }: Application): Steps<Managers> {
   if (managers.size > 0) return managers;
   const writer = { ...tracking.writer, manager: beforeFirstApply, operation: "Update" } as const;
@@ -101,7 +101,7 @@ interface Settling {
   readonly owners: Managers;
 }
 
-/** The entries of the others once the applier has taken what it changes. @throws StatusError Conflict where it may not. */
+/** The entries of the other managers after the applier has taken the fields that it changes. @throws StatusError Conflict where it may not. */
 function* settled(
   tracking: Tracking,
   { application, object, owners }: Settling,
@@ -139,13 +139,13 @@ function* refuse(conflicts: readonly Conflict[], yielded: FieldSet): Steps<void>
 interface Pruning {
   readonly merged: JsonObject;
   readonly owners: Managers;
-  /** What the applier owned before. */
+  /** The fields that the applier owned before. */
   readonly last: FieldSet;
-  /** What it owns now. */
+  /** The fields that it owns now. */
   readonly set: FieldSet;
 }
 
-/** Removes what the applier has let go, unless anybody, itself included, owns it or something underneath. */
+/** Removes the fields that the applier no longer applies, unless any manager, itself included, owns them or fields below. */
 function* pruned({ schema }: Tracking, { merged, owners, last, set }: Pruning): Steps<JsonObject> {
   const pace: Pace = { places: 0 };
   if (yield* contains(set, last, pace)) return merged;
@@ -178,7 +178,7 @@ interface Conflict {
   readonly fields: FieldSet;
 }
 
-/** How many conflicting fields the answer names; Kubernetes names all. */
+/** How many conflicting fields the response names; Kubernetes names all. */
 const maxNamed = 100;
 
 interface NamedConflict {
@@ -187,7 +187,7 @@ interface NamedConflict {
 }
 
 /**
- * The 409 that names the conflicting fields and their owners, in the words that kubectl shows. Beyond 100 fields it tells only how many
+ * The 409 that names the conflicting fields and their owners, in the wording that kubectl shows. Beyond 100 fields it states only how many
  * more there are. Source: apimachinery managedfields NewConflictError.
  */
 function applyConflict(conflicts: readonly Conflict[]): StatusError {
@@ -195,11 +195,11 @@ function applyConflict(conflicts: readonly Conflict[]): StatusError {
     .map(({ owner, fields }) => ({ owner: ownerText(owner), fields }))
     .sort((a, b) => (a.owner < b.owner ? -1 : 1));
   const named: NamedConflict[] = [];
-  let [room, count] = [maxNamed, 0];
+  let [remaining, count] = [maxNamed, 0];
   for (const { owner, fields } of byOwner) {
-    const paths = pathsOf(fields, room).map(pathText);
+    const paths = pathsOf(fields, remaining).map(pathText);
     count += countFields(fields);
-    room -= paths.length;
+    remaining -= paths.length;
     if (paths.length > 0) named.push({ owner, paths });
   }
   const causes = named.flatMap(({ owner, paths }) =>

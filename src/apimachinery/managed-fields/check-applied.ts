@@ -1,13 +1,13 @@
 import { isJsonArray, isJsonObject } from "../json-value.ts";
-import type { ArraySchema, Schema } from "../schema.ts";
+import type { ArraySchema, Schema, StringSchema } from "../schema.ts";
 import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { elementText, fieldElement } from "./path-element.ts";
 import { indexList, namedField, entrySchema, shapeOf } from "./shape.ts";
 
 /**
- * What keeps an object from being applied, as Kubernetes words it: fields that the schema does not have, values of other types, and
- * items of a list that cannot be told apart; undefined where nothing does. Source: structured-merge-diff typed.Validate.
+ * The errors that prevent an apply, as Kubernetes words them: fields that the schema does not have, values of other types, and
+ * list items without a distinct key; undefined where there are none. Source: structured-merge-diff typed.Validate.
  */
 export function* appliedProblem(schema: Schema, object: unknown): Steps<string | undefined> {
   const problems: string[] = [];
@@ -18,12 +18,12 @@ export function* appliedProblem(schema: Schema, object: unknown): Steps<string |
 
 interface Walk {
   readonly problems: string[];
-  /** Put together for a problem only, since most values have none. */
+  /** Joined for a problem only, since most values have none. */
   readonly path: () => string;
   readonly pace: Pace;
 }
 
-/** More than these say nothing new. */
+/** More problems would add no information. */
 const maxProblems = 20;
 
 function complain({ problems, path }: Walk, problem: string): void {
@@ -83,15 +83,18 @@ function checkScalar(walk: Walk, schema: Schema, value: unknown): void {
     case "boolean":
       if (typeof value !== "boolean") complain(walk, `expected boolean, got ${goValue(value)}`);
       return;
-    case "string": {
-      const untyped = schema.format === "quantity" || schema.format === "int-or-string";
-      if (untyped && typeof value === "object") complain(walk, `expected any scalar, got ${goValue(value)}`);
-      if (!untyped && typeof value !== "string")
-        complain(walk, `expected string, got &value.valueUnstructured{Value:${shown(value)}}`);
-      return;
-    }
+    case "string":
+      return checkText(walk, schema, value);
     default:
       return;
+  }
+}
+
+function checkText(walk: Walk, { format }: StringSchema, value: unknown): void {
+  if (format === "quantity" || format === "int-or-string") {
+    if (typeof value === "object") complain(walk, `expected any scalar, got ${goValue(value)}`);
+  } else if (typeof value !== "string") {
+    complain(walk, `expected string, got &value.valueUnstructured{Value:${shown(value)}}`);
   }
 }
 

@@ -15,14 +15,14 @@ import {
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { elementsOfList, entrySchema, isEmptyValue, namedField, shapeOf, type Shape } from "./shape.ts";
 
-/** What differs between two objects; no field is in more than one of the sets. Source: structured-merge-diff typed.Comparison. */
+/** The differences between two objects; no field is in more than one of the sets. Source: structured-merge-diff typed.Comparison. */
 export interface Comparison {
   readonly removed: FieldSet;
   readonly modified: FieldSet;
   readonly added: FieldSet;
 }
 
-/** Compares two objects of one schema, both decoded. Takes time proportional to what differs, and to look at the rest once. */
+/** Compares two objects of one schema, both decoded. Takes time proportional to the differences, and one pass over the rest. */
 export function* compareObjects(
   schema: Schema,
   { before, after }: { readonly before: unknown; readonly after: unknown },
@@ -32,7 +32,7 @@ export function* compareObjects(
   return { removed: removed ?? noFields, modified: modified ?? noFields, added: added ?? noFields };
 }
 
-/** The comparison without `ignored` fields and what is underneath them. */
+/** The comparison without `ignored` fields and the fields below them. */
 export function* ignoring({ removed, modified, added }: Comparison, ignored: FieldSet, pace: Pace): Steps<Comparison> {
   return {
     removed: yield* recursiveDifference(removed, ignored, pace),
@@ -46,7 +46,7 @@ export function isSame({ removed, modified, added }: Comparison): boolean {
   return isEmptySet(removed) && isEmptySet(modified) && isEmptySet(added);
 }
 
-/** What differs at one place and below it: the nodes that stand there in the sets; undefined for none. */
+/** The differences at one path and below it: the nodes of that path in the sets; undefined for none. */
 interface Difference {
   readonly removed?: FieldSet | undefined;
   readonly modified?: FieldSet | undefined;
@@ -73,13 +73,13 @@ function* compareValues(schema: Schema, pair: Pair): Steps<Difference> {
   const shape = schema.type === "any" ? deducedShape(pair) : shapeOf(schema, after);
   if (shape === "leaf" || bothEmpty(before, after)) return compareLeaf(pair);
   if (shape === "mixed") return yield* compareMaps(schema, pair, compareLeaf(pair));
-  const itself = before === undefined ? addedItself : after === undefined ? removedItself : none;
+  const itself = presence(pair);
   if (shape !== "list" || schema.type !== "array") return yield* compareMaps(schema, pair, itself);
-  // Lists mostly stay as they are, which is cheaper to see than what their items are called.
+  // Most lists do not change, which is cheaper to check than to index their items.
   return jsonEqual(before, after) ? none : yield* compareLists(schema, pair, itself);
 }
 
-/** `mixed` for what turns from an object into something else or the other way round. */
+/** `mixed` where one of the two is an object and the other is not. */
 function deducedShape({ before, after }: Pair): Shape | "mixed" {
   if (isMapOrNothing(before) && isMapOrNothing(after)) return "map";
   return isJsonObject(before) || isJsonObject(after) ? "mixed" : "leaf";
@@ -89,18 +89,23 @@ function isMapOrNothing(value: unknown): boolean {
   return value === undefined || value === null || isJsonObject(value);
 }
 
-/** The difference between nothing, null and an empty container is kept by owning the field itself. */
+/** A difference between absent, null and an empty container is owned by the field itself. */
 function bothEmpty(before: unknown, after: unknown): boolean {
   return isEmptyValue(before) && isEmptyValue(after);
 }
 
-function compareLeaf({ before, after }: Pair): Difference {
-  if (before === undefined) return addedItself;
-  if (after === undefined) return removedItself;
-  return jsonEqual(before, after) ? none : modifiedItself;
+function compareLeaf(pair: Pair): Difference {
+  const itself = presence(pair);
+  return itself !== none || jsonEqual(pair.before, pair.after) ? itself : modifiedItself;
 }
 
-/** What differs one level down, by set. */
+/** Whether the path itself is added or removed. */
+function presence({ before, after }: Pair): Difference {
+  if (before === undefined) return addedItself;
+  return after === undefined ? removedItself : none;
+}
+
+/** The differences one level down, by set. */
 interface Levels {
   removed: Level | undefined;
   modified: Level | undefined;
@@ -113,7 +118,7 @@ function put(levels: Levels, element: PathElement, { removed, modified, added }:
   if (added !== undefined) addTo((levels.added ??= { elements: [], nodes: [] }), element, added);
 }
 
-/** What differs below a place together with what does at the place itself. */
+/** The differences below a path together with those at the path itself. */
 function* joined({ removed, modified, added }: Levels, itself: Difference, pace: Pace): Steps<Difference> {
   if (removed === undefined && modified === undefined && added === undefined) return itself;
   return {
@@ -131,8 +136,8 @@ function* compareMaps(schema: Schema, { before, after, pace }: Pair, itself: Dif
     const mine = one[key];
     const theirs = Object.hasOwn(other, key) ? other[key] : undefined;
     if (mine === theirs) continue;
-    const stand = theirs === undefined ? standIn(schema, key, after) : undefined;
-    const found = yield* compareValues(entrySchema(schema, key), { before: mine, after: theirs ?? stand, pace });
+    const zero = theirs === undefined ? standIn(schema, key, after) : undefined;
+    const found = yield* compareValues(entrySchema(schema, key), { before: mine, after: theirs ?? zero, pace });
     if (found !== none) put(levels, fieldElement(key), found);
   }
   for (const key in other) {
@@ -145,8 +150,8 @@ function* compareMaps(schema: Schema, { before, after, pace }: Pair, itself: Dif
 }
 
 /**
- * What stands in a Go struct where the JSON of a built-in kind has nothing: an empty struct, or a list or map that is nil and always
- * written. Such a field itself never comes or goes, as long as the struct is there.
+ * The value in a Go struct where the JSON of a built-in kind is absent: an empty struct, or a list or map that is nil and always
+ * written. Such a field itself is never added or removed while the struct exists.
  */
 function standIn(schema: Schema, key: string, struct: unknown): unknown {
   const field = isJsonObject(struct) ? namedField(schema, key) : undefined;

@@ -4,9 +4,9 @@ import { finish, type Steps } from "../steps.ts";
 import { inElementOrder, readElement, sortElements, type PathElement } from "./path-element.ts";
 
 /**
- * A set of fields in the very form of FieldsV1, so that what is stored is worked on without decoding: every key is a path element,
- * and below it stand the fields underneath. `{}` below a key means that the field itself belongs to the set and nothing underneath
- * does; where both do, the node holds a key `.`. The whole set is empty when it has no keys. Never changed in place once made.
+ * A set of fields in the form of FieldsV1, so that stored sets need no decoding: every key is a path element,
+ * and its value contains the fields below. `{}` as a value means that the field itself belongs to the set and no field below
+ * does; where both do, the node has a key `.`. The whole set is empty when it has no keys. Never changed in place.
  * Source: apimachinery meta/v1 FieldsV1, structured-merge-diff fieldpath.Set.
  */
 export interface FieldSet {
@@ -16,10 +16,10 @@ export interface FieldSet {
 /** The set without fields. */
 export const noFields: FieldSet = {};
 
-/** Fields on one level while a set is put together; an element may stand here more than once. */
+/** Fields on one level while a set is built; an element may occur more than once. */
 export interface Level {
   readonly elements: PathElement[];
-  /** What belongs to the set at each element and below it. */
+  /** The node of each element. */
   readonly nodes: FieldSet[];
 }
 
@@ -30,27 +30,31 @@ export function addTo({ elements, nodes }: Level, element: PathElement, node: Fi
 }
 
 /**
- * The node of the fields of one level, put in order once, with the field above them where `member` says so; undefined for neither. Takes
- * time proportional to the level, but for sorting.
+ * The node of the fields of one level, sorted once, with the field above them where `member` is true; undefined for neither. Takes
+ * time proportional to the level, except for sorting.
  */
-export function* nodeOfLevel(member: boolean, { elements, nodes }: Level, pace: Pace): Steps<FieldSet | undefined> {
-  if (elements.length === 0) return member ? noFields : undefined;
+export function* nodeOfLevel(member: boolean, level: Level, pace: Pace): Steps<FieldSet | undefined> {
+  if (level.elements.length === 0) return member ? noFields : undefined;
   const result: Record<string, FieldSet> = {};
   if (member) result["."] = noFields;
-  if (yield* inElementOrder(elements, pace)) {
-    // In order means that none stands there twice.
-    for (let index = 0; index < elements.length; index += 1) {
-      if (endsStep(pace)) yield;
-      result[elements[index] ?? ""] = nodes[index] ?? noFields;
-    }
-    return result;
-  }
-  const byElement = yield* joinedByElement({ elements, nodes }, pace);
-  for (const element of yield* sortElements([...byElement.keys()], pace)) {
+  // Sorted means without duplicates.
+  const isSorted = yield* inElementOrder(level.elements, pace);
+  const { elements, nodes } = isSorted ? level : yield* sortedLevel(level, pace);
+  for (let index = 0; index < elements.length; index += 1) {
     if (endsStep(pace)) yield;
-    result[element] = byElement.get(element) ?? noFields;
+    result[elements[index] ?? ""] = nodes[index] ?? noFields;
   }
   return result;
+}
+
+/** The level sorted, each element once. */
+function* sortedLevel(
+  level: Level,
+  pace: Pace,
+): Steps<{ readonly elements: readonly PathElement[]; readonly nodes: readonly FieldSet[] }> {
+  const byElement = yield* joinedByElement(level, pace);
+  const elements = yield* sortElements([...byElement.keys()], pace);
+  return { elements, nodes: elements.map((element) => byElement.get(element) ?? noFields) };
 }
 
 function* joinedByElement({ elements, nodes }: Level, pace: Pace): Steps<ReadonlyMap<PathElement, FieldSet>> {
@@ -69,7 +73,7 @@ export function isEmptySet(set: FieldSet): boolean {
   return isLeaf(set);
 }
 
-/** What stands below one step, as a set of its own; empty where nothing does. It may hold a `.`, which every function here passes over. */
+/** The fields below one step, as a set; empty where there are none. It may have a `.`, which every function here ignores. */
 export function fieldsBelow(set: FieldSet, element: PathElement): FieldSet {
   return childOf(set, element) ?? noFields;
 }
@@ -80,15 +84,26 @@ export function hasElement(set: FieldSet, element: PathElement): boolean {
   return node !== undefined && isMember(node);
 }
 
-/** The fields of either set, in order. The very `one` when `other` adds nothing. */
+/** The fields of either set, in order. Returns `one` itself when `other` adds nothing. */
 export function* union(one: FieldSet, other: FieldSet, pace: Pace): Steps<FieldSet> {
   return (yield* joined(one, other, { member: false, pace })) ?? one;
 }
 
-/** The fields of all sets, in order. Takes time proportional to their size together, however many they are. */
+/** The fields of all sets, in order. Takes time proportional to their total size, for any number of sets. */
 export function* unionOf(sets: readonly FieldSet[], pace: Pace): Steps<FieldSet> {
   const [first, second] = sets;
   if (second === undefined) return first ?? noFields;
+  const level: Level = { elements: [], nodes: [] };
+  for (const [element, nodes] of yield* nodesByElement(sets, pace)) {
+    addTo(level, element, Array.isArray(nodes) ? yield* unionOfNodes(nodes, pace) : nodes);
+  }
+  return (yield* nodeOfLevel(false, level, pace)) ?? noFields;
+}
+
+function* nodesByElement(
+  sets: readonly FieldSet[],
+  pace: Pace,
+): Steps<ReadonlyMap<PathElement, FieldSet | FieldSet[]>> {
   const byElement = new Map<PathElement, FieldSet | FieldSet[]>();
   for (const set of sets) {
     for (const element in set) {
@@ -101,11 +116,7 @@ export function* unionOf(sets: readonly FieldSet[], pace: Pace): Steps<FieldSet>
       else byElement.set(element, [before, node]);
     }
   }
-  const level: Level = { elements: [], nodes: [] };
-  for (const [element, nodes] of byElement) {
-    addTo(level, element, Array.isArray(nodes) ? yield* unionOfNodes(nodes, pace) : nodes);
-  }
-  return (yield* nodeOfLevel(false, level, pace)) ?? noFields;
+  return byElement;
 }
 
 function* unionOfNodes(nodes: readonly FieldSet[], pace: Pace): Steps<FieldSet> {
@@ -132,12 +143,12 @@ export function* intersection(one: FieldSet, other: FieldSet, pace: Pace): Steps
   return result;
 }
 
-/** The fields of `one` that `other` does not have; fields underneath those stay. The very `one` when nothing goes. */
+/** The fields of `one` that `other` does not have; fields below those stay. Returns `one` itself when nothing is removed. */
 export function difference(one: FieldSet, other: FieldSet, pace: Pace): Steps<FieldSet> {
   return without(one, other, { recursive: false, pace });
 }
 
-/** The fields of `one` that are neither in `other` nor underneath one of its fields. The very `one` when nothing goes. */
+/** The fields of `one` that are neither in `other` nor below one of its fields. Returns `one` itself when nothing is removed. */
 export function recursiveDifference(one: FieldSet, other: FieldSet, pace: Pace): Steps<FieldSet> {
   return without(one, other, { recursive: true, pace });
 }
@@ -174,7 +185,7 @@ export function countFields(set: FieldSet): number {
   return count;
 }
 
-/** The same set with its keys in the order in which Kubernetes writes them; the very `set` where they are. */
+/** The same set with its keys in the order in which Kubernetes writes them; `set` itself where they are in order. */
 export function* sortedSet(set: FieldSet, pace: Pace): Steps<FieldSet> {
   const elements: PathElement[] = [];
   const nodes: FieldSet[] = [];
@@ -182,9 +193,8 @@ export function* sortedSet(set: FieldSet, pace: Pace): Steps<FieldSet> {
   let member = false;
   for (const element in set) {
     if (endsStep(pace)) yield;
-    const node = set[element];
-    if (node === undefined) continue;
-    if (element === ".") {
+    const node = childOf(set, element);
+    if (node === undefined) {
       member = true;
       isSame &&= elements.length === 0;
       continue;
@@ -198,16 +208,14 @@ export function* sortedSet(set: FieldSet, pace: Pace): Steps<FieldSet> {
   return (yield* nodeOfLevel(member, { elements, nodes }, pace)) ?? noFields;
 }
 
-/** The set that a client wrote as FieldsV1, in canonical form; undefined for anything malformed. Steps of unknown kinds are left out. */
+/** The set that a client wrote as FieldsV1, in canonical form; undefined for malformed input. Steps of unknown kinds are left out. */
 export function* readFieldSet(value: unknown, pace: Pace): Steps<FieldSet | undefined> {
   if (!isJsonObject(value)) return undefined;
-  return yield* readNode(value, { root: true, pace });
+  const set = yield* readNode(value, pace);
+  return set === undefined ? undefined : childrenOf(set);
 }
 
-function* readNode(
-  value: JsonObject,
-  { root, pace }: { readonly root: boolean; readonly pace: Pace },
-): Steps<FieldSet | undefined> {
+function* readNode(value: JsonObject, pace: Pace): Steps<FieldSet | undefined> {
   const level: Level = { elements: [], nodes: [] };
   let member = false;
   for (const key of Object.keys(value)) {
@@ -220,15 +228,15 @@ function* readNode(
     const element = readElement(key);
     if (element === undefined || !isJsonObject(below)) return undefined;
     if (element === "") continue;
-    const node = isLeaf(below as FieldSet) ? noFields : yield* readNode(below, { root: false, pace });
+    const node = isLeaf(below as FieldSet) ? noFields : yield* readNode(below, pace);
     if (node === undefined) return undefined;
     addTo(level, element, node);
   }
-  return (yield* nodeOfLevel(member && !root, level, pace)) ?? noFields;
+  return (yield* nodeOfLevel(member, level, pace)) ?? noFields;
 }
 
 function isLeaf(node: FieldSet): boolean {
-  // Object.keys would list them all, and a node may have thousands.
+  // Object.keys would list all keys, and a node may have thousands.
   for (const element in node) return element === undefined;
   return true;
 }
@@ -241,7 +249,7 @@ function childOf(node: FieldSet, element: PathElement): FieldSet | undefined {
   return element === "." ? undefined : node[element];
 }
 
-/** The node for a field with `children`, which may hold a dot already; undefined where neither it nor anything underneath is in the set. */
+/** The node for a field with `children`, which may have a dot already; undefined where neither it nor any field below is in the set. */
 function nodeOf(member: boolean, children: FieldSet): FieldSet | undefined {
   if (children["."] !== undefined) return member ? children : childrenOf(children);
   if (isLeaf(children)) return member ? noFields : undefined;
@@ -261,7 +269,7 @@ function* nodeUnion(one: FieldSet, other: FieldSet, pace: Pace): Steps<FieldSet>
   return both ?? (mine || !theirs ? one : (nodeOf(true, one) ?? noFields));
 }
 
-/** The fields of both levels, by themselves a member of the set or not; undefined when `other` adds no field below. */
+/** The fields of both levels, with the field itself a member of the set or not; undefined when `other` adds no field below. */
 function* joined(
   one: FieldSet,
   other: FieldSet,
@@ -282,7 +290,7 @@ function* joined(
   return yield* nodeOfLevel(member, yield* replaced(one, changed, pace), pace);
 }
 
-/** The fields of `one` with those that changed in their place, and those that are new at the end. */
+/** The fields of `one` with changed ones in place, and new ones at the end. */
 function* replaced(one: FieldSet, changed: Map<PathElement, FieldSet>, pace: Pace): Steps<Level> {
   const level: Level = { elements: [], nodes: [] };
   for (const element in one) {
@@ -296,7 +304,7 @@ function* replaced(one: FieldSet, changed: Map<PathElement, FieldSet>, pace: Pac
   return level;
 }
 
-/** Goes through `one`, so that what is taken from many sets costs no more than they are large together. */
+/** Iterates over `one`, so that an intersection with many sets takes time proportional to their total size. */
 function* without(one: FieldSet, other: FieldSet, removal: Removal): Steps<FieldSet> {
   let first: FirstRemoved | undefined;
   for (const element in one) {
@@ -313,7 +321,7 @@ function* without(one: FieldSet, other: FieldSet, removal: Removal): Steps<Field
 }
 
 interface Removal {
-  /** Fields underneath those that go, go too. */
+  /** Fields below removed fields are removed too. */
   readonly recursive: boolean;
   readonly pace: Pace;
 }
@@ -323,7 +331,7 @@ interface FirstRemoved {
   readonly rest: FieldSet | undefined;
 }
 
-/** Put together anew, since an object that keys were deleted from is slow for ever. What stands before the first that goes, stays. */
+/** Builds a new object, since an object with deleted keys stays slow. Fields before the first removed one are kept. */
 function* restOf(
   one: FieldSet,
   other: FieldSet,

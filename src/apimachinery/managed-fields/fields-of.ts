@@ -6,7 +6,7 @@ import { addTo, fieldsBelow, noFields, nodeOfLevel, type FieldSet, type Level, i
 import { fieldElement, type PathElement } from "./path-element.ts";
 import { elementsOfList, entrySchema, namedField, shapeOf } from "./shape.ts";
 
-/** Every leaf and every item that an object names: what its applier owns. Source: structured-merge-diff typed.ToFieldSet. */
+/** Every leaf and every item of an object: what its applier owns. Source: structured-merge-diff typed.ToFieldSet. */
 export function* fieldsOf(schema: Schema, value: unknown, pace: Pace): Steps<FieldSet> {
   if (!isJsonObject(value) || shapeOf(schema, value) !== "map") return noFields;
   return (yield* entriesOf(schema, value, { member: false, pace })) ?? noFields;
@@ -23,7 +23,7 @@ function* nodeOfValue(schema: Schema, value: unknown, walk: Walk): Steps<FieldSe
 }
 
 interface Walk {
-  /** The place itself is owned, whatever stands there. */
+  /** The path itself is owned, whatever its value. */
   readonly member: boolean;
   readonly pace: Pace;
 }
@@ -40,7 +40,7 @@ function* entriesOf(schema: Schema, value: JsonObject, { member, pace }: Walk): 
   return yield* nodeOfLevel(member, level, pace);
 }
 
-/** A named field is owned through what is underneath it, and by itself only where there is nothing. */
+/** A named field is owned through the fields below it, and by itself only where there are none. */
 function isNothing(value: unknown): boolean {
   return value === null || (isJsonObject(value) && Object.keys(value).length === 0);
 }
@@ -49,7 +49,7 @@ function* itemsOf(schema: ArraySchema, list: readonly unknown[], { member, pace 
   const below: Walk = { member: true, pace };
   const nodes = new Map<PathElement, FieldSet>();
   for (const [index, element] of (yield* elementsOfList(schema, list, pace)).entries()) {
-    // Of several items under one path element the element itself is owned, and nothing below.
+    // Of several items with the same path element the element itself is owned, and nothing below.
     const node = nodes.has(element) ? noFields : ((yield* nodeOfValue(schema.items, list[index], below)) ?? noFields);
     nodes.set(element, node);
   }
@@ -74,7 +74,7 @@ export function* withNamedFields(schema: Schema | undefined, set: FieldSet, pace
   return changed === undefined ? set : { ...set, ...Object.fromEntries(changed) };
 }
 
-/** A field whose schema has become atomic is owned as a whole by whoever owned a part of it. Source: ReconcileFieldSetWithSchema. */
+/** A field whose schema has become atomic is owned as a whole by each manager that owned a part of it. Source: ReconcileFieldSetWithSchema. */
 export function* reconciledFields(schema: Schema, set: FieldSet, pace: Pace): Steps<FieldSet> {
   let result: Record<string, FieldSet> | undefined;
   for (const element in set) {
@@ -95,7 +95,7 @@ function isNamed(schema: Schema | undefined, element: PathElement): boolean {
   return schema !== undefined && element.startsWith("f:") && namedField(schema, element.slice(2)) !== undefined;
 }
 
-/** The schema one step down; undefined where the step does not fit the schema. */
+/** The schema one step down; undefined where the step does not match the schema. */
 function schemaBelow(schema: Schema | undefined, element: PathElement): Schema | undefined {
   if (schema === undefined) return undefined;
   if (element.startsWith("f:")) {

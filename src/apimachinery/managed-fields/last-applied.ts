@@ -7,16 +7,16 @@ import { compareObjects } from "./compare.ts";
 import { difference, noFields, type FieldSet } from "./field-set.ts";
 import { fieldsOf } from "./fields-of.ts";
 
-/** The annotation in which kubectl keeps what it applied by itself. */
+/** The annotation in which kubectl stores the configuration of a client-side apply. */
 export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** The only manager for whom the annotation is read and kept up to date. Source: apimachinery managedfields lastAppliedManager. */
+/** The only manager whose annotation is read and updated. Source: apimachinery managedfields lastAppliedManager. */
 export const kubectlManager = "kubectl";
 
-/** Bytes that all annotations of an object may have together. Source: apimachinery api/validation TotalAnnotationSizeLimitB. */
+/** The maximum total size of an object's annotations, in bytes. Source: apimachinery api/validation TotalAnnotationSizeLimitB. */
 const maxAnnotations = 256 * 1024;
 
-/** The fields that kubectl applied by itself and that stand as it left them: they may be taken over without force. */
+/** The fields of a client-side apply of kubectl that have not changed since: the applier may take them over without force. */
 export function* fieldsLastApplied(schema: ObjectSchema, live: JsonObject): Steps<FieldSet> {
   const text = annotationsOf(live)[lastAppliedAnnotation];
   const last = typeof text === "string" && text !== "" ? parsed(text) : undefined;
@@ -29,7 +29,7 @@ export function* fieldsLastApplied(schema: ObjectSchema, live: JsonObject): Step
   return left;
 }
 
-/** The object with its annotation showing what was applied, where it has that annotation; without it where it would be too large. */
+/** The object with the annotation set to the applied configuration, where it has that annotation; without it where it would be too large. */
 export function withLastApplied(object: JsonObject, config: JsonObject): JsonObject {
   const annotations = annotationsOf(object);
   const before = annotations[lastAppliedAnnotation];

@@ -3,7 +3,7 @@ import type { Steps } from "../steps.ts";
 import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../json-value.ts";
 import { isEmptySet, noFields, readFieldSet, sortedSet, unionOf, type FieldSet } from "./field-set.ts";
 
-/** Who set which fields how, as `metadata.managedFields` lists it. Source: apimachinery meta/v1 ManagedFieldsEntry. */
+/** Which manager set which fields by which operation, as `metadata.managedFields` lists it. Source: apimachinery meta/v1 ManagedFieldsEntry. */
 export interface ManagedFieldsEntry {
   readonly manager?: string;
   readonly operation: "Apply" | "Update";
@@ -16,7 +16,7 @@ export interface ManagedFieldsEntry {
   readonly subresource?: string;
 }
 
-/** Under which name, how and through what somebody writes. */
+/** The manager, operation, version and subresource of a write. */
 export interface Writer {
   readonly manager: string;
   readonly operation: "Apply" | "Update";
@@ -31,10 +31,10 @@ export type Managers = ReadonlyMap<string, ManagedFieldsEntry>;
 /** How many entries of updates an object has at most; older ones are folded into one. */
 const maxUpdaters = 10;
 const folded = "ancient-changes";
-/** What decoding makes of every time. */
+/** The format of every decoded time. */
 const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
-/** What tells two entries apart: appliers keep theirs when they go over to another version. */
+/** The identity of an entry: appliers keep theirs when they change to another version. */
 export function identityOf(
   entry: Pick<ManagedFieldsEntry, "manager" | "operation" | "apiVersion" | "subresource">,
 ): string {
@@ -50,7 +50,7 @@ export function entryFor(writer: Writer, fieldsV1: FieldSet): ManagedFieldsEntry
     : { manager, operation, apiVersion, fieldsType: "FieldsV1", fieldsV1, subresource };
 }
 
-/** An entry with other fields, the time in its place. */
+/** An entry with other fields, the time in the usual position. */
 export function withFields(
   entry: ManagedFieldsEntry,
   fieldsV1: FieldSet,
@@ -60,14 +60,14 @@ export function withFields(
   if (entry.time !== undefined) return { ...entry, time, fieldsV1 };
   const { manager, operation, apiVersion, fieldsType, subresource } = entry;
   const timed = { operation, apiVersion, time, fieldsType, fieldsV1 };
-  // Of each shape by itself: to spread what may be empty into an object costs ten times as much as all else here.
+  // One literal for each shape: spreading a possibly empty object costs ten times as much as the rest of the function.
   if (manager === undefined) return subresource === undefined ? timed : { ...timed, subresource };
   return subresource === undefined
     ? { manager, operation, apiVersion, time, fieldsType, fieldsV1 }
     : { manager, operation, apiVersion, time, fieldsType, fieldsV1, subresource };
 }
 
-/** The stored entries, which are known to be well formed. */
+/** The stored entries, which are always well formed. */
 export function storedManagers(entries: readonly unknown[] | undefined): Managers {
   const managers = new Map<string, ManagedFieldsEntry>();
   for (const entry of (entries ?? []) as readonly ManagedFieldsEntry[]) managers.set(identityOf(entry), entry);
@@ -86,7 +86,7 @@ export function* readManagers(entries: unknown, pace: Pace): Steps<Managers | un
   return managers;
 }
 
-/** Whether a client asks to forget all owners: no entries, or a single one with nothing in it. */
+/** Whether a client resets all owners: no entries, or a single empty one. */
 export function isReset(entries: readonly unknown[] | undefined): boolean {
   if (entries === undefined) return false;
   if (entries.length > 1) return false;
@@ -94,7 +94,7 @@ export function isReset(entries: readonly unknown[] | undefined): boolean {
   return only === undefined || (isJsonObject(only) && Object.keys(only).length === 0);
 }
 
-/** The entries in the order in which they are stored; undefined for none. */
+/** The entries in storage order; undefined for none. */
 export function listed(managers: Managers): readonly ManagedFieldsEntry[] | undefined {
   const entries = [...managers.values()].filter(({ fieldsV1 }) => !isEmptySet(fieldsV1));
   if (entries.length < 2) return entries.length === 0 ? undefined : entries;
@@ -114,7 +114,7 @@ export function* foldedManagers(managers: Managers, pace: Pace): Steps<Managers>
   if (surplus <= 0) return managers;
   const result = new Map(managers);
   const first = new Map<string, string>();
-  // Put together at the end: to add one set after the other takes as long as all that were added before.
+  // United at the end: adding one set after the other takes quadratic time.
   const buckets = new Map<string, FieldSet[]>();
   for (const [id, entry] of updaters.sort(([, a], [, b]) => compareEntries(a, b))) {
     if (surplus === 0) break;
@@ -135,14 +135,22 @@ export function* foldedManagers(managers: Managers, pace: Pace): Steps<Managers>
     result.set(bucketId, withFields(bucket, noFields, entry.time));
     surplus -= 1;
   }
-  for (const [bucketId, sets] of buckets) {
-    const entry = result.get(bucketId);
-    if (entry !== undefined) result.set(bucketId, withFields(entry, yield* unionOf(sets, pace)));
-  }
+  yield* uniteFields(result, buckets, pace);
   return result;
 }
 
-/** By which entries are ordered. Times are in one form and UTC, so that the order of their texts is theirs. */
+function* uniteFields(
+  managers: Map<string, ManagedFieldsEntry>,
+  sets: ReadonlyMap<string, readonly FieldSet[]>,
+  pace: Pace,
+): Steps<void> {
+  for (const [id, each] of sets) {
+    const entry = managers.get(id);
+    if (entry !== undefined) managers.set(id, withFields(entry, yield* unionOf(each, pace)));
+  }
+}
+
+/** The sort key of entries. Times have one format and are UTC, so that their texts sort like the times. */
 const sortKeys = ["operation", "time", "manager", "apiVersion", "subresource"] as const;
 
 function compareEntries(one: ManagedFieldsEntry, other: ManagedFieldsEntry): number {
@@ -153,10 +161,12 @@ function compareEntries(one: ManagedFieldsEntry, other: ManagedFieldsEntry): num
   return 0;
 }
 
+const operations = ["Apply", "Update"] as const;
+
 function* readEntry(value: JsonObject, pace: Pace): Steps<ManagedFieldsEntry | undefined> {
-  const [operation, time] = [ownValue(value, "operation"), textAt(value, "time")];
-  const [manager, apiVersion] = [textAt(value, "manager"), textAt(value, "apiVersion")];
-  if ((operation !== "Apply" && operation !== "Update") || apiVersion === undefined) return undefined;
+  const operation = operations.find((each) => each === ownValue(value, "operation"));
+  const [time, manager, apiVersion] = [textAt(value, "time"), textAt(value, "manager"), textAt(value, "apiVersion")];
+  if (operation === undefined || apiVersion === undefined) return undefined;
   if (ownValue(value, "fieldsType") !== "FieldsV1") return undefined;
   const fieldsV1 = yield* readFieldSet(ownValue(value, "fieldsV1") ?? {}, pace);
   if (fieldsV1 === undefined || (time !== undefined && !timeForm.test(time))) return undefined;

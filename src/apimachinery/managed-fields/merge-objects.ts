@@ -7,8 +7,8 @@ import { elementsOfList, entrySchema, isEmptyValue, shapeOf } from "./shape.ts";
 import { fieldsBelow, hasElement, isEmptySet, type FieldSet } from "./field-set.ts";
 
 /**
- * The live object with what is applied put over it; nothing goes by this. Items of lists keep the order of the live object, those that
- * are applied the order among themselves in which they are applied. Source: structured-merge-diff typed.Merge.
+ * The live object with the applied configuration merged into it; the merge removes nothing. List items keep the order of the live object,
+ * applied items their order in the configuration. Source: structured-merge-diff typed.Merge.
  */
 export function* mergeObjects(
   schema: Schema,
@@ -38,7 +38,7 @@ function* mergeValues(schema: Schema, { live, applied, pace }: Pair): Steps<unkn
 
 function* mergeMaps(schema: Schema, { live, applied, pace }: Pair<JsonObject>): Steps<JsonObject> {
   const merged: [string, unknown][] = [];
-  // One of the two stands for the result where it is just that, which spares the making of what may have thousands of keys.
+  // Returns one of the two where it equals the result, which avoids a copy of perhaps thousands of keys.
   let [isLive, isApplied] = [true, true];
   for (const key of Object.keys(live)) {
     const theirs = Object.hasOwn(applied, key) ? applied[key] : undefined;
@@ -66,37 +66,32 @@ function* mergeLists(
   const mine = yield* indexed(schema, live, pace);
   const theirs = yield* indexed(schema, applied, pace);
   const shared = theirs.elements.filter((element) => mine.items.has(element));
-  let taken = 0;
   const merged: unknown[] = [];
   const done = new Set<PathElement>();
+  // Counted and not removed: shifting a list takes time proportional to its length.
+  let [applying, taken] = [0, 0];
   const take = function* (element: PathElement): Steps<void> {
     done.add(element);
+    applying += 1;
     const pair = { live: mine.items.get(element), applied: theirs.items.get(element), pace };
     merged.push(yield* mergeValues(schema.items, pair));
-    // Counted and not removed: to shift a long list takes as long as it is.
     if (shared[taken] === element) taken += 1;
   };
-  let [at, applying] = [0, 0];
-  while (at < mine.elements.length || applying < theirs.elements.length) {
+  for (const [index, own] of mine.elements.entries()) {
     if (endsStep(pace)) yield;
-    const [own, next] = [mine.elements[at], theirs.elements[applying]];
-    if (own !== undefined && own === next) {
-      yield* take(own);
-      at += 1;
-      applying += 1;
-    } else if (own !== undefined && !theirs.items.has(own)) {
-      // Of several items under one path element each stays as it is.
-      merged.push(live[at]);
-      at += 1;
-    } else if (own !== undefined && (done.has(own) || (next !== undefined && shared[taken] !== own))) {
-      at += 1;
-    } else if (next !== undefined) {
-      yield* take(next);
-      applying += 1;
-    } else {
-      at += 1;
+    if (!theirs.items.has(own)) {
+      // Several items with the same path element stay unchanged.
+      merged.push(live[index]);
+      continue;
     }
+    let next = theirs.elements[applying];
+    while (next !== undefined && next !== own && !done.has(own) && shared[taken] === own) {
+      yield* take(next);
+      next = theirs.elements[applying];
+    }
+    if (next === own) yield* take(own);
   }
+  for (const element of theirs.elements.slice(applying)) yield* take(element);
   return merged;
 }
 
@@ -124,7 +119,7 @@ function objectOrNone(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** The object without the given fields and items; containers that are left without content go too. Source: structured-merge-diff typed.RemoveItems. */
+/** The object without the given fields and items; containers that become empty are removed too. Source: structured-merge-diff typed.RemoveItems. */
 export function* removeItems(schema: Schema, object: JsonObject, removed: Removed): Steps<JsonObject> {
   if (isEmptySet(removed.fields)) return object;
   const rest = yield* removeEntries(schema, object, removed);
@@ -175,7 +170,7 @@ function* removeElements(
   return kept.length === 0 ? undefined : kept;
 }
 
-/** What stays of one entry or item; undefined where it goes. */
+/** The rest of one entry or item; undefined where it is removed. */
 function* restOf(
   value: unknown,
   { fields, pace }: Removed,

@@ -24,7 +24,7 @@ export function valueElement(value: unknown): PathElement {
   return `v:${JSON.stringify(value)}`;
 }
 
-/** The canonical form of a step that a client wrote; undefined for a malformed one, empty for one of a kind of its own. */
+/** The canonical form of a step that a client wrote; undefined for a malformed one, empty for one of an unknown kind. */
 export function readElement(text: string): PathElement | undefined {
   const content = text.slice(2);
   switch (text.slice(0, 2)) {
@@ -51,31 +51,27 @@ export function keyFields(element: PathElement): Readonly<Record<string, unknown
   return isJsonObject(fields) ? fields : {};
 }
 
-/** Whether each step stands before the next, none twice. Reads each but once. */
+/** Whether the steps are sorted without duplicates. Parses each step once. */
 export function* inElementOrder(elements: readonly PathElement[], pace: Pace): Steps<boolean> {
   let before: PathElement | undefined;
   let contentBefore: unknown;
   for (const element of elements) {
     if (endsStep(pace)) yield;
     const code = element.charCodeAt(0);
-    const content = code === kindCodes.field ? undefined : contentOf(element);
-    if (before !== undefined) {
-      const codeBefore = before.charCodeAt(0);
-      if (codeBefore !== code) {
-        if (kindRank(codeBefore) >= kindRank(code)) return false;
-      } else if (code === kindCodes.field) {
-        if (before >= element) return false;
-      } else if (before === element || compareContents(code, contentBefore, content) >= 0) return false;
-    }
+    const codeBefore = before?.charCodeAt(0);
+    const content = contentOf(element);
+    if (code === codeBefore) {
+      if (before === element || compareContents(code, contentBefore, content) >= 0) return false;
+    } else if (codeBefore !== undefined && kindRank(codeBefore) >= kindRank(code)) return false;
     before = element;
     contentBefore = content;
   }
   return true;
 }
 
-/** The steps in the order of FieldsV1: fields, then keys, then values, then indices, each by what it holds. Reads each but once. */
+/** The steps in the order of FieldsV1: fields, then keys, then values, then indices, each by its content. Parses each step once. */
 export function* sortElements(elements: readonly PathElement[], pace: Pace): Steps<readonly PathElement[]> {
-  // Fields alone, which most are, have the order of their texts.
+  // Field steps alone, the usual case, sort like their texts.
   if (elements.every((element) => element.charCodeAt(0) === kindCodes.field)) {
     return yield* sortedInSteps(elements, compareTexts, pace);
   }
@@ -88,7 +84,7 @@ export function* sortElements(elements: readonly PathElement[], pace: Pace): Ste
   return sorted.map(({ element }) => element);
 }
 
-/** A step and what it is compared by. */
+/** A step and its sort key. */
 interface ReadElement {
   readonly element: PathElement;
   readonly code: number;
@@ -100,7 +96,7 @@ function compareRead(one: ReadElement, other: ReadElement): number {
   return compareContents(one.code, one.content, other.content);
 }
 
-/** What a step that is no field is compared by. */
+/** The sort key of a step that is not a field. */
 function contentOf(element: PathElement): unknown {
   switch (element.charCodeAt(0)) {
     case kindCodes.key:
@@ -193,7 +189,7 @@ function valueRank(value: unknown): number {
 /** How many elements are sorted at once. */
 const runLength = 512;
 
-/** The elements in the order of `compare`; those that it takes for equal stay in the order they came in. */
+/** The elements in the order of `compare`; equal elements keep their order. */
 function* sortedInSteps<Element>(
   elements: readonly Element[],
   compare: (one: Element, other: Element) => number,

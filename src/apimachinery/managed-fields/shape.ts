@@ -7,7 +7,7 @@ import { valueElement, type PathElement } from "./path-element.ts";
 /** How a value is owned: a leaf as a whole, a map entry by entry, a list element by element. Source: structured-merge-diff schema.Atom. */
 export type Shape = "leaf" | "map" | "list";
 
-/** The schema of what nothing is known of: objects are granular, lists are owned as a whole. */
+/** The schema of an unknown value: objects are granular, lists are owned as a whole. */
 export const deduced: Schema = { type: "any" };
 
 /** How `value` is owned under its schema. Null and absent take the shape of the schema. */
@@ -25,17 +25,17 @@ export function shapeOf(schema: Schema, value: unknown): Shape {
   }
 }
 
-/** What is known of the entry under `key` of a granular map; undefined for an entry without a name in the schema. */
+/** The property of the entry `key` of a granular map; undefined for an entry that the schema does not name. */
 export function namedField(schema: Schema, key: string): Field | undefined {
   return schema.type === "object" ? propertyField(schema, key) : undefined;
 }
 
-/** The schema of the entry under `key` of a granular map. */
+/** The schema of the entry `key` of a granular map. */
 export function entrySchema(schema: Schema, key: string): Schema {
   return schema.type === "map" ? schema.values : (namedField(schema, key)?.schema ?? deduced);
 }
 
-/** Whether a value is nothing, null, or a container without content. */
+/** Whether a value is absent, null, or an empty container. */
 export function isEmptyValue(value: unknown): boolean {
   if (isJsonArray(value)) return value.length === 0;
   return value === undefined || value === null || (isJsonObject(value) && Object.keys(value).length === 0);
@@ -57,7 +57,7 @@ export function* indexList(schema: ArraySchema, list: readonly unknown[], pace: 
   return { elements };
 }
 
-/** As `indexList`, for a list that was checked before; an element without a path element is passed over as `i:`. */
+/** As `indexList`, for a validated list; an element without a path element becomes `i:`. */
 export function* elementsOfList(
   schema: ArraySchema,
   list: readonly unknown[],
@@ -94,7 +94,7 @@ function setElement(item: unknown): PathElement | Problem {
   return valueElement(item);
 }
 
-/** What makes a path element of an item; made once for each list. */
+/** A function from an item to its path element; created once for each list. */
 function namerOf(schema: ArraySchema): (item: unknown) => PathElement | Problem {
   const keys = listKeys(schema);
   return keys === undefined ? setElement : keyedNamer(schema, keys);
@@ -122,13 +122,13 @@ function keyedNamer(schema: ArraySchema, keys: readonly string[]): (item: unknow
   };
 }
 
-/** What stands for a key field that an item does not have. */
+/** The default of a key field that an item does not have. */
 function keyDefault(schema: ArraySchema, key: string): unknown {
   const field = namedField(schema.items, key);
   return field?.default ?? (field === undefined ? undefined : zeroOf(field));
 }
 
-/** What a Go struct holds where the JSON of a built-in kind has nothing. */
+/** The zero value of a Go struct where the JSON of a built-in kind is absent. */
 function zeroOf({ number, pointer, schema }: Field): string | number | undefined {
   if (number === undefined || pointer === true) return undefined;
   if (schema.type === "integer") return 0;

@@ -16,17 +16,17 @@ import {
 } from "./managers.ts";
 import { reconciledFields } from "./fields-of.ts";
 
-/** Who belongs to an object in which state: what tracking and applying share. */
+/** The common input of tracking and applying. */
 export interface Tracking {
   readonly schema: ObjectSchema;
   readonly writer: Writer;
   /** RFC 3339, whole seconds. */
   readonly time: string;
-  /** What this way of writing cannot change and so nobody owns by it, with everything underneath. */
+  /** Fields that this endpoint cannot change, so that its managers do not own them or fields below. */
   readonly ignored: FieldSet;
 }
 
-/** What nobody ever owns; fields underneath `metadata` are owned nonetheless. Source: apimachinery managedfields stripmeta. */
+/** Fields that no manager owns; fields below `metadata` may be owned. Source: apimachinery managedfields stripmeta. */
 const neverOwned: FieldSet = {
   "f:apiVersion": {},
   "f:kind": {},
@@ -44,14 +44,14 @@ const neverOwned: FieldSet = {
   },
 };
 
-/** A set without what nobody owns. */
+/** A set without the fields that no manager owns. */
 export function ownable(set: FieldSet, pace: Pace): Steps<FieldSet> {
   return difference(set, neverOwned, pace);
 }
 
 /**
- * The owners after an update, patch or create, in steps: what it changed or added belongs to its manager alone, what it removed to nobody. The
- * very `managers` where nothing changed that is owned. Cheap where a manager changes what it owns already: then only its time moves.
+ * The owners after an update, patch or create, in steps: its manager alone owns changed and added fields, no manager owns removed ones. Returns
+ * `managers` itself where no owned field changed. Cheap where a manager changes its own fields: then only its time changes.
  * Source: structured-merge-diff merge.Updater.Update under apimachinery's managedfields.
  */
 export function* trackUpdate(
@@ -67,16 +67,7 @@ export function* trackUpdate(
   const changed = yield* ownable(touched, pace);
   const lost = yield* union(touched, comparison.removed, pace);
   const id = identityOf(writer);
-  const result = new Map<string, ManagedFieldsEntry>();
-  for (const [otherId, entry] of managers) {
-    if (otherId === id) continue;
-    const rest = yield* difference(entry.fieldsV1, lost, pace);
-    if (rest === entry.fieldsV1) result.set(otherId, entry);
-    else {
-      const reconciled = yield* reconciledFields(schema, rest, pace);
-      keep(result, otherId, withFields(entry, yield* ownable(reconciled, pace)));
-    }
-  }
+  const result = yield* othersWithout(tracking, managers, { id, lost, pace });
   const own = managers.get(id);
   const kept = own === undefined ? undefined : yield* difference(own.fieldsV1, comparison.removed, pace);
   if (own !== undefined && kept === own.fieldsV1 && (yield* contains(kept, changed, pace))) {
@@ -88,6 +79,25 @@ export function* trackUpdate(
   const moved = isEmptySet(changed) ? base.time : time;
   keep(result, id, yield* sortedEntry(withFields(base, fields, moved), pace));
   return yield* foldedManagers(result, pace);
+}
+
+/** The entries of the other managers, without the fields that they lose. */
+function* othersWithout(
+  { schema }: Tracking,
+  managers: Managers,
+  { id, lost, pace }: { readonly id: string; readonly lost: FieldSet; readonly pace: Pace },
+): Steps<Map<string, ManagedFieldsEntry>> {
+  const result = new Map<string, ManagedFieldsEntry>();
+  for (const [otherId, entry] of managers) {
+    if (otherId === id) continue;
+    const rest = yield* difference(entry.fieldsV1, lost, pace);
+    if (rest === entry.fieldsV1) result.set(otherId, entry);
+    else {
+      const reconciled = yield* reconciledFields(schema, rest, pace);
+      keep(result, otherId, withFields(entry, yield* ownable(reconciled, pace)));
+    }
+  }
+  return result;
 }
 
 function keep(result: Map<string, ManagedFieldsEntry>, id: string, entry: ManagedFieldsEntry): void {

@@ -9,15 +9,15 @@ import {
   type TokenMeter,
 } from "./expressions.ts";
 
-/** What the claims of a verified token make of its holder. */
+/** The result of mapping the claims of a verified token. */
 export type Mapped =
   | { readonly kind: "user"; readonly user: UserInfo }
   | { readonly kind: "refused"; readonly reason: string };
 
-/** From verified claims to a user, or to why there is none. Never throws. */
+/** Maps verified claims to a user, or to the reason why there is none. Never throws. */
 export type ClaimMapping = (claims: Fields) => Mapped;
 
-/** A claim whose value cannot be used; caught where the mapping ends. */
+/** A claim whose value cannot be used; caught at the end of the mapping. */
 class ClaimError extends Error {
   override readonly name = "ClaimError";
   readonly code = "claim";
@@ -27,7 +27,7 @@ type Rule = (claims: Fields, meter: TokenMeter) => void;
 type Read = (claims: Fields, meter: TokenMeter) => unknown;
 
 /**
- * Compiles the rules and mappings of an issuer, whose configuration was found right.
+ * Compiles the rules and mappings of an issuer with a valid configuration.
  * @throws CelError for an expression that was not checked before
  * @see apiserver plugin/pkg/authenticator/token/oidc
  */
@@ -114,7 +114,7 @@ function usernameReader({ username }: JwtIssuer): (claims: Fields, meter: TokenM
   return (claims, meter) => {
     const value = read(claims, meter);
     if (typeof value !== "string" || value === "") throw new ClaimError("the username is empty or no text");
-    // An address that its owner has not proven may be anybody's.
+    // An unverified address may belong to any person.
     if (isEmail && Object.hasOwn(claims, "email_verified") && claims["email_verified"] !== true) {
       throw new ClaimError("email not verified");
     }
@@ -144,7 +144,7 @@ function textOf(value: unknown, what: string): string {
   return value;
 }
 
-/** One text or a list of them; empty ones say nothing. */
+/** One text or a list of texts; empty ones are ignored. */
 function textsOf(value: unknown, what: string): readonly string[] {
   if (value === undefined || value === null || value === "") return [];
   if (typeof value === "string") return [value];

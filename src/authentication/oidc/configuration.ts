@@ -14,7 +14,7 @@ export type ClaimOrExpression =
   | { readonly claim: string; readonly prefix: string; readonly expression?: undefined }
   | { readonly expression: string; readonly claim?: undefined };
 
-/** What must be so before a token is believed. */
+/** A condition for accepting a token. */
 export interface ClaimRule {
   readonly claim?: string;
   readonly requiredValue?: string;
@@ -22,14 +22,14 @@ export interface ClaimRule {
   readonly message: string;
 }
 
-/** One issuer of JSON web tokens and what its claims mean here. */
+/** One issuer of JSON web tokens and the mapping of its claims. */
 export interface JwtIssuer {
   readonly url: string;
-  /** Where its discovery document lies, if not under `url`. */
+  /** The URL of its discovery document, if not under `url`. */
   readonly discoveryUrl: string | undefined;
-  /** The CAs that its server may have its certificate from, in PEM; undefined for those of the system. */
+  /** The CAs of its server's certificate, in PEM; undefined for those of the system. */
   readonly caPem: string | undefined;
-  /** For one of which a token must be meant. */
+  /** The audiences; a token must be meant for one of them. */
   readonly audiences: readonly string[];
   readonly claimRules: readonly ClaimRule[];
   readonly username: ClaimOrExpression;
@@ -39,10 +39,10 @@ export interface JwtIssuer {
   readonly userRules: readonly { readonly expression: string; readonly message: string }[];
 }
 
-/** Who is believed from outside, and which paths need no credential. */
+/** The external issuers, and which paths need no credential. */
 export interface AuthenticationConfiguration {
   readonly issuers: readonly JwtIssuer[];
-  /** Undefined where the file says nothing of it. `paths` undefined means every path. */
+  /** Undefined where the file does not set it. `paths` undefined means every path. */
   readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] | undefined } | undefined;
 }
 
@@ -242,7 +242,7 @@ function* uniqueExpressionErrors(
   yield* expressionErrors(expression, path, place);
 }
 
-/** A prefix is asked for with a claim, even an empty one: without it a name from outside could be one of the hub's own. */
+/** A claim requires a prefix, even an empty one: without it an external name could be one of the hub's own. */
 function* prefixedErrors(mapping: Mapping, path: string, place: ExpressionPlace): Errors {
   const { claim = "", prefix } = mapping;
   const why = "prefix is required when claim is set. It can be set to an empty string to disable prefixing";
@@ -258,7 +258,7 @@ function* eitherErrors({ claim = "", expression = "" }: Mapping, path: string, p
   else yield* expressionErrors(expression, `${path}.expression`, place);
 }
 
-/** Keys are written in lower case with a domain of their own, and the domains of Kubernetes are its own. */
+/** Keys are in lower case with a domain of their own, and the domains of Kubernetes are reserved. */
 const extraKey = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/[a-z0-9._~!$&'()*+,;=:@/-]+$/;
 const maxKeyCharacters = 510;
 
@@ -294,7 +294,7 @@ function* expressionErrors(expression: string, path: string, place: ExpressionPl
 const unverifiedEmail =
   "claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression";
 
-/** An address that its owner has not proven may be anybody's: an expression that makes it a name must look at the proof. */
+/** An unverified address may belong to any person: an expression that uses it as a name must read `email_verified`. */
 function usesUnverifiedEmail({ claimMappings = {}, claimValidationRules = [] }: Jwt): boolean {
   const username = claimMappings.username?.expression ?? "";
   const expressions = [

@@ -3,20 +3,20 @@ import { boolType, dynType, listType, mapType, objectType, stringType, type CelT
 import { celToJson } from "../../policy/cel/convert.ts";
 import { compileKubernetesCel } from "../../policy/kubernetes/compile-kubernetes-cel.ts";
 
-/** What an expression is for: which variable it sees, and of which types its result may be. */
+/** The purpose of an expression: which variable it has, and which types its result may have. */
 export type ExpressionPlace = "username" | "groups" | "uid" | "extra" | "claimRule" | "userRule";
 
-/** What may still be spent on the expressions over one token, in the units of Kubernetes. */
+/** The cost budget that is left for the expressions over one token, in the units of Kubernetes. */
 export interface TokenMeter {
   left: number;
 }
 
-/** A compiled expression: from its one variable to a plain value, or to why there is none. */
+/** A compiled expression: maps its one variable to a plain value, or to the reason why there is none. */
 export type Expression = (value: object, meter: TokenMeter) => { readonly value: unknown } | { readonly error: string };
 
 /**
  * The cost that evaluating all expressions over one token may reach. Kubernetes has it for each expression: apiserver
- * pkg/authentication/cel, PerCallLimit. Here all are evaluated in one go.
+ * pkg/authentication/cel, PerCallLimit. Here all share one limit.
  */
 export function newTokenMeter(): TokenMeter {
   return { left: 1_000_000 };

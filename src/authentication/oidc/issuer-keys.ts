@@ -2,18 +2,18 @@ import { createLocalJWKSet } from "jose/jwks/local";
 import type { JSONWebKeySet } from "jose";
 import { arrayAt, isFields, stringAt } from "../../apis/json-fields.ts";
 
-/** Finds the key for a token's header, as jose asks for it; rejects where there is none. */
+/** Finds the key for a token's header, as jose expects it; rejects where there is none. */
 export type KeyFinder = ReturnType<typeof createLocalJWKSet>;
 
 /** The keys of one issuer. */
 export interface IssuerKeys {
-  /** The keys known now, fetched first if there are none yet. @throws IssuerKeysError while the issuer cannot be read. */
+  /** The cached keys, fetched first if there are none yet. @throws IssuerKeysError while the issuer cannot be read. */
   current(): Promise<KeyFinder>;
-  /** The keys fetched anew, for a token that none of the known ones signed; undefined where they were fetched a moment ago. */
+  /** The keys fetched again, for a token that none of the cached ones signed; undefined where they were fetched a moment ago. */
   renewed(): Promise<KeyFinder | undefined>;
 }
 
-/** The issuer cannot be read, or what it says cannot be used. The message names the address and holds nothing secret. */
+/** The issuer cannot be reached, or its response cannot be used. The message names the address and contains no secret. */
 export class IssuerKeysError extends Error {
   readonly code: "unreachable" | "discovery" | "keys";
 
@@ -26,7 +26,7 @@ export class IssuerKeysError extends Error {
 
 export interface IssuerKeysOptions {
   readonly issuer: string;
-  /** Where the discovery document lies; default under the issuer. */
+  /** The URL of the discovery document; default under the issuer. */
   readonly discoveryUrl: string | undefined;
   /** Reads a JSON document over HTTPS, within a time and a size of its own. Rejects for anything but 200. */
   readonly fetchJson: (url: string) => Promise<unknown>;
@@ -34,16 +34,16 @@ export interface IssuerKeysOptions {
   readonly now: () => number;
 }
 
-/** A key that is not known is asked for again at most this often, so that tokens made up by others cannot drive us. */
+/** An unknown key is fetched at most this often, so that forged tokens cannot cause requests to the issuer. */
 const againMs = 10_000;
-/** Keys older than this are read anew, so that a withdrawn key ends. */
+/** Keys older than this are fetched again, so that a withdrawn key stops working. */
 const freshMs = 10 * 60_000;
-/** While an issuer is down, its keys are believed this long after they were read: about as long as the tokens it gave out before. */
+/** While an issuer is down, its keys stay trusted this long after the last fetch: about the lifetime of the tokens that it issued before. */
 const staleMs = 60 * 60_000;
 const maxKeys = 100;
 
 /**
- * Reads an issuer's keys by its discovery document. One request is under way at a time, however many tokens wait for it.
+ * Reads an issuer's keys by its discovery document. One request is in flight at a time, however many tokens wait for it.
  * @see OpenID Connect Discovery 1.0; RFC 7517
  */
 export function issuerKeys(options: IssuerKeysOptions): IssuerKeys {
@@ -77,7 +77,7 @@ export function issuerKeys(options: IssuerKeysOptions): IssuerKeys {
   };
 }
 
-/** A clock that went back says nothing of how old something is. */
+/** After a clock was set back, the age is unknown. */
 function isYounger(age: number, than: number): boolean {
   return age >= 0 && age < than;
 }
@@ -104,7 +104,7 @@ async function keySet(options: IssuerKeysOptions): Promise<JSONWebKeySet> {
   return { keys };
 }
 
-/** Only keys of a public kind: a shared secret is none that an issuer publishes. */
+/** Only public keys: an issuer does not publish a shared secret. */
 function isPublicKey(value: unknown): value is JSONWebKeySet["keys"][number] {
   return isFields(value) && publicKinds.has(stringAt(value, "kty")) && ["", "sig"].includes(stringAt(value, "use"));
 }

@@ -20,12 +20,12 @@ export const oidcAlgorithms: readonly string[] = [
 
 export interface OidcOptions {
   readonly issuer: string;
-  /** For one of which a token must be meant. */
+  /** The audiences; a token must be meant for one of them. */
   readonly audiences: readonly string[];
   readonly algorithms: readonly string[];
   readonly keys: IssuerKeys;
   readonly mapping: ClaimMapping;
-  /** Names of the API, for which a token that was found good then counts as meant. */
+  /** The audiences of the API, which a valid token then has. */
   readonly apiAudiences: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -35,8 +35,8 @@ export interface OidcOptions {
 const notBeforeLeewaySeconds = 300;
 
 /**
- * Authenticates the ID tokens of one issuer: signature, time, audience, rules over claims and over the user they make. A token of
- * another issuer is absent. Successes are remembered for ten seconds, never past the end of the token.
+ * Authenticates the ID tokens of one issuer: signature, time, audience, rules over claims and over the resulting user. A token of
+ * another issuer is absent. Successes are cached for ten seconds, never past the expiry of the token.
  * @see OpenID Connect Core 1.0 section 3.1.3.7; apiserver plugin/pkg/authenticator/token/oidc
  */
 export function oidcTokens(options: OidcOptions): TokenAuthenticator {
@@ -45,7 +45,7 @@ export function oidcTokens(options: OidcOptions): TokenAuthenticator {
 
 async function verdictOn(token: string, options: OidcOptions): Promise<TokenAuthentication> {
   const claims = jsonPart(tokenParts(token)?.[1]);
-  // What it says of its issuer is not verified yet; it only says whose keys to ask.
+  // Its issuer claim is not verified yet; it only selects the keys.
   if (claims === undefined || stringAt(claims, "iss") !== options.issuer) return { kind: "absent" };
   const why =
     (await wrongSignature(token, options)) ??
@@ -69,7 +69,7 @@ async function wrongSignature(token: string, { keys, algorithms }: OidcOptions):
     if (renewed !== undefined && (await isSigned(token, renewed, algorithms))) return undefined;
     return "verify token: failed to verify id token signature";
   } catch (error) {
-    // An issuer that is down must not end the other ways to authenticate: its tokens are refused, and nobody else's.
+    // An issuer that is down must not affect other authenticators: only its own tokens are rejected.
     if (error instanceof IssuerKeysError) return `authenticator not initialized: ${error.message}`;
     throw error;
   }
@@ -86,7 +86,7 @@ async function isSigned(token: string, find: KeyFinder, algorithms: readonly str
 
 type SeveralKeys = AsyncIterable<Parameters<typeof compactVerify>[1]>;
 
-/** Without a `kid` several keys may fit, and jose hands them out one after the other. */
+/** Without a `kid` several keys may match, and jose yields them one after the other. */
 function isSeveralKeys(error: unknown): error is SeveralKeys {
   return error instanceof Error && "code" in error && error.code === "ERR_JWKS_MULTIPLE_MATCHING_KEYS";
 }
@@ -99,7 +99,7 @@ async function signedByOneOf(token: string, candidates: SeveralKeys, algorithms:
       });
       return true;
     } catch {
-      // The next one may fit.
+      // The next key may match.
     }
   }
   return false;

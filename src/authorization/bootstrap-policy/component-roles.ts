@@ -27,14 +27,14 @@ export function componentRoles(): readonly ClusterRole[] {
   ];
 }
 
-/** As whom the hub asks kubelets. Source: kubeadm constants APIServerKubeletClientCertCommonName. */
+/** The user name of the hub towards kubelets. Source: kubeadm constants APIServerKubeletClientCertCommonName. */
 export const kubeletClientUser = "kube-apiserver-kubelet-client";
 
-/** The bindings of `componentRoles`. That of system:node has no subject: nodes are the Node authorizer's business. */
+/** The bindings of `componentRoles`. That of system:node has no subject: the Node authorizer decides on nodes. */
 export function componentRoleBindings(): readonly ClusterRoleBinding[] {
   return [
     clusterRoleBinding("system:node", "system:node", []),
-    // kubeadm makes it; reconciled here, since it is the hub that needs it.
+    // kubeadm creates it; the hub reconciles it, since the hub needs it.
     clusterRoleBinding("kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", [user(kubeletClientUser)]),
     clusterRoleBinding("system:node-proxier", "system:node-proxier", [user("system:kube-proxy")]),
     clusterRoleBinding("system:kube-controller-manager", "system:kube-controller-manager", [

@@ -15,8 +15,8 @@ const signers = ["kube-apiserver-client", "kube-apiserver-client-kubelet", "kube
 
 /** What each controller may do, by the name of its ServiceAccount in kube-system. Its watches are included. */
 const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
-  // It binds what profiles name, which their writers may bind, and makes tokens for the accounts that it made. It reads namespaces and
-  // roles to report which of them a profile names in vain.
+  // It binds the roles that profiles name, which the authors of profiles may bind, and creates tokens for the accounts that it created. It reads namespaces and
+  // roles to report the missing ones that a profile names.
   "access-request-controller": () => [
     rule("delete get issue list watch", "access.pratique.dev", "accessrequests"),
     rule("update", "access.pratique.dev", "accessrequests/status"),
@@ -42,7 +42,7 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("create", "authorization.k8s.io", "subjectaccessreviews"),
     eventsRule(),
   ],
-  // It writes rules that it does not hold, hence escalate.
+  // It writes rules that it does not have itself, hence escalate.
   "clusterrole-aggregation-controller": () => [
     rule("escalate get list patch update watch", "rbac.authorization.k8s.io", "clusterroles"),
   ],
@@ -52,12 +52,12 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("create delete get list patch watch", "access.pratique.dev", "credentialrevocations"),
     rule("get list watch", "access.pratique.dev", "accessrequests recoverypolicies"),
     rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
-    // It lets machines in that come back, as policies say.
+    // It approves machines that return with an expired certificate, as policies allow.
     rule("update", "certificates.k8s.io", "certificatesigningrequests/approval"),
     rule("approve", "certificates.k8s.io", "signers", ["kubernetes.io/kube-apiserver-client-kubelet"]),
     eventsRule(),
   ],
-  // Kubernetes has none: etcd forgets its events by itself.
+  // Kubernetes has none: etcd expires its events by lease.
   "event-expiry-controller": () => [rule("delete list watch", "core", "events")],
   "generic-garbage-collector": () => [rule("delete get list patch update watch", "*", "*"), eventsRule()],
   "namespace-controller": () => [
@@ -65,14 +65,14 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("update", "core", "namespaces/finalize namespaces/status"),
     rule("delete deletecollection get list", "*", "*"),
   ],
-  // A create has no name to be limited by.
+  // A create request has no name that a rule could restrict.
   "root-ca-cert-publisher": () => [
     rule("create", "core", "configmaps"),
     rule("get list update watch", "core", "configmaps", ["kube-root-ca.crt"]),
     rule("get list watch", "core", "namespaces"),
     eventsRule(),
   ],
-  // Kubernetes has none: it cannot know whose names are whose.
+  // Kubernetes has none: it does not record which owner a name belongs to.
   "serving-approving-controller": () => [
     rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
     rule("update", "certificates.k8s.io", "certificatesigningrequests/approval"),
@@ -85,7 +85,7 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
     rule("get list watch", "core", "namespaces"),
     eventsRule(),
   ],
-  // Secrets of one type only, which no rule can say.
+  // Secrets of one type only, which no RBAC rule can express.
   "service-account-token-controller": () => [
     rule("delete get list update watch", "core", "secrets"),
     rule("get list watch", "core", "serviceaccounts"),
@@ -98,7 +98,7 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
   ],
 };
 
-/** Controllers that report of objects in no namespace, and write events nowhere else. */
+/** Controllers that write events about cluster-scoped objects only. */
 const clusterReporters: readonly string[] = [
   "access-request-controller",
   "clusterrole-aggregation-controller",

@@ -32,9 +32,9 @@ export function kubeadmPolicy(options: { readonly nodeAutoapprove: boolean }): r
     binding("kubeadm:kubelet-bootstrap", "system:node-bootstrapper", joining),
     ...(options.nodeAutoapprove ? [binding(autoapproveBinding, `${csr}:nodeclient`, joining)] : []),
     binding("kubeadm:node-autoapprove-certificate-rotation", `${csr}:selfnodeclient`, nodes),
-    // With mode RBAC alone nothing else lets a node ask for its next certificate; the Node authorizer grants the same.
+    // With mode RBAC alone no other rule lets a node request its next certificate; the Node authorizer grants the same.
     binding("pratique:node-renewal", "system:node-bootstrapper", nodes),
-    // A machine without a credential may ask for one, and look at its own request by name; it can list none.
+    // A machine without a credential may request one and get its own request by name; it cannot list requests.
     clusterRole("pratique:access-requester", [rule("create get", "access.pratique.dev", "accessrequests")]),
     binding("pratique:access-requester", "pratique:access-requester", user(anonymousUser)),
     clusterRole("kubeadm:get-nodes", [rule("get", "core", "nodes")]),

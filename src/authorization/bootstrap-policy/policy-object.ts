@@ -37,7 +37,7 @@ export function eventsRule(): PolicyRule {
   return rule("create patch update", "core events.k8s.io", "events");
 }
 
-/** Writing events about objects that lie in no namespace, for a Role in namespace `default`: their events are there. */
+/** Writing events about cluster-scoped objects, for a Role in namespace `default`: their events are there. */
 export function clusterEventsRule(): PolicyRule {
   return rule("create patch", "core", "events");
 }

@@ -21,7 +21,7 @@ const clientSigner = "kubernetes.io/kube-apiserver-client";
 
 /** What each controller of managed clusters may do, by the name of its ServiceAccount. */
 const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
-  // It hands out roles, and therefore holds whatever they hold; nothing more could be handed out.
+  // It binds roles, and therefore needs every rule of them; it cannot grant more.
   "managed-cluster-controller": () => [
     rule("delete get list patch watch", clusterGroup, "managedclusters"),
     rule("update", clusterGroup, "managedclusters"),
@@ -56,10 +56,10 @@ const controllers: Readonly<Record<string, () => readonly PolicyRule[]>> = {
   ],
 };
 
-/** Whoever joins clusters belongs to it. */
+/** The group of the credentials that join clusters. */
 export const clusterBootstrapGroup = "system:bootstrappers:managedcluster";
 
-/** The account whose tokens clusters join with; the other way is a bootstrap token of the group. */
+/** The ServiceAccount whose tokens clusters join with; the alternative is a bootstrap token of the group. */
 export const clusterBootstrapAccount: { readonly namespace: string; readonly name: string } = {
   namespace: "open-cluster-management",
   name: "agent-registration-bootstrap",
@@ -76,7 +76,7 @@ export function registrationPolicy(): readonly RbacObject[] {
   return [...controllerRoles(), ...registrationRoles(), ...controllerBindings];
 }
 
-/** The roles and the binding of people and of those who join clusters, the same on every cluster. */
+/** The roles for people, and the role and binding of joining clusters, the same on every cluster. */
 export function registrationRoles(): readonly RbacObject[] {
   return [
     clusterRole(bootstrapRole, [
@@ -84,7 +84,7 @@ export function registrationRoles(): readonly RbacObject[] {
       rule("create get list watch", "certificates.k8s.io", "certificatesigningrequests"),
       rule("create", clusterGroup, "managedclustersets/join", ["default"]),
     ]),
-    // For people: the two halves of letting a cluster in, so that they can be given to different ones.
+    // For people: the two steps of accepting a cluster, so that each can be granted to a different person.
     clusterRole("open-cluster-management:approver", [
       rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
       rule("update", "certificates.k8s.io", "certificatesigningrequests/approval"),
@@ -106,7 +106,7 @@ function controllerRoles(): readonly ReturnType<typeof clusterRole>[] {
   return Object.entries(controllers).map(([name, rules]) => clusterRole(`system:controller:${name}`, rules()));
 }
 
-/** Everything that the controllers may do together, for the one account that runs them on a cluster of others. */
+/** The rules of all controllers together, for the one account that runs them on an existing cluster. */
 export function registrationControllerRules(): readonly PolicyRule[] {
   return Object.values(controllers).flatMap((rules) => rules());
 }

@@ -22,7 +22,7 @@ import { userRoles } from "./user-roles.ts";
 const csr = "system:certificates.k8s.io:certificatesigningrequests";
 const signers = ["kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving", "legacy-unknown"];
 
-/** ClusterRoles for people and for everybody: administration, discovery, health, monitoring, certificates, delegation. */
+/** ClusterRoles for people and for all users: administration, discovery, health, monitoring, certificates, delegation. */
 export function systemRoles(): readonly ClusterRole[] {
   return [
     clusterRole("cluster-admin", [rule("*", "*", "*"), pathRule("*", "*")]),
@@ -30,17 +30,17 @@ export function systemRoles(): readonly ClusterRole[] {
       pathRule("get", "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"),
     ]),
     clusterRole("system:public-info-viewer", [pathRule("get", "/healthz /livez /readyz /version /version/")]),
-    // For machines that know nobody yet, and whose clock may be wrong.
+    // For machines that trust no CA yet, and whose clock may be wrong.
     clusterRole("pratique:time-reader", [pathRule("get", signedTimePath)]),
-    // Each authenticated user may show that it trusts the next CA; the answer says nothing of other users.
+    // Each authenticated user may show that it trusts the next CA; the response contains nothing about other users.
     clusterRole("pratique:ca-check", [pathRule("get", `${caCheckPath} ${deprecatedCaCheckPath}`)]),
     clusterRole("system:basic-user", [
       rule("create", "authorization.k8s.io", "selfsubjectaccessreviews selfsubjectrulesreviews"),
       rule("create", "authentication.k8s.io", "selfsubjectreviews"),
     ]),
-    // Tells the caller of its own rights and of nobody else's.
+    // Returns the rights of the caller alone.
     clusterRole("pratique:self-explainer", [rule("create", accessGroup, "selfaccessexplanations")]),
-    // Tells of everybody's rights, and of roles and bindings that its holder may not read: bound to nobody.
+    // Returns the rights of all users, and roles and bindings that the caller may not read: it has no binding.
     clusterRole("pratique:access-explainer", [
       rule("create", accessGroup, "accessexplanations"),
       rule("create", "authorization.k8s.io", "subjectaccessreviews"),

@@ -7,8 +7,8 @@ const read = "get list watch";
 const write = "create delete deletecollection patch update";
 
 /**
- * The ClusterRoles for people in a namespace, and the ones they gather their rules from: view within edit within admin.
- * Nobody but admin touches roles, nobody below edit sees Secrets. Beside them the role of those who answer access requests.
+ * The ClusterRoles for people in a namespace, and the roles that they aggregate: view within edit within admin.
+ * Only admin changes roles, only edit and admin read Secrets. Also the role of the approvers of access requests.
  */
 export function userRoles(): readonly ClusterRole[] {
   return [
@@ -19,7 +19,7 @@ export function userRoles(): readonly ClusterRole[] {
       clusterRole(`system:aggregate-to-${audience}`, rulesOf(), feeds(audience as Audience)),
     ),
     clusterRole("pratique:access-approver", accessApproverRules()),
-    // For a person who looks after credentials: to see them and to revoke them; bind it by name of the role.
+    // For a person who lists and revokes credentials; bind it by the name of the role.
     clusterRole("pratique:credential-revoker", [
       rule("create delete get list patch update watch", "access.pratique.dev", "credentialrevocations"),
       rule("get list watch", "access.pratique.dev", "issuedcredentials"),
@@ -29,7 +29,7 @@ export function userRoles(): readonly ClusterRole[] {
   ];
 }
 
-/** What a person needs who answers access requests of every profile; bind it by name of the role. */
+/** The rights of an approver of access requests of every profile; bind it by the name of the role. */
 export function accessApproverRules(): readonly PolicyRule[] {
   return [
     rule("get list watch", "access.pratique.dev", "accessprofiles accessrequests"),
