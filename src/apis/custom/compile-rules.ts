@@ -72,7 +72,7 @@ export function* compileRuleTree(
   const node: RuledNode = {
     schema: values,
     type,
-    rules: type === undefined ? [] : yield* compiledRules({ rules, values }, type, compilation),
+    rules: yield* compiledRules({ rules, values }, type, compilation),
     allOf,
     properties,
     items: yield* below(rules.items, values.items, type?.inside),
@@ -88,17 +88,17 @@ function isEmpty({ rules, allOf, properties, items, values }: RuledNode): boolea
 
 function* compiledRules(
   { rules, values }: Schemas,
-  { type }: RuleType,
+  type: RuleType | undefined,
   { pace, compiled }: Compilation,
 ): Steps<readonly NodeRule[]> {
-  if (rules.validations.length === 0) return [];
+  if (type === undefined || rules.validations.length === 0) return [];
   const known = compiled.get(rules);
   if (known !== undefined) return known;
   const made: NodeRule[] = [];
   for (const rule of rules.validations) {
     if (endsStep(pace, placesOfRule + rule.rule.length)) yield;
     const fieldPath = rule.fieldPath === undefined ? undefined : ruleFieldPath(rule.fieldPath, values);
-    made.push({ compiled: compileRule(rule, type), fieldPath });
+    made.push({ compiled: compileRule(rule, type.type), fieldPath });
   }
   compiled.set(rules, made);
   return made;

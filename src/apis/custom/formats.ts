@@ -183,11 +183,11 @@ function isRequestUri(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (text === "" || /^:|[\u0000-\u001f\u007f]/.test(text)) return false;
   const [scheme = ""] = /^[a-zA-Z][a-zA-Z0-9+.-]*:/.exec(text) ?? [];
-  const [rest = ""] = text.slice(scheme.length).split("?", 1);
+  const rest = text.slice(scheme.length).replace(/\?.*$/s, "");
   if (!rest.startsWith("/")) return scheme !== "";
   if (scheme === "" || !rest.startsWith("//")) return hasValidEscapes(rest);
-  const [, authority = "", path = ""] = /^\/\/([^/]*)(.*)$/s.exec(rest) ?? [];
-  return isAuthority(authority) && hasValidEscapes(path);
+  const slash = `${rest}/`.indexOf("/", 2);
+  return isAuthority(rest.slice(2, slash)) && hasValidEscapes(rest.slice(slash));
 }
 
 function isAuthority(text: string): boolean {

@@ -79,14 +79,18 @@ function prunedMember(
   { key, member }: { readonly key: string; readonly member: unknown },
 ): unknown {
   const isRoot = state.path.length === 0;
-  const isResource = isRoot && state.isResourceRoot ? true : schema?.embeddedResource === true;
-  if (isResource && isMetaField(key)) return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
+  if (isMetaField(key) && isResource(state, schema))
+    return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
   const isProperty = schema?.properties.has(key) === true;
   if (!isProperty && schema?.additionalProperties === undefined) return unknownMember(state, schema, { key, member });
   const step = stepTo(state, key);
   // Values of `additionalProperties: true` may be of any type, but as objects they have no known fields.
   const against = memberSchema(schema, key);
   return within(state, [step, isProperty ? step : `[${key}]`], () => pruneValue(state, against, member));
+}
+
+function isResource(state: State, schema: Against): boolean {
+  return (state.path.length === 0 && state.isResourceRoot) || schema?.embeddedResource === true;
 }
 
 /** A schema need not name the fields that every object has. */

@@ -266,8 +266,11 @@ export function widest(one: CelType, other: CelType): CelType {
   if (one.kind === "map" && other.kind === "map")
     return { kind: "map", key: widest(one.key, other.key), value: widest(one.value, other.value), maxSize };
   if (one.kind === "optional" && other.kind === "optional") return { kind: "optional", of: widest(one.of, other.of) };
-  const isSame = one.kind === other.kind && (one.kind !== "object" || formatType(one) === formatType(other));
-  return isSame ? sized(one, maxSize) : dynType;
+  return isSame(one, other) ? sized(one, maxSize) : dynType;
+}
+
+function isSame(one: CelType, other: CelType): boolean {
+  return one.kind === other.kind && (one.kind !== "object" || formatType(one) === formatType(other));
 }
 
 /** What lies inside a list or the values of a map; anything where that is not known. */

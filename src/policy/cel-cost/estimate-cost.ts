@@ -111,7 +111,7 @@ function call(walk: Walk, node: CelNode<"call">): Estimate {
   const args = given.map((argument) => estimate(walk, argument));
   const spent = args.reduce((sum, { cost }) => sum + cost, 0);
   const [one, two, three] = args;
-  if (name === "_&&_" || name === "_||_") return computed(spent, checked.typeOf(node));
+  if (["_&&_", "_||_"].includes(name)) return computed(spent, checked.typeOf(node));
   if (name === "_?_:_" && one && two && three) return conditional(one, two, three);
   const numbers = given.map((argument) =>
     argument.kind === "literal" && typeof argument.value === "number" ? argument.value : undefined,
@@ -187,11 +187,16 @@ function withElements(walk: Walk, node: CelNode<"comprehension">, range: CelType
   const [one, other] = node.variables;
   const key = range.kind === "map" ? range.key : range.kind === "list" ? intType : dynType;
   const value = insideOf(range);
-  if (other === undefined) return within(walk, one, declared(1, range.kind === "map" ? key : value));
+  if (other === undefined) return within(walk, one, declared(1, memberOf(range)));
   return within(within(walk, one, declared(1, key)), other, declared(1, value));
 }
 
-/** The type of the list or map that a macro makes, or undefined where it makes none. */
+/** The type of what a macro of one variable iterates over: the keys of a map, or the elements of a list. */
+function memberOf(range: CelType): CelType {
+  return range.kind === "map" ? range.key : insideOf(range);
+}
+
+/** The type of the list or map that a macro creates, or undefined where it creates none. */
 function comprehensionType(node: CelNode<"comprehension">, range: CelType, made: CelType): CelType | undefined {
   switch (node.macro) {
     case "all":
@@ -199,7 +204,7 @@ function comprehensionType(node: CelNode<"comprehension">, range: CelType, made:
     case "exists_one":
       return undefined;
     case "filter":
-      return { kind: "list", element: range.kind === "map" ? range.key : insideOf(range) };
+      return { kind: "list", element: memberOf(range) };
     case "map":
     case "transformList":
       return { kind: "list", element: made };

@@ -201,8 +201,10 @@ function comprehension(checker: Checker, node: CelNode<"comprehension">, locals:
   const [key, value] = ranged(checker, node, rangeType);
   const [first, second] = node.variables;
   const single = substitute(checker.known, rangeType).kind === "map" ? key : value;
-  let inner: Locals = { name: first, type: second === undefined ? single : key, outer: locals };
-  if (second !== undefined) inner = { name: second, type: value, outer: inner };
+  const inner: Locals =
+    second === undefined
+      ? { name: first, type: single, outer: locals }
+      : { name: second, type: value, outer: { name: first, type: key, outer: locals } };
   if (node.condition !== undefined) predicate(checker, node, check(checker, node.condition, inner));
   const transformed = node.transform === undefined ? dynType : check(checker, node.transform, inner);
   if (node.macro === "filter") return listType(single);

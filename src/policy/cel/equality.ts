@@ -158,7 +158,7 @@ export function compareValues(one: CelValue, other: CelValue): number | undefine
   const kind = kindOf(one);
   if ((kind !== "duration" && kind !== "timestamp") || kind !== kindOf(other)) return compareNumbers(one, other);
   const [left, right] = [(one as CelDuration).nanos, (other as CelDuration).nanos];
-  return left < right ? -1 : Number(left > right);
+  return Number(left > right) - Number(left < right);
 }
 
 /** Orders text by code points; UTF-16 units would put astral characters below the private ones. */

@@ -170,8 +170,12 @@ function escapeAt(written: string, offset: number): Escape | undefined {
   if (octal !== undefined) return { code: Number.parseInt(octal, 8), unicode: false, end };
   if (hexadecimal !== undefined) return { code: Number.parseInt(hexadecimal, 16), unicode: false, end };
   const code = Number.parseInt(short ?? long ?? "", 16);
-  const valid = code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-  return valid ? { code, unicode: true, end } : undefined;
+  return isCharacter(code) ? { code, unicode: true, end } : undefined;
+}
+
+/** Whether a code point exists and is no surrogate. */
+function isCharacter(code: number): boolean {
+  return code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
 }
 
 /** Where a literal has an escape that is none. */

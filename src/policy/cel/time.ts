@@ -103,7 +103,7 @@ function namedWallClock(date: Date, zone: string): Date | undefined {
   return new Date(date.getTime() + (sign === "-" ? -1000 : 1000) * offset);
 }
 
-const part = /(\d+)?(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
+const part = /(?=\.?\d)(\d+)?(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
 
 /** A span of time from nanoseconds, or a failure when they do not fit 64 bits. */
 export function durationOf(nanos: bigint): CelDuration | CelFailure {
@@ -122,7 +122,7 @@ export function parseDuration(text: string): CelDuration | CelFailure {
   while (at < text.length) {
     part.lastIndex = at;
     const found = part.exec(text);
-    if (found === null || (found[1] === undefined && (found[2] ?? "") === "")) return invalid;
+    if (found === null) return invalid;
     total += nanosOf(found);
     at += found[0].length;
   }
@@ -161,7 +161,7 @@ export function timestampOf(nanos: bigint): CelTimestamp | CelFailure {
 export function parseTimestamp(text: string): CelTimestamp | CelFailure {
   const found = text.length > 64 ? null : form.exec(text);
   if (found === null) return celFailure(`invalid timestamp: cannot parse ${JSON.stringify(text.slice(0, 64))}`);
-  const milliseconds = utcMilliseconds(found.slice(1, 7).map(Number));
+  const milliseconds = utcMilliseconds(`${text.slice(0, 10)}T${text.slice(11, 19)}`);
   const [, sign, hours = "0", minutes = "0"] = found.slice(7);
   if (milliseconds === undefined || Number(hours) > 23 || Number(minutes) > 59)
     return celFailure(`invalid timestamp: ${JSON.stringify(text)} is out of range`);
@@ -170,13 +170,11 @@ export function parseTimestamp(text: string): CelTimestamp | CelFailure {
   return timestampOf(BigInt(milliseconds - offset) * 1_000_000n + fraction);
 }
 
-function utcMilliseconds([year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0]: readonly number[]):
-  | number
-  | undefined {
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  const isDay = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
-  return isDay && hour <= 23 && minute <= 59 && second <= 59 ? date.setUTCHours(hour, minute, second) : undefined;
+/** The milliseconds of `2006-01-02T15:04:05` in UTC, or undefined for a date or time that does not exist. */
+function utcMilliseconds(text: string): number | undefined {
+  const date = new Date(`${text}Z`);
+  const exists = !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+  return exists ? date.getTime() : undefined;
 }
 
 /** The RFC 3339 text of a point in time, in UTC, with as many digits of the fraction as it needs. */

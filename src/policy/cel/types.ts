@@ -150,6 +150,13 @@ const plainTypes: ReadonlyMap<string, CelType> = new Map(
   ),
 );
 
+const composedTypes: ReadonlyMap<string, (first: CelType, second: CelType) => CelType> = new Map([
+  ["list", (element: CelType) => listType(element)],
+  ["map", (key: CelType, value: CelType) => mapType(key, value)],
+  ["optional", optionalType],
+  ["type", typeType],
+]);
+
 /**
  * The type that a signature writes: `int`, `list(string)`, `map(string, A)`. One capital letter is a type parameter; a name that the
  * language does not have is a type of a library.
@@ -157,20 +164,11 @@ const plainTypes: ReadonlyMap<string, CelType> = new Map(
 export function parseType(text: string): CelType {
   const plain = plainTypes.get(text);
   if (plain !== undefined) return plain;
-  const [, outer, inner = ""] = /^(\w+)\((.+)\)$/.exec(text) ?? [];
+  const [, outer = "", inner = ""] = /^(\w+)\((.+)\)$/.exec(text) ?? [];
+  const compose = composedTypes.get(outer);
+  if (compose === undefined) return text.length === 1 ? typeParameter(text) : opaqueType(text);
   const [first = dynType, second = dynType] = parseTypes(inner);
-  switch (outer) {
-    case "list":
-      return listType(first);
-    case "map":
-      return mapType(first, second);
-    case "optional":
-      return optionalType(first);
-    case "type":
-      return typeType(first);
-    default:
-      return text.length === 1 ? typeParameter(text) : opaqueType(text);
-  }
+  return compose(first, second);
 }
 
 /** The types of a list with commas between them. */

@@ -72,7 +72,11 @@ function fits(bindings: TypeBindings, given: CelType, wanted: CelType): boolean 
     undo(bindings, mark);
     if (known) return false;
   }
-  if (given.kind === "parameter") return bind(bindings, wanted, given.name);
+  return given.kind === "parameter" ? bind(bindings, wanted, given.name) : fitsPlain(bindings, given, wanted);
+}
+
+/** For two types that are no parameters. */
+function fitsPlain(bindings: TypeBindings, given: CelType, wanted: CelType): boolean {
   if (given.kind === "dyn" || wanted.kind === "dyn") return true;
   if (given.kind === "null") return acceptsNull(wanted);
   if (wanted.kind === "null") return acceptsNull(given);

@@ -176,12 +176,12 @@ const typeNames: Readonly<Record<string, string>> = {
   optional: "optional_type",
 };
 
+const scalarTypeNames: Readonly<Record<string, string>> = { boolean: "bool", string: "string" };
+
 /** The name of a value's type, as `type` and messages show it. */
 export function typeNameOf(value: CelValue): string {
   if (value === null) return "null_type";
-  if (typeof value === "boolean") return "bool";
-  if (typeof value === "string") return "string";
-  if (typeof value !== "object") return "int";
+  if (typeof value !== "object") return scalarTypeNames[typeof value] ?? "int";
   if (value instanceof Uint8Array) return "bytes";
   if (isJsonArray(value)) return "list";
   const kind = kindOf(value) ?? "map";

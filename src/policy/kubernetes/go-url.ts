@@ -45,10 +45,8 @@ interface Parts {
 }
 
 function partsOf(text: string): Parts | string {
-  for (const character of text) {
-    const code = character.codePointAt(0) ?? 0;
-    if (code < 0x20 || code === 0x7f) return "net/url: invalid control character in URL";
-  }
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (/[\u0000-\u001f\u007f]/.test(text)) return "net/url: invalid control character in URL";
   if (text === "") return "empty url";
   if (text === "*") return { ...noParts, path: "*" };
   if (text.startsWith(":")) return "missing protocol scheme";
@@ -93,16 +91,18 @@ function hostOf(text: string): { readonly host: string } | { readonly problem: s
   const colon = bracketed ? close + 1 : text.indexOf(":");
   const port = colon < 0 ? "" : text.slice(colon);
   if (!/^(?::[0-9]*)?$/.test(port)) return { problem: `invalid port ${JSON.stringify(port)} after host` };
-  const unsafe = /[^\u0080-\uffffA-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%]/.exec(text)?.[0];
-  if (unsafe !== undefined) return { problem: `invalid character ${JSON.stringify(unsafe)} in host name` };
+  const unsafe = /[^\u0080-\uffffA-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%]/.exec(text);
+  if (unsafe !== null) return { problem: `invalid character ${JSON.stringify(unsafe[0])} in host name` };
   const bytes = unescaped(text, "host");
   if (bytes === undefined) return { problem: escapeProblem(text) };
   const host = decoded(bytes);
-  if (bracketed) {
-    const parsed = parseAddress(host.slice(1, host.lastIndexOf("]")));
-    if ("problem" in parsed || parsed.ip.family !== 6) return { problem: "invalid IPv6 literal" };
-  }
-  return { host };
+  const isValid = !bracketed || isIpv6(host.slice(1, host.lastIndexOf("]")));
+  return isValid ? { host } : { problem: "invalid IPv6 literal" };
+}
+
+function isIpv6(text: string): boolean {
+  const parsed = parseAddress(text);
+  return "ip" in parsed && parsed.ip.family === 6;
 }
 
 function urlOf(parts: Parts, fragment: string): GoUrl {
@@ -160,16 +160,20 @@ function unescaped(text: string, place: "path" | "host" | "query"): Uint8Array |
   for (let index = 0; index < bytes.length; index += 1) {
     let byte = bytes[index] ?? 0;
     if (byte === 0x25) {
-      const digits = String.fromCodePoint(bytes[index + 1] ?? 0, bytes[index + 2] ?? 0);
-      if (!/^[0-9A-Fa-f]{2}$/.test(digits)) return undefined;
-      byte = Number.parseInt(digits, 16);
-      if (place === "host" && byte < 0x80 && byte !== 0x25) return undefined;
+      const escaped = escapedByte(bytes, index);
+      if (escaped === undefined || (place === "host" && escaped < 0x80 && escaped !== 0x25)) return undefined;
+      byte = escaped;
       index += 2;
     } else if (byte === 0x2b && place === "query") byte = 0x20;
     result[length] = byte;
     length += 1;
   }
   return result.subarray(0, length);
+}
+
+function escapedByte(bytes: Uint8Array, index: number): number | undefined {
+  const digits = String.fromCodePoint(bytes[index + 1] ?? 0, bytes[index + 2] ?? 0);
+  return /^[0-9A-Fa-f]{2}$/.test(digits) ? Number.parseInt(digits, 16) : undefined;
 }
 
 function decoded(bytes: Uint8Array): string {

@@ -112,13 +112,15 @@ function partsOf(text: string): Parts | string {
   const match = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/.exec(text);
   if (match === null) return formatProblem;
   const [, sign, whole = "", fraction = "", suffixText = ""] = match;
-  const suffix = suffixes.get(suffixText) ?? exponentSuffix(suffixText);
+  const suffix = suffixOf(suffixText);
   if (suffix === undefined) return suffixProblem;
-  if (whole === "" && fraction === "") return numberProblem;
+  if (whole + fraction === "") return numberProblem;
   return { negative: sign === "-", whole: whole.replace(/^0+/, "") || "0", fraction, suffix };
 }
 
-function exponentSuffix(text: string): Suffix | undefined {
+function suffixOf(text: string): Suffix | undefined {
+  const known = suffixes.get(text);
+  if (known !== undefined) return known;
   const digits = /^[eE]([-+]?[0-9]+)$/.exec(text)?.[1];
   const exponent = digits === undefined ? Number.NaN : Number(digits);
   return Math.abs(exponent) <= maxExponent ? { base: 10, exponent } : undefined;

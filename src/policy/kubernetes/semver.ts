@@ -21,8 +21,10 @@ export function parseSemver(text: string): ParsedSemver {
   if (text === "") return { problem: "Version string empty" };
   if (text.length > maxTextCharacters) return { problem: "Version string too long" };
   const match = /^([^.]*)\.([^.]*)\.([^+-]*)(?:-([^+]*))?(?:\+(.*))?$/s.exec(text);
-  if (match === null) return { problem: "No Major.Minor.Patch elements found" };
-  const [, major = "", minor = "", patch = "", prerelease, build] = match;
+  return match === null ? { problem: "No Major.Minor.Patch elements found" } : versionOf(match);
+}
+
+function versionOf([, major = "", minor = "", patch = "", prerelease, build]: RegExpExecArray): ParsedSemver {
   const problem =
     numberProblem("Major", major) ??
     numberProblem("Minor", minor) ??
@@ -31,7 +33,7 @@ export function parseSemver(text: string): ParsedSemver {
     partsProblem(build, buildProblem);
   if (problem !== undefined) return { problem };
   const numbers = { major: BigInt(major), minor: BigInt(minor), patch: BigInt(patch) };
-  return { version: { ...numbers, prerelease: prerelease?.split(".") ?? [] } };
+  return { version: { ...numbers, prerelease: prerelease === undefined ? [] : prerelease.split(".") } };
 }
 
 /**

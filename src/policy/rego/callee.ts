@@ -41,7 +41,7 @@ export function calleesOf(rules: Branching, version: RegoVersion): CalleeOf {
     if (arity === undefined) throw unknown(name, site.at);
     if (version === "v1" && builtin !== undefined && deprecatedBuiltins.has(name))
       throw new RegoError("rego_type_error", `deprecated built-in function calls in expression: ${name}`, site.at);
-    if (site.isMock !== true) checkArity(site, arity);
+    checkArity(site, arity);
     const real = group === undefined ? builtinCallee(builtin, site.at) : group.call;
     return { arity, one: mockable(name, real), each: eachOf(builtin, site.at) };
   };
@@ -51,9 +51,9 @@ export function calleesOf(rules: Branching, version: RegoVersion): CalleeOf {
 }
 
 /** One more argument than a function has is its output. */
-function checkArity({ name, args, at }: CallSite, arity: number): void {
+function checkArity({ name, args, at, isMock }: CallSite, arity: number): void {
   const given = args.length;
-  if (given === arity || given === arity + 1) return;
+  if (isMock === true || given === arity || given === arity + 1) return;
   const text = `function ${name.join(".")} has arity ${arity}, got ${given} argument${given === 1 ? "" : "s"}`;
   throw new RegoError("rego_type_error", text, at);
 }

@@ -175,25 +175,29 @@ function refuseDocument({ path, at }: Rule): void {
     throw new RegoError("rego_compile_error", `rules must not shadow ${root} (use a different rule name)`, at);
 }
 
+function kindOf({ rule, keys }: RuleSource): GroupKind {
+  if (rule.args !== undefined) return "complete";
+  if (keys.length > 0) return "object";
+  return rule.member === undefined ? "complete" : "set";
+}
+
 function grouped(path: readonly string[], source: RuleSource, before: GroupSources | undefined): GroupSources {
-  const { rule, keys } = source;
-  const arity = rule.args?.length;
-  const kind =
-    arity !== undefined || (keys.length === 0 && rule.member === undefined)
-      ? "complete"
-      : keys.length > 0
-        ? "object"
-        : "set";
+  const { rule } = source;
   refuseDocument(rule);
-  if (before === undefined) return { path, kind, arity, sources: [source] };
-  const name = `data.${path.join(".")}`;
+  const added: GroupSources = { path, kind: kindOf(source), arity: rule.args?.length, sources: [source] };
+  if (before === undefined) return added;
+  refuseConflict(rule, added, before);
+  return { ...before, kind: added.kind === "object" ? "object" : before.kind, sources: [...before.sources, source] };
+}
+
+function refuseConflict(rule: Rule, added: GroupSources, before: GroupSources): void {
+  const name = `data.${added.path.join(".")}`;
   const isFallback = rule.isDefault || before.sources.every((each) => each.rule.isDefault);
-  const isMixed = before.kind !== kind && !(isFallback && [before.kind, kind].includes("object"));
-  if (isMixed || before.arity !== arity)
+  const isMixed = before.kind !== added.kind && !(isFallback && [before.kind, added.kind].includes("object"));
+  if (isMixed || before.arity !== added.arity)
     throw new RegoError("rego_type_error", `conflicting rules ${name} found`, rule.at);
   if (rule.isDefault && before.sources.some((each) => each.rule.isDefault))
     throw new RegoError("rego_type_error", `multiple default rules ${name} found`, rule.at);
-  return { ...before, kind: kind === "object" ? "object" : before.kind, sources: [...before.sources, source] };
 }
 
 function prepare(query: string, rules: Branching): (question: RegoQuestion) => RegoOutcome {

@@ -102,12 +102,16 @@ export function* entriesOf(cursor: Cursor, state: State): Generator<readonly [Re
   if (!isPlace(cursor)) return yield* entriesOfValue(cursor);
   const { rules, overlay, base = null } = cursor;
   if (rules === undefined && overlay === undefined) return yield* entriesOfValue(base);
-  const keys = new Set<RegoValue>([...(rules?.children.keys() ?? []), ...(overlay?.children.keys() ?? [])]);
-  for (const [key] of entriesOfValue(base)) keys.add(key);
-  for (const key of [...keys].sort(compareValues)) {
+  for (const key of [...keysOf(cursor)].sort(compareValues)) {
     const inner = enter(cursor, key, state);
     if (inner !== undefined) yield [key, inner];
   }
+}
+
+function keysOf({ rules, overlay, base = null }: Place): Set<RegoValue> {
+  const keys = new Set<RegoValue>([...(rules?.children.keys() ?? []), ...(overlay?.children.keys() ?? [])]);
+  for (const [key] of entriesOfValue(base)) keys.add(key);
+  return keys;
 }
 
 /** The keys and members of a composite, in order. */

@@ -132,18 +132,20 @@ function addBare(literal: Literal, to: Collecting): void {
       return;
     case "some":
       return;
-    case "someIn": {
-      const domain = simple(literal.domain, to);
-      const key = literal.key && simple(literal.key, to);
-      goals.push({ kind: "someIn", key, value: simple(literal.value, to), domain, at });
-      return;
-    }
+    case "someIn":
+      return addSomeIn(literal, to);
     case "every": {
       const { key, value } = literal;
       const domain = simple(literal.domain, to);
       goals.push({ kind: "every", key, value, domain, body: goalsOf(literal.body, fresh), at });
     }
   }
+}
+
+function addSomeIn(literal: LiteralOf<"someIn">, to: Collecting): void {
+  const domain = simple(literal.domain, to);
+  const key = literal.key && simple(literal.key, to);
+  to.goals.push({ kind: "someIn", key, value: simple(literal.value, to), domain, at: literal.at });
 }
 
 function addExpression({ term, at }: LiteralOf<"expression">, to: Collecting): void {

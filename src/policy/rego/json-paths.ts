@@ -116,41 +116,52 @@ function positionOf(step: RegoValue | undefined, length: number, place: CallPlac
   return at;
 }
 
-/** The value with another one added at a path, or taken away from there. */
-function changed(target: RegoValue, { steps, value, place }: Change): RegoValue | undefined {
-  const [first, ...rest] = steps;
+/** The value with another one added at a path, or with what is there removed. */
+function changed(target: RegoValue, change: Change): RegoValue | undefined {
+  const { steps, value, place } = change;
+  const [first] = steps;
   charge(place.state.meter, 1);
   if (first === undefined) return value;
   if (typeof target !== "object" || target === null) throw nowhere(place);
-  const isInsert = rest.length === 0 && value !== undefined;
-  /** What becomes of the member that the first step means: none or one. */
-  const inner = (member: RegoValue | undefined): readonly RegoValue[] => {
-    if (member === undefined && !isInsert) throw nowhere(place);
-    const other = changed(member ?? null, { steps: rest, value, place });
-    return other === undefined ? [] : [other];
-  };
   const key = keyOf(first);
   switch (target.kind) {
-    case "array": {
-      const { items } = target;
-      const at = positionOf(first, items.length, place);
-      const item = isInsert ? [value] : inner(items[at]);
-      charge(place.state.meter, items.length);
-      return arrayOf([...items.slice(0, at), ...item, ...items.slice(isInsert ? at : at + 1)]);
-    }
+    case "array":
+      return changedArray(target.items, first, change);
     case "set": {
-      if (isInsert && keyOf(value) !== key) throw nowhere(place);
+      const inserted = insertedBy(change);
+      if (inserted !== undefined && keyOf(inserted) !== key) throw nowhere(place);
       charge(place.state.meter, target.members.size);
       const others = [...target.members].filter(([each]) => each !== key).map(([, member]) => member);
-      return setOf([...others, ...inner(target.members.get(key))]);
+      return setOf([...others, ...changedMember(target.members.get(key), change)]);
     }
     case "object": {
-      const [member] = inner(target.entries.get(key)?.[1]);
+      const [member] = changedMember(entryOf(target, first), change);
       charge(place.state.meter, target.entries.size);
       const others = [...target.entries].filter(([each]) => each !== key).map(([, entry]) => entry);
       return objectOf(member === undefined ? others : [...others, [first, member]]);
     }
   }
+}
+
+/** The value that becomes a new member at the first step; undefined for a step on the way, and for a removal. */
+function insertedBy({ steps, value }: Change): RegoValue | undefined {
+  return steps.length === 1 ? value : undefined;
+}
+
+function changedArray(items: readonly RegoValue[], first: RegoValue, change: Change): RegoValue {
+  const { place } = change;
+  const at = positionOf(first, items.length, place);
+  const inserted = insertedBy(change);
+  const item = inserted === undefined ? changedMember(items[at], change) : [inserted];
+  charge(place.state.meter, items.length);
+  return arrayOf([...items.slice(0, at), ...item, ...items.slice(inserted === undefined ? at + 1 : at)]);
+}
+
+/** The changed member that the first step names: none or one. */
+function changedMember(member: RegoValue | undefined, change: Change): readonly RegoValue[] {
+  if (member === undefined && insertedBy(change) === undefined) throw nowhere(change.place);
+  const other = changed(member ?? null, { ...change, steps: change.steps.slice(1) });
+  return other === undefined ? [] : [other];
 }
 
 function valueAtSteps(value: RegoValue, steps: readonly RegoValue[], place: CallPlace): RegoValue {

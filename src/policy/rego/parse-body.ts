@@ -16,24 +16,22 @@ export function parseBody(reader: TokenReader, close: string): readonly Literal[
 
 /** One expression, with what is replaced while it is evaluated. */
 export function parseLiteral(reader: TokenReader): Literal {
-  return reader.nested(() => {
-    const led = parseLed(reader);
-    if (led !== undefined) return led;
-    const { at, text } = reader.peek();
-    if (reader.isReference()) reader.allowAsName();
-    if (reader.took("some")) return withReplaced(reader, parseSome(reader, at));
-    if (reader.took("every")) return withReplaced(reader, parseEvery(reader, at));
-    const isNegated = reader.took("not");
-    if (isNegated && (reader.isKeyword("some") || reader.isKeyword("every")))
-      reader.fail(`illegal negation of '${reader.peek().text}'`);
-    const body = isNegated && reader.notBodies.areOn ? parseNotBody(reader, at) : undefined;
-    if (body !== undefined) return parseTail(reader, { body: [body], isExplicit: false });
-    const literal = withReplaced(reader, negatedIf(reader, isNegated ? at : undefined, parseExpression(reader)));
-    if (!isOperator(reader)) return literal;
-    if (literal.with.length > 0) reader.fail("with may not be applied to an operand without parentheses");
-    if (text === "{") reader.fail("`{...}` in an operand position must contain expression(s)", at);
-    return parseTail(reader, { body: [literal], isExplicit: false });
-  });
+  return reader.nested(() => parseLed(reader) ?? parsePlain(reader));
+}
+
+function parsePlain(reader: TokenReader): Literal {
+  const { at, text } = reader.peek();
+  if (reader.isReference()) reader.allowAsName();
+  if (reader.took("some")) return withReplaced(reader, parseSome(reader, at));
+  if (reader.took("every")) return withReplaced(reader, parseEvery(reader, at));
+  const negatedAt = reader.took("not") ? at : undefined;
+  const body = negatedAt && parseNotBody(reader, negatedAt);
+  if (body !== undefined) return parseTail(reader, { body: [body], isExplicit: false });
+  const literal = withReplaced(reader, negatedIf(reader, negatedAt, parseExpression(reader)));
+  if (!isOperator(reader)) return literal;
+  if (literal.with.length > 0) reader.fail("with may not be applied to an operand without parentheses");
+  if (text === "{") reader.fail("`{...}` in an operand position must contain expression(s)", at);
+  return parseTail(reader, { body: [literal], isExplicit: false });
 }
 
 function parseSome(reader: TokenReader, at: RegoPlace): Literal {
@@ -102,8 +100,10 @@ function parseTail(reader: TokenReader, operand: Operand): Literal {
   return withReplaced(reader, isOperator(reader) ? parseChain(reader, operand) : first);
 }
 
-/** `not {…}`, or `not (…)` where that holds more than a term; `not` was read. */
+/** `not {…}`, or `not (…)` with more than a term inside; undefined where neither follows. `not` was read. */
 function parseNotBody(reader: TokenReader, at: RegoPlace): Literal | undefined {
+  if (reader.isKeyword("some") || reader.isKeyword("every")) reader.fail(`illegal negation of '${reader.peek().text}'`);
+  if (!reader.notBodies.areOn) return undefined;
   const inner = reader.isSign("{") ? parseBraces(reader) : reader.isSign("(") ? parseGroup(reader, true) : undefined;
   return inner === undefined ? undefined : { kind: "notBody", inner, with: [], at };
 }

@@ -60,12 +60,17 @@ function parsePath(reader: TokenReader): readonly string[] {
   const first = reader.next();
   if (first.kind !== "name") return reader.fail("expected a name", first.at);
   const path = [first.text];
-  while ((reader.isSign(".") || reader.isSign("[")) && reader.peek().isAdjacent) {
+  while (isStep(reader)) {
     const step = parseStep(reader);
     if (step.kind !== "scalar" || typeof step.value !== "string") return reader.fail("expected a string", step.at);
     path.push(step.value);
   }
   return path;
+}
+
+/** Whether `.name` or `[term]` follows without a gap. */
+function isStep(reader: TokenReader): boolean {
+  return (reader.isSign(".") || reader.isSign("[")) && reader.peek().isAdjacent;
 }
 
 function parseImport(reader: TokenReader, imports: Import[]): void {
@@ -96,10 +101,7 @@ function importedName(reader: TokenReader, path: readonly string[], at: RegoPlac
 
 function importKeywords(reader: TokenReader, path: readonly string[], at: RegoPlace): void {
   const [root, second, third] = path;
-  const isKnown =
-    root === "rego" ? /^v[12]$/.test(second ?? "") && path.length === 2 : second === "keywords" && path.length <= 3;
-  if (!isKnown || (third !== undefined && !reader.future.includes(third)))
-    reader.fail(`unexpected import ${path.join(".")}`, at);
+  if (!isKnownImport(reader, path)) reader.fail(`unexpected import ${path.join(".")}`, at);
   if (root === "rego" && reader.version === "v0") reader.fail(`import rego.${second} makes the module a v1 module`, at);
   if (second === "v1") return;
   for (const keyword of third === undefined ? reader.future : [third]) {
@@ -108,6 +110,12 @@ function importKeywords(reader: TokenReader, path: readonly string[], at: RegoPl
   }
   // `every` is read with `in`.
   if (third === "every") reader.keywords.add("in");
+}
+
+function isKnownImport({ future }: TokenReader, path: readonly string[]): boolean {
+  const [root, second = "", third] = path;
+  if (root === "rego") return /^v[12]$/.test(second) && path.length === 2;
+  return second === "keywords" && path.length <= 3 && (third === undefined || future.includes(third));
 }
 
 /** One rule; several when v0 gives it several bodies. */
@@ -205,19 +213,21 @@ function parseHead(reader: TokenReader): Head {
     return reader.fail(`var cannot be used for rule name`, at);
   const path: Term[] = [{ kind: "scalar", value: text, at }];
   let isBracketed = false;
-  while ((reader.isSign(".") || reader.isSign("[")) && reader.peek().isAdjacent) {
+  while (isStep(reader)) {
     isBracketed = reader.isSign("[") && path.length === 1;
     path.push(parseStep(reader));
   }
-  let args: readonly Term[] | undefined;
-  if (reader.isSign("(") && reader.peek().isAdjacent) {
-    reader.next();
-    const list = parseList(reader, ")");
-    // `f()` is the rule `f`.
-    args = list.length === 0 ? undefined : list;
-  }
+  const args = parseArgs(reader);
   const member = args === undefined && reader.took("contains") ? parseTerm(reader) : undefined;
   return { name: text, path, args, member, isBracketed: isBracketed && args === undefined };
+}
+
+function parseArgs(reader: TokenReader): readonly Term[] | undefined {
+  if (!reader.isSign("(") || !reader.peek().isAdjacent) return undefined;
+  reader.next();
+  const args = parseList(reader, ")");
+  // `f()` is the rule `f`.
+  return args.length === 0 ? undefined : args;
 }
 
 function parseValue(reader: TokenReader, at: RegoPlace): Term {
@@ -231,15 +241,13 @@ interface Body {
 }
 
 function parseBodies(reader: TokenReader): readonly Body[] {
+  if (reader.took("if")) return [{ body: parseIfBody(reader, true), hasIf: true }];
   const bodies: Body[] = [];
-  for (;;) {
-    const hasIf = bodies.length === 0 && reader.took("if");
-    if (!hasIf && !reader.isSign("{")) return bodies;
-    if (!hasIf && bodies.length > 0 && reader.peek().afterNewline) return bodies;
-    if (!hasIf && reader.version === "v1") reader.fail("`if` keyword is required before rule body");
-    bodies.push({ body: parseIfBody(reader, hasIf), hasIf });
-    if (hasIf) return bodies;
+  while (reader.isSign("{") && (bodies.length === 0 || !reader.peek().afterNewline)) {
+    if (reader.version === "v1") reader.fail("`if` keyword is required before rule body");
+    bodies.push({ body: parseIfBody(reader, false), hasIf: false });
   }
+  return bodies;
 }
 
 function parseIfBody(reader: TokenReader, hasIf: boolean): readonly Literal[] {

@@ -153,15 +153,19 @@ function parseName(reader: TokenReader): Term {
   const isReserved = reader.isReserved(token);
   const constant = constants.get(text);
   if (constant !== undefined && isReserved) return { kind: "scalar", value: constant, at };
-  // Keywords, and functions as well.
-  const isFunction = ["contains", "and", "or"].includes(text) && reader.isSign("(") && reader.peek().isAdjacent;
-  if (isReserved && !isFunction && text !== "contains") return reader.fail(`unexpected ${text} keyword`, at);
+  if (isReserved && text !== "contains" && !isFunction(reader, text))
+    return reader.fail(`unexpected ${text} keyword`, at);
   if (text === "set" && reader.isSign("(") && reader.peek(1).text === ")") {
     reader.next();
     reader.next();
     return { kind: "set", items: [], at };
   }
   return { kind: "var", name: text === "_" ? `$${reader.fresh()}` : text, at };
+}
+
+/** Whether a keyword is the name of a function that is called here. */
+function isFunction(reader: TokenReader, keyword: string): boolean {
+  return ["and", "or"].includes(keyword) && reader.isSign("(") && reader.peek().isAdjacent;
 }
 
 /** What follows a term without a gap: `.name`, `[term]`, `(arguments)`. */

@@ -8,14 +8,7 @@ import { RegoError } from "./rego-error.ts";
 /** Refuses rules that need their own value. @throws RegoError `rego_recursion_error` */
 export function checkRecursion(groups: ReadonlyMap<Group, readonly CompiledSource[]>, rules: Branching): void {
   const needs = new Map<Group, ReadonlySet<Group>>();
-  for (const [group, sources] of groups) {
-    const found = new Set<Group>();
-    for (const { goals, terms } of sources) {
-      for (const goal of goals) goalNeeds(goal, rules, found);
-      for (const term of terms) termNeeds(term, rules, found);
-    }
-    needs.set(group, found);
-  }
+  for (const [group, sources] of groups) needs.set(group, needsOf(sources, rules));
   const done = new Set<Group>();
   for (const group of groups.keys()) {
     const cycle = findCycle(group, needs, done);
@@ -25,6 +18,15 @@ export function checkRecursion(groups: ReadonlyMap<Group, readonly CompiledSourc
     const at = first === undefined ? undefined : groups.get(first)?.[0]?.compiled.at;
     throw new RegoError("rego_recursion_error", `rule ${first?.path} is recursive: ${path}`, at);
   }
+}
+
+function needsOf(sources: readonly CompiledSource[], rules: Branching): ReadonlySet<Group> {
+  const found = new Set<Group>();
+  for (const { goals, terms } of sources) {
+    for (const goal of goals) goalNeeds(goal, rules, found);
+    for (const term of terms) termNeeds(term, rules, found);
+  }
+  return found;
 }
 
 function findCycle(

@@ -216,44 +216,49 @@ function resolveLiteral(literal: Literal, where: Where): Literal {
   return { ...resolveBare(literal, where), with: replaced };
 }
 
+type KindOf<K> = K extends "assign" | "unify" ? "assign" | "unify" : K;
+type LiteralOf<K> = Extract<Literal, { readonly kind: KindOf<K> }>;
+
+const resolvers: { readonly [K in Literal["kind"]]: (literal: LiteralOf<K>, where: Where) => Literal } = {
+  expression: (literal, where) => ({ ...literal, term: resolveTerm(literal.term, where) }),
+  assign: (literal, where) => {
+    const right = resolveTerm(literal.right, where);
+    return { ...literal, left: declare(literal.left, "assigned", where), right };
+  },
+  unify: (literal, where) => {
+    const left = resolveTerm(literal.left, where);
+    return { ...literal, left, right: resolveTerm(literal.right, where) };
+  },
+  not: (literal, where) => {
+    refuseAssignment([literal.body], "negated expression");
+    return { ...literal, body: resolveLiteral(literal.body, where) };
+  },
+  notBody: (literal, where) => ({ ...literal, inner: resolveOperand(literal.inner, "negated expression", where) }),
+  logical: (literal, where) => {
+    const what = `implicit ${literal.operator} operand`;
+    return { ...literal, operands: literal.operands.map((each) => resolveOperand(each, what, where)) };
+  },
+  some: (literal, where) => {
+    for (const each of literal.vars) declareForUse(each, literal.at, where);
+    return literal;
+  },
+  someIn: (literal, where) => {
+    const domain = resolveTerm(literal.domain, where);
+    const key = literal.key && declare(literal.key, "declared", where);
+    return { ...literal, domain, key, value: declare(literal.value, "declared", where) };
+  },
+  every: (literal, where) => {
+    const { at } = literal;
+    const domain = resolveTerm(literal.domain, where);
+    const inner = within(where);
+    const key = literal.key && declareForUse(literal.key, at, inner);
+    const value = declareForUse(literal.value, at, inner);
+    return { ...literal, domain, key, value, body: resolveWhole(literal.body, inner) };
+  },
+};
+
 function resolveBare(literal: Literal, where: Where): Literal {
-  const resolve = (term: Term): Term => resolveTerm(term, where);
-  switch (literal.kind) {
-    case "expression":
-      return { ...literal, term: resolve(literal.term) };
-    case "assign": {
-      const right = resolve(literal.right);
-      return { ...literal, left: declare(literal.left, "assigned", where), right };
-    }
-    case "unify":
-      return { ...literal, left: resolve(literal.left), right: resolve(literal.right) };
-    case "not":
-      refuseAssignment([literal.body], "negated expression");
-      return { ...literal, body: resolveLiteral(literal.body, where) };
-    case "notBody":
-      return { ...literal, inner: resolveOperand(literal.inner, "negated expression", where) };
-    case "logical": {
-      const { operator } = literal;
-      const operand = (each: Operand): Operand => resolveOperand(each, `implicit ${operator} operand`, where);
-      return { ...literal, operands: literal.operands.map(operand) };
-    }
-    case "some":
-      for (const each of literal.vars) declareForUse(each, literal.at, where);
-      return literal;
-    case "someIn": {
-      const domain = resolve(literal.domain);
-      const key = literal.key && declare(literal.key, "declared", where);
-      return { ...literal, domain, key, value: declare(literal.value, "declared", where) };
-    }
-    case "every": {
-      const { at } = literal;
-      const domain = resolve(literal.domain);
-      const inner = within(where);
-      const key = literal.key && declareForUse(literal.key, at, inner);
-      const value = declareForUse(literal.value, at, inner);
-      return { ...literal, domain, key, value, body: resolveWhole(literal.body, inner) };
-    }
-  }
+  return resolvers[literal.kind](literal as never, where);
 }
 
 function resolveOperand({ body, isExplicit }: Operand, what: string, where: Where): Operand {

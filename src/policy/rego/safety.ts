@@ -42,18 +42,24 @@ export type Gained = Iterable<string>;
 export function unified(left: Term, right: Term, bound: Bound): Gained | undefined {
   if (isBound(left, bound)) return isPattern(right, bound) ? varsOf(right) : undefined;
   if (isBound(right, bound)) return isPattern(left, bound) ? varsOf(left) : undefined;
-  let pending = partsOf(left, right);
+  const parts = partsOf(left, right);
+  return parts !== undefined && canUnify(parts, bound) ? varsOf(right, varsOf(left)) : undefined;
+}
+
+function canUnify(parts: readonly (readonly [Term, Term])[], bound: Bound): boolean {
+  let pending = parts;
   let known = within(bound);
-  while (pending !== undefined && pending.length > 0) {
+  while (pending.length > 0) {
     const stuck: (readonly [Term, Term])[] = [];
     for (const [a, b] of pending) {
       const gained = unified(a, b, known);
       if (gained === undefined) stuck.push([a, b]);
       else known = known.and(gained);
     }
-    pending = stuck.length === pending.length ? undefined : stuck;
+    if (stuck.length === pending.length) return false;
+    pending = stuck;
   }
-  return pending === undefined ? undefined : varsOf(right, varsOf(left));
+  return true;
 }
 
 /** The terms that are to be unified for two arrays or objects to be; undefined when these cannot be taken apart. */
@@ -276,10 +282,8 @@ function closureRuns(goal: GoalOf<"closure" | "every" | "not">, bound: Bound, ar
   const inside = goal.kind === "every" ? within(bound).and(varsOfAll(bodyTermsOf(goal))) : bound;
   if (goal.kind === "closure" && goal.isTemplate && !namedVars(goal.body).every((name) => bound.has(name)))
     return false;
-  if (goal.kind !== "not" || goal.isExplicit) {
-    for (const name of allVars([goal], new Set()))
-      if (around.has(name) && !inside.has(name) && !isOut(goal, name)) return false;
-  }
+  const lacks = (name: string): boolean => around.has(name) && !inside.has(name) && !isOut(goal, name);
+  if ((goal.kind !== "not" || goal.isExplicit) && [...allVars([goal], new Set())].some(lacks)) return false;
   const { stuck, bound: known } = order(goal.body, inside, around);
   if (stuck.length > 0) return false;
   return goal.kind !== "closure" || bodyTermsOf(goal).every((term) => isBound(term, known));

@@ -48,26 +48,25 @@ function formatted(given: Verb, value: RegoValue): string {
 }
 
 function otherText(given: Verb, value: RegoValue): string {
+  if (given.letter === "T") return goType(value);
   const text = typeof value === "string" ? value : regoText(value);
-  const mistaken = `%!${given.letter}(${goType(value)}=${text})`;
-  switch (given.letter) {
-    case "v":
-    case "s": {
-      if (given.letter === "s" && ["int64", "float64"].includes(goType(value))) return mistaken;
-      return padded(given, given.precision === undefined ? text : Array.from(text).slice(0, given.precision).join(""));
-    }
-    case "q":
-      return padded(given, quoted(text));
-    case "t":
-      return typeof value === "boolean" ? padded(given, text) : mistaken;
-    case "x":
-      return typeof value === "string" ? padded(given, hexText(value)) : mistaken;
-    case "T":
-      return goType(value);
-    default:
-      return mistaken;
-  }
+  const shown = texts.get(given.letter)?.(text, value, given);
+  return shown === undefined ? `%!${given.letter}(${goType(value)}=${text})` : padded(given, shown);
 }
+
+type Text = (text: string, value: RegoValue, given: Verb) => string | undefined;
+
+const cut: Text = (text, _value, { precision }) =>
+  precision === undefined ? text : Array.from(text).slice(0, precision).join("");
+
+/** The text of each verb; undefined for a value that the verb does not accept. */
+const texts: ReadonlyMap<string, Text> = new Map<string, Text>([
+  ["v", cut],
+  ["s", (text, value, given) => (["int64", "float64"].includes(goType(value)) ? undefined : cut(text, value, given))],
+  ["q", (text) => quoted(text)],
+  ["t", (text, value) => (typeof value === "boolean" ? text : undefined)],
+  ["x", (text, value) => (typeof value === "string" ? hexText(text) : undefined)],
+]);
 
 function hexText(text: string): string {
   return Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -32,14 +32,14 @@ function instantOf(value: RegoValue, place: CallPlace): { readonly date: Date; r
   const ns = BigInt(given);
   if (ns < minInt64 || ns > maxInt64) throw failed("timestamp too big", place);
   const ms = Number(ns / 1_000_000n - (ns % 1_000_000n < 0n ? 1n : 0n));
-  const isUtc = zone === undefined || zone === "" || zone === "UTC";
-  return { date: isUtc ? new Date(ms) : dateIn(zone, ms, place), ns };
+  return { date: dateIn(zone, ms, place), ns };
 }
 
 /** Names of the time zone database; not the offsets that some runtimes take for names. */
 const zoneName = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/;
 
-function dateIn(zone: string, ms: number, place: CallPlace): Date {
+function dateIn(zone: string | undefined, ms: number, place: CallPlace): Date {
+  if (zone === undefined || zone === "" || zone === "UTC") return new Date(ms);
   charge(place.state.meter, 2000);
   const unknown = failed(`unknown time zone ${zone.slice(0, 64)}`, place);
   if (!zoneName.test(zone)) throw unknown;
@@ -74,14 +74,17 @@ function duration(text: string, place: CallPlace): RegoValue {
   let total = 0n;
   while (rest !== "") {
     const found = piece.exec(rest);
-    const [all = "", whole = "0", behind = "", alone = "", name = ""] = found ?? [];
-    const fraction = behind + alone;
-    const unit = units.get(name);
-    if (unit === undefined) throw problem;
-    total += BigInt(whole) * unit + (fraction === "" ? 0n : (BigInt(fraction) * unit) / 10n ** BigInt(fraction.length));
-    rest = rest.slice(all.length);
+    if (found === null) throw problem;
+    total += nanosOf(found);
+    rest = rest.slice(found[0].length);
   }
   return within(isNegative ? -total : total, place);
+}
+
+function nanosOf([, whole = "0", behind = "", alone = "", name = ""]: RegExpExecArray): bigint {
+  const unit = units.get(name) ?? 0n;
+  const fraction = behind + alone;
+  return BigInt(whole) * unit + (BigInt(`0${fraction}`) * unit) / 10n ** BigInt(fraction.length);
 }
 
 const msPerDay = 86_400_000;

@@ -88,6 +88,31 @@ function newMemory(): (start: number, read: () => ReadTerm) => ReadTerm {
   };
 }
 
+interface Cursor extends Pick<TokenReader, "peek" | "next" | "mark" | "backTo"> {
+  /** Counts one step. @throws RegoError when there are too many for a module of this size */
+  readonly spend: () => void;
+}
+
+function newCursor(tokens: readonly RegoToken[]): Cursor {
+  const last = tokens.length - 1;
+  let position = 0;
+  let work = (tokens.length + 100) * rereads;
+  const peek = (ahead = 0): RegoToken => tokens[Math.min(position + ahead, last)] as RegoToken;
+  const spend = (): void => {
+    if ((work -= 1) < 0) throw new RegoError("size", "too many ways to read this", peek().at);
+  };
+  const next = (): RegoToken => {
+    const token = peek();
+    spend();
+    if (position < last) position += 1;
+    return token;
+  };
+  const backTo = (mark: number): void => {
+    position = mark;
+  };
+  return { peek, next, mark: () => position, backTo, spend };
+}
+
 /** What can be asked of the next word. */
 function lookAhead(
   peek: TokenReader["peek"],
@@ -103,29 +128,17 @@ function lookAhead(
 
 /** @throws RegoError `size` or `rego_parse_error` */
 export function tokenReader(source: string, { file, version, parseBody, parseLiteral }: ReaderOptions): TokenReader {
-  const tokens = tokenize(source, file);
+  const { spend, ...cursor } = newCursor(tokenize(source, file));
+  const { peek, next, mark, backTo } = cursor;
   const keywords = new Set(version === "v1" ? [...always, ...future] : always);
-  const last = tokens.length - 1;
-  let position = 0;
   let depth = 0;
   let counter = 0;
   const remember = newMemory();
-  let work = (tokens.length + 100) * rereads;
-  const peek = (ahead = 0): RegoToken => tokens[Math.min(position + ahead, last)] as RegoToken;
   const ahead = lookAhead(peek, keywords);
   let name: RegoToken | undefined;
   const fail = (message?: string, at = peek().at): never => {
     const { kind, text } = peek();
     throw parseError(message ?? `unexpected ${kind === "sign" ? `${text} token` : `${kind} ${text}`}`, at);
-  };
-  const spend = (): void => {
-    if ((work -= 1) < 0) throw new RegoError("size", "too many ways to read this", peek().at);
-  };
-  const next = (): RegoToken => {
-    const token = peek();
-    spend();
-    if (position < last) position += 1;
-    return token;
   };
   const took = (text: string): boolean => {
     if (!ahead.isSign(text) && !ahead.isKeyword(text)) return false;
@@ -138,8 +151,7 @@ export function tokenReader(source: string, { file, version, parseBody, parseLit
     keywords,
     future: [...future, ...later],
     notBodies: { areOn: false },
-    peek,
-    next,
+    ...cursor,
     ...ahead,
     allowAsName: () => {
       name = peek();
@@ -149,10 +161,6 @@ export function tokenReader(source: string, { file, version, parseBody, parseLit
     expect: (text) => {
       const token = peek();
       return took(text) ? token : fail(`unexpected ${token.text}: expected ${text}`);
-    },
-    mark: () => position,
-    backTo: (mark) => {
-      position = mark;
     },
     nested: (read) => {
       spend();
@@ -165,8 +173,8 @@ export function tokenReader(source: string, { file, version, parseBody, parseLit
       }
     },
     remembered: (read) => {
-      const { term, end } = remember(position, () => ({ term: read(), end: position }));
-      position = end;
+      const { term, end } = remember(mark(), () => ({ term: read(), end: mark() }));
+      backTo(end);
       return term;
     },
     fresh: () => (counter += 1),

@@ -205,16 +205,19 @@ const maxDigits = 5000;
 /** The number that a text in the form of JSON means; undefined when it is beyond all bounds. */
 export function numberOf(text: string): RegoNumber | undefined {
   const value = Number(text);
-  if (Number.isSafeInteger(value) && !/[.eE]/.test(text)) return value === 0 ? 0 : value;
+  if (Number.isSafeInteger(value) && !/[.eE]/.test(text)) return normalNumber(value);
   const match = numberText.exec(text);
   if (match === null) return undefined;
-  const [, sign = "", whole = "", fraction = "", power = "0"] = match;
+  return exactInteger(match) ?? (Number.isFinite(value) ? normalNumber(value) : undefined);
+}
+
+/** The integer that a number in decimal form means; undefined for no integer, or one too long. */
+function exactInteger([, sign = "", whole = "", fraction = "", power = "0"]: RegExpExecArray): RegoNumber | undefined {
   const behind = fraction.replace(/0+$/, "");
   const digits = whole + behind;
   const exponent = Number(power) - behind.length;
   const isWhole = exponent >= 0 || digits.endsWith("0");
-  const exactly = isWhole ? integerOf(digits, exponent, sign) : undefined;
-  return exactly ?? (Number.isFinite(value) ? normalNumber(value) : undefined);
+  return isWhole ? integerOf(digits, exponent, sign) : undefined;
 }
 
 /** Digits with so many zeros behind them, or taken away; undefined for no integer, or one too long. */
@@ -232,7 +235,7 @@ export function isInteger(value: RegoNumber): boolean {
   return typeof value === "bigint" || Number.isInteger(value);
 }
 
-const maxBits = 4096n;
+const maxInteger = 1n << 4096n;
 
 /** An operation of arithmetic, as doubles and as integers do it. */
 export interface Operation {
@@ -253,6 +256,9 @@ export function exact({ doubles, integers }: Operation, a: RegoNumber, b: RegoNu
       return Number.isFinite(quick) ? normalNumber(quick) : undefined;
   }
   if (!isInteger(a) || !isInteger(b)) return normalNumber(doubles(Number(a), Number(b)));
-  const outcome = integers(BigInt(a), BigInt(b));
-  return outcome > 1n << maxBits || -outcome > 1n << maxBits ? undefined : normalNumber(outcome);
+  return boundedInteger(integers(BigInt(a), BigInt(b)));
+}
+
+function boundedInteger(value: bigint): RegoNumber | undefined {
+  return value > maxInteger || -value > maxInteger ? undefined : normalNumber(value);
 }
