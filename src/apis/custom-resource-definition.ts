@@ -30,7 +30,7 @@ const status: Subresource = {
 };
 
 /**
- * Kinds that are made at run time. What is stored here becomes a kind of its own once its names are accepted; deleting it deletes all
+ * Kinds that are created at run time. A stored definition becomes a kind once its names are accepted; deleting it deletes all
  * objects of that kind. Source: apiextensions-apiserver apis/apiextensions/v1.
  */
 export const customResourceDefinitions: Resource = builtinKind({
@@ -86,7 +86,7 @@ function withDefaults(crd: ApiObject): ApiObject {
   });
 }
 
-/** A definition that is to go is held until its objects are gone, and says so. A second deletion takes nothing back. */
+/** A definition that is being deleted stays until its objects are deleted, with the condition Terminating. A second deletion changes nothing. */
 function marked(crd: ApiObject): ApiObject {
   const conditions = arrayAt(crd, "status", "conditions") as readonly Condition[];
   if (conditions.some((one) => one.type === "Terminating")) return crd;

@@ -2,21 +2,21 @@ import type { JsonObject } from "../apimachinery/json-value.ts";
 import type { ArraySchema, ObjectSchema, Schema, StringSchema } from "../apimachinery/schema.ts";
 import type { Resource } from "./resource.ts";
 
-/** A rule in CEL, and what is said where it does not hold. */
+/** A rule in CEL, and its message. */
 export interface DefinitionRule {
   readonly rule: string;
   readonly message: string;
 }
 
-/** What a CustomResourceDefinition says beyond what the kind itself knows. */
+/** Parts of a CustomResourceDefinition beyond those of the kind itself. */
 export interface DefinitionOptions {
-  /** Where the API finds the cell of each column, by the column's name; columns without a path are left out. */
+  /** The path of each column's cell, by the column's name; columns without a path are omitted. */
   readonly paths: Readonly<Record<string, string>>;
-  /** Rules on fields of the object, by the field's name; releases before 1.25 do not know rules. */
+  /** Rules on fields of the object, by the field's name; releases before 1.25 do not support rules. */
   readonly rules?: Readonly<Record<string, readonly DefinitionRule[]>>;
 }
 
-/** The CustomResourceDefinition by which any Kubernetes of 1.16 or newer serves a kind that is built in here. */
+/** The CustomResourceDefinition by which any Kubernetes of 1.16 or newer serves a built-in kind of the hub. */
 export function definitionOf(resource: Resource, options: DefinitionOptions): JsonObject {
   const { group, version, kind, plural, singular, shortNames, categories, scope } = resource;
   const names = { kind, listKind: `${kind}List`, plural, singular, shortNames, categories };
@@ -54,7 +54,7 @@ function printerColumns({ columns }: Resource, { paths }: DefinitionOptions): re
   });
 }
 
-/** The fields that every object has are known to the API, whatever the definition says of them. */
+/** The API knows the fields that every object has, whatever the definition declares. */
 const common: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 
 function rootSchema({ schema }: Resource, { rules = {} }: DefinitionOptions): JsonObject {
@@ -116,7 +116,7 @@ function jsonSchema(schema: Schema): JsonObject {
   }
 }
 
-/** The limits that the schema has. */
+/** The limits of the schema. */
 function given<S extends Schema>(schema: S, limits: readonly (keyof S)[]): JsonObject {
   return Object.fromEntries(limits.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]])));
 }

@@ -45,7 +45,7 @@ export interface PolicyRules {
   readonly nonResourceRules?: readonly NonResourceRule[];
 }
 
-/** `kind` says which of the other fields it has. */
+/** `kind` determines which of the other fields is set. */
 export interface FlowSubject {
   readonly kind?: string;
   readonly user?: { readonly name?: string };
@@ -135,7 +135,7 @@ function validateFlowSchema(object: ApiObject): readonly FieldError[] {
   );
 }
 
-/** What is wrong with the conditions of a status. */
+/** Errors of the conditions of a status. */
 export function validateConditionTypes(object: ApiObject): readonly FieldError[] {
   const conditions = fieldListAt(object, "status", "conditions");
   const types = conditions.map((condition) => stringAt(condition, "type"));
@@ -187,7 +187,7 @@ function validateRules(rules: Fields, path: string): readonly FieldError[] {
   );
 }
 
-/** The field that a kind of subject has, and the order in which the others are reported. */
+/** The field of each kind of subject, and the order in which the others are reported. */
 const subjectFields: Readonly<Record<string, readonly ["user" | "group" | "serviceAccount", ...string[]]>> = {
   Group: ["group", "serviceAccount", "user"],
   ServiceAccount: ["serviceAccount", "user", "group"],

@@ -13,13 +13,13 @@ export interface Namespace extends ApiObject {
   readonly status?: { readonly phase?: "Active" | "Terminating"; readonly conditions?: readonly Condition[] };
 }
 
-/** The finalizer in `spec.finalizers` that stands for "the contents are not gone yet". */
+/** The finalizer in `spec.finalizers` that is present until the contents are deleted. */
 export const namespaceContentFinalizer = "kubernetes";
 
 /** The label that carries a namespace's own name, for selectors. */
 const namespaceNameLabel = "kubernetes.io/metadata.name";
 
-/** What a control plane creates at start. */
+/** The namespaces that a control plane creates at start. */
 export const systemNamespaces: readonly string[] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 const columns: readonly Column[] = [

@@ -7,7 +7,7 @@ import { type Fields, fieldsAt, isFields, isSameJson, numberAt, stringAt, valueA
 import type { Column, Resource } from "./resource.ts";
 import { fieldErrors, type FieldResult, requiredOneOf } from "./field-rules.ts";
 
-/** How many requests of a level are served at once, and what becomes of the others. Source: api/flowcontrol/v1 PriorityLevelConfiguration. */
+/** The number of concurrent requests of a level, and the handling of others. Source: api/flowcontrol/v1 PriorityLevelConfiguration. */
 export interface PriorityLevelConfiguration extends ApiObject {
   readonly spec?: PriorityLevelSpec;
 }
@@ -28,7 +28,7 @@ export interface LimitedLevel {
   readonly borrowingLimitPercent?: number;
 }
 
-/** How requests of a level wait. */
+/** The queues of a level. */
 export interface Queuing {
   readonly queues?: number;
   readonly handSize?: number;

@@ -6,15 +6,15 @@ import { fieldsAt, stringAt, valueAt } from "../json-fields.ts";
 import type { CustomStorage } from "../resource.ts";
 import type { CustomResourceDefinition } from "./crd-object.ts";
 
-/** How long a conversion may take, in milliseconds. Source: apiextensions-apiserver pkg/apiserver/conversion. */
+/** Timeout of a conversion, in milliseconds. Source: apiextensions-apiserver pkg/apiserver/conversion. */
 const timeoutMs = 30_000;
 
-/** What the hub understands, in the order in which it would rather speak. */
+/** The versions that the hub supports, in order of preference. */
 const reviewVersions: readonly string[] = ["v1", "v1beta1"];
 
 /**
- * Converts through the webhook of a definition. What it answers must be the objects that were asked about, in order, and of metadata it
- * may change labels and annotations only. Source: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go.
+ * Converts through the webhook of a definition. The response must contain the objects of the request, in order, and may change
+ * labels and annotations only of the metadata. Source: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go.
  */
 export function conversionByWebhook(
   crd: CustomResourceDefinition,
@@ -92,7 +92,7 @@ function checked(
   const labels = textsAt(metadata, "labels", failure);
   const annotations = textsAt(metadata, "annotations", failure);
   const { labels: _labels, annotations: _annotations, ...kept } = original.metadata;
-  // All the rest of the metadata is the original's: a webhook has no say in who owns an object or when it goes.
+  // All other metadata is that of the original: a webhook cannot change owners or deletion.
   return {
     ...converted,
     kind: original.kind,

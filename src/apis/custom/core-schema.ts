@@ -6,8 +6,8 @@ import { kind as kindSchema } from "../schemas/shorthand.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /**
- * The schema of a custom kind in the terms of built-in kinds, for what walks objects by their types: server-side apply, tables.
- * Lists are atomic unless they say otherwise, and values below `x-kubernetes-preserve-unknown-fields` are open.
+ * The schema of a custom kind in the form of built-in kinds, for code that walks objects by their types: server-side apply, tables.
+ * Lists are atomic by default, and values below `x-kubernetes-preserve-unknown-fields` are open.
  */
 export function coreSchemaOf(schema: StructuralSchema, kind: KindName): ObjectSchema {
   return finish(coreSchemaSteps(schema, kind));
@@ -17,7 +17,7 @@ export function coreSchemaOf(schema: StructuralSchema, kind: KindName): ObjectSc
 export function* coreSchemaSteps(schema: StructuralSchema, kind: KindName): Steps<ObjectSchema> {
   const { description, properties, ...rest } = yield* objectSchema(schema, { places: 0 });
   const named = kindSchema(definitionNameOf(kind), description ?? `${kind.kind} is a custom resource.`, properties);
-  // What each object has wins over what the schema says of it.
+  // The fields that each object has override what the schema declares for them.
   return { ...rest, ...named, properties: { ...named.properties, ...ofEveryObject(named.properties) } };
 }
 

@@ -38,7 +38,7 @@ import {
 import { moreGeneral, newTypeBindings, substitute } from "./unify.ts";
 import { kindOf } from "./values.ts";
 
-/** What the checker found out about the nodes of an expression. */
+/** The checker's findings on the nodes of an expression. */
 export interface CelChecked {
   readonly root: CelExpression;
   readonly typeOf: (node: CelExpression) => CelType;
@@ -54,7 +54,7 @@ export interface CelChecked {
  */
 export function checkCel(parsed: CelParsed, source: string, scope: Scope): CelChecked {
   const { root } = parsed;
-  // Nodes that macros took apart are never visited.
+  // Nodes that a macro replaced are never visited.
   const types = Array.from({ length: parsed.nodeCount }, () => dynType);
   const checker: Checker = {
     scope,
@@ -170,7 +170,7 @@ function join(checker: Checker, sofar: CelType | undefined, type: CelType): CelT
     : dynType;
 }
 
-/** The type of what an element holds, of an optional one where it is there. */
+/** The type of an element's value; of an optional one, the type of the value inside. */
 function element(checker: Checker, { value, optional }: CelElement, locals: Locals | undefined): CelType {
   const given = check(checker, value, locals);
   if (!optional) return given;
@@ -253,14 +253,14 @@ function ranged(checker: Checker, node: CelNode<"comprehension">, range: CelType
   }
 }
 
-/** The map that `transformMapEntry` makes of what its transform gives. */
+/** The map that `transformMapEntry` returns, from the type of its transform. */
 function mapEntry(checker: Checker, node: CelExpression, type: CelType): CelType {
   if (type.kind === "map" || type.kind === "dyn") return type;
   const applied = `(map(dyn, dyn), ${show(checker, type)})`;
   return issue(checker, node, `found no matching overload for 'cel.@mapInsert' applied to '${applied}'`);
 }
 
-/** How cel-go words a predicate that is not boolean: the macro's expansion shows through. */
+/** Reports a predicate that is not boolean, as cel-go does: with the functions of the macro's expansion. */
 function predicate(checker: Checker, node: CelNode<"comprehension">, type: CelType): void {
   if (fits(checker, type, boolType)) return;
   const shown = show(checker, type);

@@ -22,7 +22,7 @@ const expanders: ReadonlyMap<string, Expander> = new Map<string, Expander>([
   ["sortBy/2", sortBy],
 ]);
 
-/** Macros of so many variables and arguments that walk a list or a map. */
+/** Macros with this number of variables and arguments that iterate over a list or a map. */
 function walks(
   variables: 1 | 2,
   args: number,
@@ -32,7 +32,7 @@ function walks(
 }
 
 /**
- * The node that a call of a macro stands for; undefined when the call is an ordinary one.
+ * The node that a call of a macro expands to; undefined when the call is an ordinary one.
  * @throws CelError `syntax` when the arguments do not fit the macro
  */
 export function expandMacro(nodes: Nodes, call: Call): CelExpression | undefined {
@@ -75,7 +75,7 @@ function variableName(nodes: Nodes, argument: CelExpression | undefined, call: C
   return argument.name;
 }
 
-/** The name that cel-go's expansion of macros gives its own variable. */
+/** The name of the accumulator variable in cel-go's expansion of macros. */
 const accumulator = "__result__";
 
 function walk(macro: CelMacro, variables: 1 | 2): Expander {
@@ -121,7 +121,7 @@ function bind(nodes: Nodes, call: Call): CelExpression {
   return nodes.make(call.offset, { kind: "bind", variable, value, body });
 }
 
-/** The list in the order of the keys that are made of its elements. Source: cel-go ext lists. */
+/** The list sorted by keys that are computed from its elements. Source: cel-go ext lists. */
 function sortBy(nodes: Nodes, call: Call & { readonly target: CelExpression }): CelExpression {
   const { args, target, offset } = call;
   const variable = variableName(nodes, args[0], call);

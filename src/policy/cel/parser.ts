@@ -11,10 +11,10 @@ import { celError } from "./cel-error.ts";
 import { literalOf, reservedWords, tokenize, type CelToken } from "./lexer.ts";
 import { expandMacro } from "./macros.ts";
 
-/** How deep an expression may nest. */
+/** Maximum depth of an expression. */
 const maxDepth = 250;
 
-/** How tightly each operator between two operands binds. */
+/** Precedence of each binary operator. */
 const powers: ReadonlyMap<string, number> = new Map(
   [
     ["<", "<=", ">", ">=", "==", "!=", "in"],
@@ -23,7 +23,7 @@ const powers: ReadonlyMap<string, number> = new Map(
   ].flatMap((signs, power) => signs.map((sign) => [sign, power] as const)),
 );
 
-/** What a parsed expression consists of: its root, and how many nodes it has. */
+/** A parsed expression: its root, and its number of nodes. */
 export interface CelParsed {
   readonly root: CelExpression;
   readonly nodeCount: number;
@@ -48,7 +48,7 @@ export function parseCel(source: string): CelParsed {
   return { root, nodeCount: parser.nodes.count() };
 }
 
-/** What ANTLR says may start an expression, and what may stand in a list, a map or a message that has just been opened. */
+/** ANTLR's lists of tokens that may start an expression, and that may follow an opening list, map or message. */
 const literals = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 const startOfExpression = `{'[', '{', '(', '.', '-', '!', ${literals}`;
 const startOfList = `{'[', '{', ']', '(', '.', ',', '-', '!', '?', ${literals}`;
@@ -79,7 +79,7 @@ function expect(parser: Parser, text: string): CelToken {
   return token;
 }
 
-/** The next word is not what is expected; `extraneous` where that would stand right behind it, as ANTLR tells them apart. */
+/** Reports an unexpected token; `extraneous` where the expected one follows it, as ANTLR does. */
 function unexpected(parser: Parser, expected: string, extraneous = false): Error {
   return misread(parser, extraneous ? "extraneous input" : "mismatched input", expected);
 }
@@ -148,7 +148,7 @@ function binary(parser: Parser, least: number): CelExpression {
   }
 }
 
-/** Signs in a row come to none or one of them. The minus before a number is part of it. */
+/** A row of signs reduces to none or one. The minus before a number is part of it. */
 function unary(parser: Parser): CelExpression {
   const first = peek(parser);
   let count = 0;
@@ -185,7 +185,7 @@ function member(parser: Parser, dot: CelToken, operand: CelExpression): CelExpre
   return callOrMacro(parser, open, { name: name.text, target: operand });
 }
 
-/** The call of a function or macro, from behind its parenthesis on. */
+/** The call of a function or macro; its opening parenthesis was read. */
 function callOrMacro(parser: Parser, open: CelToken, callee: Omit<Call, "args">): CelExpression {
   const args: CelExpression[] = [];
   if (accept(parser, ")") === undefined) {
@@ -226,7 +226,7 @@ function primary(parser: Parser): CelExpression {
   throw unexpected(parser, startOfExpression, startsExpression(peek(parser, 1)));
 }
 
-/** Whether an expression may start with a word. */
+/** Whether an expression may start with a token. */
 function startsExpression({ kind, text }: CelToken): boolean {
   if (kind === "end" || kind === "name") return false;
   return kind === "sign" ? ["[", "{", "(", ".", "-", "!"].includes(text) : text !== "in";
@@ -247,7 +247,7 @@ function identifier(parser: Parser): CelExpression {
   return make(parser, token, { kind: "identifier", name: absolute ? `.${text}` : text });
 }
 
-/** How many words ahead the brace stands if these are a dotted name and a brace. */
+/** How many tokens ahead the brace is if these are a dotted name and a brace. */
 function messageName(parser: Parser): number | undefined {
   for (let ahead = 0; peek(parser, ahead).kind === "identifier"; ahead += 2) {
     const next = peek(parser, ahead + 1);
@@ -272,7 +272,7 @@ function message(parser: Parser, length: number): CelExpression {
   return make(parser, open, { kind: "message", name, fields });
 }
 
-/** What stands between signs that open and close, each part perhaps marked as optional. */
+/** The parts between an opening and a closing sign, each of which may be marked as optional. */
 function untilClosed<T>(parser: Parser, close: string, read: (optional: boolean) => T): readonly T[] {
   const parts: T[] = [];
   while (accept(parser, close) === undefined) {
@@ -282,7 +282,7 @@ function untilClosed<T>(parser: Parser, close: string, read: (optional: boolean)
   return parts;
 }
 
-/** What opens a list or a map, which goes on as it may: with an element, optional or not, or its end. */
+/** The opening of a list or a map, followed by an element, optional or not, or its end. */
 function opening(parser: Parser, close: string, expected: string): CelToken {
   const open = take(parser);
   const next = peek(parser);

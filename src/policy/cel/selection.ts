@@ -16,7 +16,7 @@ import {
   type CelValue,
 } from "./values.ts";
 
-/** Which member is selected, and how it becomes a value. */
+/** Which member is selected, and its conversion to a value. */
 export interface Selection {
   readonly field: string;
   /** The name in JSON. */
@@ -53,7 +53,7 @@ function selected(map: JsonObject | CelMap, { key, nullIsAbsent }: Selection): u
   return raw === null && nullIsAbsent ? undefined : raw;
 }
 
-/** A member of what an optional value holds: absent when either is, or a failure. */
+/** A member of the value inside an optional one: absent when either is, or a failure. */
 function withinOptional(
   frame: Frame,
   value: CelValue,
@@ -117,7 +117,7 @@ function showKey(key: CelValue): string {
   return kind === "uint" || kind === "double" ? String((key as CelUint | CelDouble).value) : "<value>";
 }
 
-/** Turns what is found into a value. */
+/** Converts the member to a value. */
 type Finish = (raw: unknown) => CelValue;
 
 /** The element or entry under a key; undefined when there is none. */

@@ -12,20 +12,20 @@ export interface GoUrl {
   readonly port: string;
   /** Escaped where Go escapes it. */
   readonly path: string;
-  /** Each key with all its values, unescaped. What is malformed is left out. */
+  /** Each key with all its values, unescaped. Malformed pairs are omitted. */
   readonly query: ReadonlyMap<string, readonly string[]>;
   /** Equal in two URLs that are the same. */
   readonly identity: string;
 }
 
-/** A URL, or why the text is none. */
+/** A URL, or why the text is invalid. */
 export type ParsedUrl = { readonly url: GoUrl } | { readonly problem: string };
 
 /** Reads an absolute URI or an absolute path. Source: Go net/url ParseRequestURI, then Parse; apiserver cel/library urls. */
 export function parseGoUrl(text: string): ParsedUrl {
   const whole = partsOf(text);
   if (typeof whole === "string") return { problem: problemOf(text, whole) };
-  // The check reads the fragment as part of what it follows; the result does not.
+  // The check treats the fragment as part of the preceding text; the result does not.
   const hash = text.indexOf("#");
   if (hash < 0) return { url: urlOf(whole, "") };
   const parts = partsOf(text.slice(0, hash));
@@ -124,7 +124,7 @@ function bracketParts(host: string): readonly string[] {
   return /^\[(.*)\](?::([0-9]*))?$/s.exec(host) ?? [];
 }
 
-/** The path as it was written where all of it is allowed to stand there, else escaped anew. */
+/** The path as written where all its characters are allowed, else re-escaped. */
 function escapedPath(path: string): string {
   if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@/[\]%]*$/.test(path)) return path;
   const bytes = unescaped(path, "path") ?? new Uint8Array();
@@ -152,7 +152,7 @@ function queryOf(rawQuery: string): ReadonlyMap<string, readonly string[]> {
   return query;
 }
 
-/** The bytes that escaped text stands for, or undefined where an escape is malformed or not allowed there. */
+/** The bytes of an escaped text, or undefined where an escape is malformed or not allowed. */
 function unescaped(text: string, place: "path" | "host" | "query"): Uint8Array | undefined {
   const bytes = new TextEncoder().encode(text);
   const result = new Uint8Array(bytes.length);
@@ -209,7 +209,7 @@ export const urlFunctions: readonly CelFunction[] = [
   part("getHostname(): string", ({ hostname }) => hostname),
   part("getPort(): string", ({ port }) => port),
   part("getEscapedPath(): string", ({ path }) => path),
-  // Keys are chosen by others; entries that are defined, as here, cannot replace the prototype.
+  // Clients choose the keys; defined entries, as here, cannot replace the prototype.
   part("getQuery(): map(string, list(string))", ({ query }) => Object.fromEntries(query)),
 ];
 

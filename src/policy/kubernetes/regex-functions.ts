@@ -41,11 +41,11 @@ interface Search {
 function found({ text, pattern, limit }: Search, meter: CelMeter): readonly string[] | CelFailure {
   const compiled = meter.patterns(pattern, meter);
   if (isCelFailure(compiled)) return celFailure(`Illegal regex: ${compiled.error}`);
-  // Repetition makes programs far longer than their source; what they are longer is paid for, too.
+  // Repetition makes programs far longer than their source; the excess is charged, too.
   charge(meter, searchCost(text.length, Math.max(0, compiled.programSize() - 2 * pattern.length)));
   const counted = countedText(text);
   const matcher = compiled.matcher(counted.input);
-  // What a pattern reads that looks no further than its match is in the cost of the call.
+  // The cost of the call covers a pattern that reads no further than its match.
   let paid = (text.length + 1) * readingsPaid;
   const matches: string[] = [];
   let end = -1;
@@ -54,7 +54,7 @@ function found({ text, pattern, limit }: Search, meter: CelMeter): readonly stri
       charge(meter, counted.read() - paid);
       paid = counted.read();
     }
-    // An empty match right after another match is none in Go.
+    // Go skips an empty match right after another match.
     if (matcher.start() === matcher.end() && matcher.start() === end) continue;
     end = matcher.end();
     matches.push(matcher.group() ?? "");

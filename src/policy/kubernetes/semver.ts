@@ -2,7 +2,7 @@ import { celFunction, libraryType, type CelFunction } from "../cel/environment.t
 import { passCost } from "../cel/sizes.ts";
 import { boundedInt, celFailure, type CelFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
 
-/** A version by semver.org 2.0; build metadata is checked when it is read and then plays no part. */
+/** A version by semver.org 2.0; build metadata is checked when it is parsed and then ignored. */
 export interface Semver {
   readonly major: bigint;
   readonly minor: bigint;
@@ -10,7 +10,7 @@ export interface Semver {
   readonly prerelease: readonly string[];
 }
 
-/** A version, or why the text is none. */
+/** A version, or why the text is invalid. */
 export type ParsedSemver = { readonly version: Semver } | { readonly problem: string };
 
 const maxUint64 = (1n << 64n) - 1n;
@@ -116,7 +116,7 @@ function withoutZeros(part: string): string {
 
 const semver = libraryType<Semver>("kubernetes.Semver", (one, other) => compareSemvers(one, other) === 0);
 
-/** Versions: `semver('1.2.3')` and what can be asked of one. Source: apiserver cel/library semver. */
+/** Versions: `semver('1.2.3')` and its functions. Source: apiserver cel/library semver. */
 export const semverFunctions: readonly CelFunction[] = [
   ...fromText("semver", "kubernetes.Semver", (parsed) =>
     "problem" in parsed ? celFailure(parsed.problem) : semver.wrap(parsed.version),

@@ -18,11 +18,11 @@ import {
   type RegoValue,
 } from "./values.ts";
 
-/** Paths by their steps; undefined is the end of one, whatever longer ones there are. */
+/** A tree of paths by their steps; undefined is the end of a path, and overrides longer ones. */
 type PathTree = ReadonlyMap<MapKey, PathTree | undefined>;
 type GrowingTree = Map<MapKey, GrowingTree | undefined>;
 
-/** A path of keys, given as `a/b` or as an array. */
+/** A path of keys, as `a/b` or as an array. */
 export function stepsOf(path: RegoValue, name: string, place: CallPlace): readonly RegoValue[] {
   if (isKind(path, "array")) return path.items;
   if (path === "") return [];
@@ -60,10 +60,10 @@ function grow(root: GrowingTree, keys: readonly MapKey[]): void {
   }
 }
 
-/** What to do with a member: its new value, or undefined to leave it out. */
+/** Maps a member to its new value, or to undefined to remove it. */
 type Visit = (member: RegoValue, key: MapKey) => RegoValue | undefined;
 
-/** The composite with other members; items of arrays are known by the texts of their positions. */
+/** The composite with its members mapped; items of arrays are found by the texts of their positions. */
 function mapped(value: RegoValue, visit: Visit): RegoValue {
   if (typeof value !== "object" || value === null) return value;
   const kept = (member: RegoValue, key: MapKey): readonly RegoValue[] => {
@@ -82,7 +82,7 @@ function mapped(value: RegoValue, visit: Visit): RegoValue {
   }
 }
 
-/** The value with what is at the paths alone, or without it. */
+/** The value with only the members at the paths, or without them. */
 function selected(
   value: RegoValue,
   tree: PathTree,
@@ -100,14 +100,14 @@ function selected(
 
 interface Change {
   readonly steps: readonly RegoValue[];
-  /** Undefined takes away what is there. */
+  /** Undefined removes the member. */
   readonly value: RegoValue | undefined;
   readonly place: CallPlace;
 }
 
 const nowhere = (place: CallPlace): RegoError => failed("json.patch: path does not exist", place);
 
-/** The position that a step means in an array of so many items; `-` is behind the last. */
+/** The position of a step in an array of this length; `-` is the end. */
 function positionOf(step: RegoValue | undefined, length: number, place: CallPlace): number {
   if (step === "-") return length;
   const isDigits = typeof step === "string" && /^(?:0|[1-9]\d{0,8})$/.test(step);
@@ -204,7 +204,7 @@ function patched(source: RegoValue, patch: RegoValue, place: CallPlace): RegoVal
   return operations[op]?.() ?? null;
 }
 
-/** What works on paths in documents. */
+/** Functions of paths in documents. */
 export const pathBuiltins: readonly Builtin[] = [
   builtin("json.filter", ["object", "set|array"], ([object, paths], place) =>
     selected(object, treeOf(paths, "json.filter", place), { keeps: true, place }),

@@ -3,7 +3,7 @@ import { parseTerm } from "./parse-term.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import type { TokenReader } from "./token-reader.ts";
 
-/** Expressions up to a closing sign, which is read, too; there is at least one. */
+/** Parses expressions up to a closing sign, inclusive; there is at least one. */
 export function parseBody(reader: TokenReader, close: string): readonly Literal[] {
   const body: Literal[] = [];
   for (;;) {
@@ -14,7 +14,7 @@ export function parseBody(reader: TokenReader, close: string): readonly Literal[
   }
 }
 
-/** One expression, with what is replaced while it is evaluated. */
+/** Parses one expression with its `with` modifiers. */
 export function parseLiteral(reader: TokenReader): Literal {
   return reader.nested(() => parseLed(reader) ?? parsePlain(reader));
 }
@@ -93,7 +93,7 @@ function parseLed(reader: TokenReader): Literal | undefined {
   return group === undefined ? undefined : parseTail(reader, group);
 }
 
-/** What follows an operand: operators and their other operands, and what is replaced while all of it is evaluated. */
+/** What follows an operand: operators and their other operands, and the `with` modifiers of the whole. */
 function parseTail(reader: TokenReader, operand: Operand): Literal {
   const [first] = operand.body;
   if (first === undefined) return reader.fail();
@@ -171,7 +171,7 @@ function negatedIf(reader: TokenReader, at: RegoPlace | undefined, literal: Lite
   return { kind: "notBody", inner: implicit(literal), with: [], at };
 }
 
-/** Operands in parentheses; undefined, with nothing read, where these hold a term. */
+/** Operands in parentheses; undefined, with nothing read, where the parentheses enclose a term. */
 function parseGroup(reader: TokenReader, isOperand: boolean): Operand | undefined {
   return reader.nested(() => {
     const mark = reader.mark();
@@ -202,7 +202,7 @@ function groupFrom(reader: TokenReader, first: Operand, isOperand: boolean): Ope
   return first;
 }
 
-/** What is read, or undefined, with nothing read, where it is something else. */
+/** The result of `read`, or undefined, with nothing read, where that fails. */
 export function attempt<T>(reader: TokenReader, read: () => T): T | undefined {
   const mark = reader.mark();
   try {
@@ -214,7 +214,7 @@ export function attempt<T>(reader: TokenReader, read: () => T): T | undefined {
   }
 }
 
-/** The expression with what is replaced while it is evaluated, if that follows. */
+/** The expression with its `with` modifiers, if there are any. */
 function withReplaced(reader: TokenReader, literal: Literal): Literal {
   const replaced: With[] = [];
   while (reader.took("with")) {

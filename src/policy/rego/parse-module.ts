@@ -14,7 +14,7 @@ import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { tokenReader, type TokenReader } from "./token-reader.ts";
 
 /**
- * Reads a module: as Rego v1, and where it is none, as v0.
+ * Parses a module as Rego v1, or, where that fails, as v0.
  * @throws RegoError `size` or `rego_parse_error`
  */
 export function parseModule(source: string, file: string): Module {
@@ -25,13 +25,13 @@ export function parseModule(source: string, file: string): Module {
     try {
       return parseAs(source, file, "v0");
     } catch (other) {
-      // Who imports keywords of the future writes v0, and is told what is wrong with that.
+      // A module that imports keywords of the future is v0, so the error of v0 is reported.
       throw other instanceof RegoError && /^\s*import\s+future\./m.test(source) ? other : error;
     }
   }
 }
 
-/** Reads `data.a.b` and the like. @throws RegoError `rego_parse_error` */
+/** Parses `data.a.b` and the like. @throws RegoError `rego_parse_error` */
 export function parseQuery(source: string): Term {
   const reader = tokenReader(source, { file: "query", version: "v1", parseBody, parseLiteral });
   const term = parseTerm(reader);
@@ -108,7 +108,7 @@ function importKeywords(reader: TokenReader, path: readonly string[], at: RegoPl
     reader.keywords.add(keyword);
     if (keyword === "not") reader.notBodies.areOn = true;
   }
-  // `every` is read with `in`.
+  // The syntax of `every` includes `in`.
   if (third === "every") reader.keywords.add("in");
 }
 
@@ -118,7 +118,7 @@ function isKnownImport({ future }: TokenReader, path: readonly string[]): boolea
   return second === "keywords" && path.length <= 3 && (third === undefined || future.includes(third));
 }
 
-/** One rule; several when v0 gives it several bodies. */
+/** One rule; several where v0 has several bodies. */
 function parseRule(reader: TokenReader): readonly Rule[] {
   const { at } = reader.peek();
   const isDefault = reader.took("default");
@@ -163,7 +163,7 @@ function refuseElse(reader: TokenReader, path: readonly Term[], member: Term | u
     reader.fail("else keyword cannot be used on rules with variables in head");
 }
 
-/** A default is a constant, of whatever arguments. */
+/** A default is a constant, whatever the arguments. */
 function refuseDefault(reader: TokenReader, value: Term, args: readonly Term[] | undefined): void {
   const found = notConstant(value);
   if (found !== undefined) reader.fail(`illegal default rule (value cannot contain ${found.kind})`, found.at);
@@ -184,7 +184,7 @@ interface Arguments {
   readonly tests: readonly Literal[];
 }
 
-/** Arguments that are templates become variables, which the bodies compare with what the templates are then. */
+/** Arguments that are templates become variables, which the bodies compare with the values of the templates. */
 function templatesApart(reader: TokenReader, args: readonly Term[] | undefined): Arguments {
   const tests: Literal[] = [];
   const plain = args?.map((arg): Term => {
@@ -253,11 +253,11 @@ function parseBodies(reader: TokenReader): readonly Body[] {
 function parseIfBody(reader: TokenReader, hasIf: boolean): readonly Literal[] {
   if (hasIf && !reader.isSign("{")) return [parseLiteral(reader)];
   const mark = reader.mark();
-  // A quick look spares most bodies from being read twice.
+  // A quick look-ahead avoids parsing most bodies twice.
   const { kind, text } = reader.peek(1);
   const isBody = kind === "name" && ["some", "every", "not"].includes(text) && reader.peek(2).text !== ".";
   const literal = hasIf && !isBody ? attempt(reader, () => parseLiteral(reader)) : undefined;
-  // A set would always hold: what looks like one is a body.
+  // A set would always be true, so it is parsed as a body.
   if (literal !== undefined && !(literal.kind === "expression" && literal.term.kind === "set")) return [literal];
   reader.backTo(mark);
   reader.expect("{");

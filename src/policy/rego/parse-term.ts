@@ -10,7 +10,7 @@ const comparisons = new Map([
   [">", "gt"],
   [">=", "gte"],
 ]);
-/** From the loosest to the tightest. */
+/** From the lowest precedence to the highest. */
 const levels: readonly ReadonlyMap<string, string>[] = [
   comparisons,
   new Map([["|", "or"]]),
@@ -26,7 +26,7 @@ const levels: readonly ReadonlyMap<string, string>[] = [
   ]),
 ];
 const tighterThanOr = 2;
-/** How many operators may follow each other without parentheses. */
+/** Maximum number of operators in a row without parentheses. */
 const maxChain = 200;
 
 /** A term with operators; `k, v in xs` only where a comma separates nothing else. */
@@ -113,7 +113,7 @@ function parseSigned(reader: TokenReader, sign: string, at: RegoPlace): Term {
   return reader.fail();
 }
 
-/** The function that puts a template together; an expression is a set of at most one value. */
+/** The function that concatenates a template; an expression is a set of at most one value. */
 export const templateFunction = "internal.template_string";
 
 function parseTemplate(reader: TokenReader): Term {
@@ -204,7 +204,7 @@ function extended(term: Term, step: Term, at: RegoPlace): Term {
   return { kind: "ref", head: term, path: [step], at };
 }
 
-/** Terms up to a closing sign, which is read, too. A comma may stand behind the last. */
+/** Terms up to a closing sign, inclusive. A comma may follow the last. */
 export function parseList(reader: TokenReader, close: string): readonly Term[] {
   const items: Term[] = [];
   while (!reader.took(close)) {
@@ -244,7 +244,7 @@ function parseBraces(reader: TokenReader): Term {
   return { kind: "object", pairs: lastOfEach(pairs), at };
 }
 
-/** Of several members with the same constant key, only the last is there. */
+/** Of several members with the same constant key, only the last is kept. */
 function lastOfEach(pairs: readonly (readonly [Term, Term])[]): readonly (readonly [Term, Term])[] {
   const last = new Map<unknown, number>();
   for (const [at, [key]] of pairs.entries()) if (key.kind === "scalar") last.set(key.value, at);
@@ -253,7 +253,7 @@ function lastOfEach(pairs: readonly (readonly [Term, Term])[]): readonly (readon
 
 type Found = Extract<Term, { readonly kind: "comprehension" }>;
 
-/** `item | body` and the closing sign, if it is that; a union of sets is read again as what it is. */
+/** `item | body` and the closing sign, if that follows; a union of sets is parsed again as such. */
 function comprehension(reader: TokenReader, close: string, at: RegoPlace): Found | undefined {
   const mark = reader.mark();
   try {

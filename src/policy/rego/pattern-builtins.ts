@@ -7,10 +7,10 @@ import { arrayOf, type RegoArray, type RegoNumber, type RegoValue } from "./valu
 const maxPatternCharacters = 2000;
 const remembered = 32;
 
-/** Letters of either case, and classes beyond ASCII, take far longer to compile than their length tells. */
+/** Letters of either case, and classes beyond ASCII, are far slower to compile than their length suggests. */
 const dear = /\\[pPx]|[^\p{ASCII}]|\(\?[a-zA-Z]*i/u;
 
-/** A pattern of RE2, compiled once for an evaluation. @throws RegoError `eval_builtin_error` for one that is none */
+/** A pattern of RE2, compiled once for an evaluation. @throws RegoError `eval_builtin_error` for an invalid one */
 function patternOf(source: string, place: CallPlace): RE2JS {
   const { patterns, meter } = place.state;
   const known = patterns.get(source);
@@ -39,7 +39,7 @@ function compiled(source: string): RE2JS | RE2JSException {
   }
 }
 
-/** The first search of a text, and what is paid after each: the next ones may read to its end, too. */
+/** The first search of a text, and the charge after each: the next ones may read to its end, too. */
 function searches(
   source: string,
   text: string,
@@ -61,7 +61,7 @@ function searches(
   };
 }
 
-/** Pays for a search. */
+/** Charges a search. */
 function searching(source: string, text: string, place: CallPlace): RE2JS {
   const pattern = patternOf(source, place);
   charge(place.state.meter, 1 + Math.ceil(((text.length + 1) * pattern.programSize()) / 64));
@@ -171,7 +171,7 @@ type Part =
   | { readonly kind: "class"; readonly isNegated: boolean; readonly ranges: readonly (readonly [string, string])[] }
   | { readonly kind: "alternatives"; readonly of: readonly (readonly Part[])[] };
 
-/** Whether a text as a whole fits a glob of gobwas/glob, which OPA uses. */
+/** Whether a whole text matches a glob of gobwas/glob, which OPA uses. */
 function globMatches(pattern: string, text: string, { isDelimiter, place }: Omit<Text, "letters">): boolean {
   const parts = readParts({ points: Array.from(pattern), at: 0, depth: 0, place }, "");
   const letters = Array.from(text);
@@ -254,7 +254,7 @@ interface Text {
   readonly place: CallPlace;
 }
 
-/** Where a match may end that begins at one of `starts`: all ways at once, so none is tried twice. */
+/** Where a match that begins at one of `starts` may end: all alternatives at once, so none is tried twice. */
 function matchParts(parts: readonly Part[], starts: ReadonlySet<number>, text: Text): ReadonlySet<number> {
   let positions = starts;
   for (const part of parts) {
@@ -277,7 +277,7 @@ function matchPart(part: Part, starts: ReadonlySet<number>, text: Text): Readonl
   return ends;
 }
 
-/** Every place up to the next delimiter, or to the end. */
+/** Every position up to the next delimiter, or to the end. */
 function addEnds(
   ends: Set<number>,
   start: number,

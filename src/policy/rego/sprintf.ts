@@ -109,7 +109,7 @@ function numberText(value: RegoNumber): string {
   return String(value);
 }
 
-/** By the number of digits that follow. */
+/** By the number of hexadecimal digits. */
 const escapeLetters = { 2: "x", 4: "u", 8: "U" } as const;
 
 /** `strconv.Quote` of Go. */

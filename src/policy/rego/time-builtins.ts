@@ -23,7 +23,7 @@ function within(ns: bigint, place: CallPlace): RegoNumber {
   return normalNumber(ns);
 }
 
-/** A point of time: nanoseconds, which may come with the name of a time zone. The date is that of the zone, as if it were UTC. */
+/** A timestamp in nanoseconds, optionally with the name of a time zone. The date is that of the zone, as if it were UTC. */
 function instantOf(value: RegoValue, place: CallPlace): { readonly date: Date; readonly ns: bigint } {
   const [given, zone] = isKind(value, "array") ? value.items : [value];
   const isTime = (typeof given === "number" || typeof given === "bigint") && isInteger(given);
@@ -35,7 +35,7 @@ function instantOf(value: RegoValue, place: CallPlace): { readonly date: Date; r
   return { date: dateIn(zone, ms, place), ns };
 }
 
-/** Names of the time zone database; not the offsets that some runtimes take for names. */
+/** Names of the time zone database; not the offsets that some runtimes accept as names. */
 const zoneName = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/;
 
 function dateIn(zone: string | undefined, ms: number, place: CallPlace): Date {
@@ -95,7 +95,7 @@ function whole(value: RegoNumber, operand: number, place: CallPlace): number {
   return number;
 }
 
-/** A point of time without a zone: days of a zone may have 23 hours. */
+/** A timestamp without a zone: days of a zone may have 23 hours. */
 function plainInstantOf(value: RegoValue, place: CallPlace): ReturnType<typeof instantOf> {
   const zone = isKind(value, "array") ? value.items[1] : "";
   if (zone !== undefined && zone !== "" && zone !== "UTC")
@@ -105,7 +105,7 @@ function plainInstantOf(value: RegoValue, place: CallPlace): ReturnType<typeof i
 
 type AddedDate = readonly [RegoValue, RegoNumber, RegoNumber, RegoNumber];
 
-/** The date with years, months and days added; what a month has too few days for goes into the next. */
+/** The date with years, months and days added; excess days of a month carry over into the next. */
 function addDate([value, ...amounts]: AddedDate, place: CallPlace): RegoValue {
   const { date, ns } = plainInstantOf(value, place);
   const [years = 0, months = 0, days = 0] = amounts.map((amount, at) => whole(amount, at + 2, place));
@@ -116,7 +116,7 @@ function addDate([value, ...amounts]: AddedDate, place: CallPlace): RegoValue {
   return within(ns + BigInt(moved - before) * 1_000_000n, place);
 }
 
-/** Years, months, days, hours, minutes and seconds between two points of time. */
+/** Years, months, days, hours, minutes and seconds between two timestamps. */
 function difference([first, second]: readonly [RegoValue, RegoValue], place: CallPlace): RegoValue {
   const [a, b] = [plainInstantOf(first, place), plainInstantOf(second, place)];
   const [from, to] = a.ns > b.ns ? [b.date, a.date] : [a.date, b.date];

@@ -7,7 +7,7 @@ import { keyOf, objectOf, isKind, type RegoEntry, type RegoValue } from "./value
 
 type Replace = (state: State, value: RegoValue) => State;
 
-/** What an evaluation knows after values of `with` took their places; undefined when one has no value. @throws RegoError for what cannot be replaced */
+/** The state of an evaluation with the values of `with`; undefined when one has no value. @throws RegoError for an invalid target */
 export function replacing(replaced: readonly With[], context: Compiling): (frame: Frame) => State | undefined {
   const steps = replaced.map((each) => step(each, context));
   return (frame) => {
@@ -34,7 +34,7 @@ function step(replaced: With, context: Compiling): Step {
     : documentStep(replaced, context.unit);
 }
 
-/** Puts a function or a value in the place of a function. */
+/** Replaces a function by a function or a value. */
 function functionStep(name: string, value: Term, { unit, callee }: Compiling): Step {
   const other = functionNameOf(value);
   if (other === undefined || !callee.knows(other))
@@ -43,7 +43,7 @@ function functionStep(name: string, value: Term, { unit, callee }: Compiling): S
   return (_frame, state) => mocked(state, name, { call });
 }
 
-/** Puts a value over a part of `input` or `data`. */
+/** Overlays a value on a part of `input` or `data`. */
 function documentStep({ target, value }: With, unit: Unit): Step {
   if (target.kind !== "ref" || target.head.kind !== "var" || !isDocument(target.head.name)) {
     const text = "with keyword target must reference existing input, data, or a function";
@@ -62,7 +62,7 @@ function documentStep({ target, value }: With, unit: Unit): Step {
   );
 }
 
-/** What rules make is replaced as a whole or not at all. */
+/** Values that rules define are replaced as a whole or not at all. */
 function refusePart(path: readonly RegoValue[], rules: Branching, at: RegoPlace): void {
   let branch: Branching | undefined = rules;
   for (const part of path) {
@@ -79,7 +79,7 @@ function valued(value: Det, replace: Replace): Step {
   };
 }
 
-/** The name that a term would have as a function. */
+/** The name of a term as a function. */
 function functionNameOf(term: Term): readonly string[] | undefined {
   if (term.kind === "call") return term.args.length === 0 ? (term.name[0] ?? "").split(".") : undefined;
   const name = dottedName(term);
