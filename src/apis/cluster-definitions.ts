@@ -138,7 +138,7 @@ const configs = list(
 );
 const addOnSpec = record({ configs }, { description: "How the add-on is configured in this cluster." });
 
-/** Maximum length of a list whose limit differs between versions. No add-on has as many items. */
+/** Maximum length of a list that conversion between versions lengthens. No add-on has as many items. */
 const maxItems = 1000;
 
 /** Fields that add-ons define among themselves are preserved. */

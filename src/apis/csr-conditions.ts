@@ -54,7 +54,7 @@ export function withStoredApprovals(incoming: ApiObject, stored: ApiObject): rea
   );
 }
 
-/** Conditions with the times that a client omitted: updated now, in transition when the stored status changed, else now. `now` in milliseconds. */
+/** Conditions with the times that a client omitted: updated at `now` (milliseconds), in transition since the stored condition of equal type and status, else since `now`. */
 export function withConditionTimes(conditions: readonly Fields[], stored: ApiObject, now: number): readonly Fields[] {
   const time = rfc3339(now);
   const since = new Map<string, string>();

@@ -139,7 +139,7 @@ export function clusterGroupOf(cluster: string): string {
   return `${agentPrefix}${cluster}`;
 }
 
-/** The groups of the agents of one cluster: the second is one of Open Cluster Management for agents with a foreign identity. */
+/** The groups of the agents of one cluster; agents with an identity that the hub did not issue are in the second. */
 export function agentGroups(cluster: string): readonly string[] {
   return [clusterGroupOf(cluster), `open-cluster-management:${cluster}`];
 }
