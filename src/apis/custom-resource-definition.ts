@@ -59,7 +59,7 @@ export const customResourceDefinitions: Resource = builtinKind({
   validate: crdErrors,
   validateInSteps: crdErrorSteps,
   validateUpdate: crdUpdateErrors,
-  deletion: { marked },
+  deletion: { marked: markForDeletion },
 });
 
 function storageVersions(crd: ApiObject): readonly string[] {
@@ -87,7 +87,7 @@ function withDefaults(crd: ApiObject): ApiObject {
 }
 
 /** A definition that is being deleted stays until its objects are deleted, with the condition Terminating. A second deletion changes nothing. */
-function marked(crd: ApiObject): ApiObject {
+function markForDeletion(crd: ApiObject): ApiObject {
   const conditions = arrayAt(crd, "status", "conditions") as readonly Condition[];
   if (conditions.some((one) => one.type === "Terminating")) return crd;
   const { finalizers = [], deletionTimestamp = "" } = crd.metadata;

@@ -101,7 +101,7 @@ function jsonSchema(schema: Schema): JsonObject {
     case "string":
       return stringSchema(schema);
     case "integer":
-      return { type: "integer", format: schema.format, ...given(schema, ["minimum", "maximum"]) };
+      return { type: "integer", format: schema.format, ...limitsOf(schema, ["minimum", "maximum"]) };
     case "number":
     case "boolean":
       return { type: schema.type };
@@ -117,7 +117,7 @@ function jsonSchema(schema: Schema): JsonObject {
 }
 
 /** The limits of the schema. */
-function given<S extends Schema>(schema: S, limits: readonly (keyof S)[]): JsonObject {
+function limitsOf<S extends Schema>(schema: S, limits: readonly (keyof S)[]): JsonObject {
   return Object.fromEntries(limits.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]])));
 }
 
@@ -128,7 +128,7 @@ function stringSchema(schema: StringSchema): JsonObject {
   return {
     type: "string",
     ...(isTime ? { format: "date-time" } : format === "byte" ? { format } : {}),
-    ...given(schema, ["enum", "maxLength"]),
+    ...limitsOf(schema, ["enum", "maxLength"]),
   };
 }
 
@@ -136,7 +136,7 @@ function arraySchema(schema: ArraySchema): JsonObject {
   const { items, listType, listMapKeys } = schema;
   return {
     type: "array",
-    ...given(schema, ["maxItems"]),
+    ...limitsOf(schema, ["maxItems"]),
     items: jsonSchema(items),
     ...(listType === undefined ? {} : { "x-kubernetes-list-type": listType }),
     ...(listMapKeys === undefined ? {} : { "x-kubernetes-list-map-keys": listMapKeys }),

@@ -100,8 +100,8 @@ export const flowSchemas: Resource = builtinKind({
   subresources: { status: statusPart },
   unconditionalUpdate: true,
   generation: true,
-  prepareForCreate: (object) => withField(defaulted(object), "status", {}),
-  prepareForUpdate: (incoming, stored) => withField(defaulted(incoming), "status", stored["status"] ?? {}),
+  prepareForCreate: (object) => withField(withDefaults(object), "status", {}),
+  prepareForUpdate: (incoming, stored) => withField(withDefaults(incoming), "status", stored["status"] ?? {}),
   validate: validateFlowSchema,
 });
 
@@ -110,7 +110,7 @@ function danglingOf(object: ApiObject): string {
   return found === undefined ? "?" : stringAt(found, "status");
 }
 
-function defaulted(object: ApiObject): ApiObject {
+function withDefaults(object: ApiObject): ApiObject {
   const spec = fieldsAt(object, "spec");
   const { matchingPrecedence = 0 } = spec;
   return matchingPrecedence === 0

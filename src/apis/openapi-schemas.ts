@@ -173,7 +173,7 @@ function objectJson(schema: ObjectSchema, walk: Walk): Json {
     ...(fields.length === 0
       ? {}
       : { properties: Object.fromEntries(fields.map(([key, field]) => [key, fieldJson(field, walk)])) }),
-    ...given("x-kubernetes-map-type", schema.mapType),
+    ...optionalKey("x-kubernetes-map-type", schema.mapType),
     ...(schema.open === true ? { "x-kubernetes-preserve-unknown-fields": true } : {}),
   };
 }
@@ -227,7 +227,7 @@ function plainJson(schema: Exclude<Schema, ObjectSchema | StringSchema>, walk: W
   switch (schema.type) {
     case "integer": {
       const { type, format, minimum, maximum } = schema;
-      return { type, format, ...given("minimum", minimum), ...given("maximum", maximum) };
+      return { type, format, ...optionalKey("minimum", minimum), ...optionalKey("maximum", maximum) };
     }
     case "number":
       return { type: "number", format: "double" };
@@ -235,11 +235,11 @@ function plainJson(schema: Exclude<Schema, ObjectSchema | StringSchema>, walk: W
       return { type: "boolean" };
     case "array": {
       const items = elementJson(schema.items, walk, isGo);
-      return { type: "array", items, ...given("maxItems", schema.maxItems), ...merging(schema) };
+      return { type: "array", items, ...optionalKey("maxItems", schema.maxItems), ...merging(schema) };
     }
     case "map": {
       const additionalProperties = elementJson(schema.values, walk, isGo);
-      return { type: "object", additionalProperties, ...given("x-kubernetes-map-type", schema.mapType) };
+      return { type: "object", additionalProperties, ...optionalKey("x-kubernetes-map-type", schema.mapType) };
     }
     case "any":
       return { "x-kubernetes-preserve-unknown-fields": true };
@@ -264,25 +264,25 @@ function stringJson(schema: StringSchema, walk: Walk): Json {
     ...describe(schema.description),
     type: "string",
     ...(format === undefined || format === "duration" ? {} : { format }),
-    ...given("enum", schema.enum),
-    ...given("maxLength", schema.maxLength),
-    ...given("x-kubernetes-list-type", schema.listType),
+    ...optionalKey("enum", schema.enum),
+    ...optionalKey("maxLength", schema.maxLength),
+    ...optionalKey("x-kubernetes-list-type", schema.listType),
   };
 }
 
 function merging(schema: ArraySchema): Json {
   return {
-    ...given("x-kubernetes-list-type", schema.listType),
-    ...given("x-kubernetes-list-map-keys", schema.listMapKeys),
-    ...given("x-kubernetes-patch-strategy", schema.patchStrategy),
-    ...given("x-kubernetes-patch-merge-key", schema.patchMergeKey),
+    ...optionalKey("x-kubernetes-list-type", schema.listType),
+    ...optionalKey("x-kubernetes-list-map-keys", schema.listMapKeys),
+    ...optionalKey("x-kubernetes-patch-strategy", schema.patchStrategy),
+    ...optionalKey("x-kubernetes-patch-merge-key", schema.patchMergeKey),
   };
 }
 
-function given(key: string, value: unknown): Json {
+function optionalKey(key: string, value: unknown): Json {
   return value === undefined ? {} : { [key]: value };
 }
 
 function describe(description: string | undefined): Json {
-  return given("description", description);
+  return optionalKey("description", description);
 }

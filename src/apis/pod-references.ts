@@ -102,13 +102,13 @@ function volumeSecrets(volume: Fields): readonly string[] {
 
 /** A claim from a template has its name in the status, once it is created. */
 function claimNames(pod: unknown): readonly string[] {
-  const made = fieldListAt(pod, "status", "resourceClaimStatuses");
+  const statuses = fieldListAt(pod, "status", "resourceClaimStatuses");
   return [
     ...fieldListAt(pod, "spec", "resourceClaims").map((claim) => {
       const direct = stringAt(claim, "resourceClaimName");
       if (direct !== "" || stringAt(claim, "resourceClaimTemplateName") === "") return direct;
       return stringAt(
-        made.find((one) => stringAt(one, "name") === stringAt(claim, "name")),
+        statuses.find((one) => stringAt(one, "name") === stringAt(claim, "name")),
         "resourceClaimName",
       );
     }),

@@ -95,14 +95,14 @@ function validateDeadline(next: ApiObject, stored: ApiObject): readonly FieldErr
 }
 
 function validateTolerations(next: ApiObject, stored: ApiObject): readonly FieldError[] {
-  const after = new Set(fieldListAt(next, "spec", "tolerations").map(tolerated));
-  return fieldListAt(stored, "spec", "tolerations").every((toleration) => after.has(tolerated(toleration)))
+  const after = new Set(fieldListAt(next, "spec", "tolerations").map(tolerationKey));
+  return fieldListAt(stored, "spec", "tolerations").every((toleration) => after.has(tolerationKey(toleration)))
     ? []
     : [forbiddenField("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")];
 }
 
 /** A toleration without its duration. */
-function tolerated(toleration: Fields): string {
+function tolerationKey(toleration: Fields): string {
   return JSON.stringify(["key", "operator", "value", "effect"].map((field) => stringAt(toleration, field)));
 }
 

@@ -67,13 +67,13 @@ export const priorityLevelConfigurations: Resource = builtinKind({
   subresources: { status: statusPart },
   unconditionalUpdate: true,
   generation: true,
-  prepareForCreate: (object) => withField(defaulted(object), "status", {}),
-  prepareForUpdate: (incoming, stored) => withField(defaulted(incoming), "status", stored["status"] ?? {}),
+  prepareForCreate: (object) => withField(withDefaults(object), "status", {}),
+  prepareForUpdate: (incoming, stored) => withField(withDefaults(incoming), "status", stored["status"] ?? {}),
   validate: validateLevel,
 });
 
 /** Source: kubernetes pkg/apis/flowcontrol/v1 defaults. */
-function defaulted(object: ApiObject): ApiObject {
+function withDefaults(object: ApiObject): ApiObject {
   const spec = fieldsAt(object, "spec");
   const { limited, exempt } = spec;
   return withField(object, "spec", {

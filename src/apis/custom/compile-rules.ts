@@ -94,14 +94,14 @@ function* compiledRules(
   if (type === undefined || rules.validations.length === 0) return [];
   const known = compiled.get(rules);
   if (known !== undefined) return known;
-  const made: NodeRule[] = [];
+  const results: NodeRule[] = [];
   for (const rule of rules.validations) {
     if (endsStep(pace, placesOfRule + rule.rule.length)) yield;
     const fieldPath = rule.fieldPath === undefined ? undefined : ruleFieldPath(rule.fieldPath, values);
-    made.push({ compiled: compileRule(rule, type.type), fieldPath });
+    results.push({ compiled: compileRule(rule, type.type), fieldPath });
   }
-  compiled.set(rules, made);
-  return made;
+  compiled.set(rules, results);
+  return results;
 }
 
 function freshType(schema: StructuralSchema): RuleType | undefined {
@@ -179,7 +179,7 @@ export function ruleFieldPath(fieldPath: string, schema: StructuralSchema): stri
   let path = "";
   while (step.lastIndex < fieldPath.length) {
     const [, plain, quoted] = step.exec(fieldPath) ?? [];
-    const name: string | undefined = plain ?? unescaped(quoted);
+    const name: string | undefined = plain ?? unescape(quoted);
     const below = fieldSchema(found, name);
     if (name === undefined || below === undefined) return undefined;
     path = found.properties.has(name) ? joinedPath(path, name) : `${path}[${name}]`;
@@ -206,7 +206,7 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ["\\", "\\"],
 ]);
 
-function unescaped(text: string | undefined): string | undefined {
+function unescape(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const isKnown = [...text.matchAll(/\\(.)/gs)].every(([, character = ""]) => escapes.has(character));
   return isKnown ? text.replaceAll(/\\(.)/gs, (_match, character: string) => escapes.get(character) ?? "") : undefined;

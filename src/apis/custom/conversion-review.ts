@@ -34,18 +34,18 @@ export function conversionByWebhook(
       apiVersion: `apiextensions.k8s.io/${version}`,
       request: { uid, desiredAPIVersion: apiVersion, objects },
     };
-    const answer = await called(options.call, { config: webhook.clientConfig, body: review, timeoutMs }, failure);
+    const answer = await callWith(options.call, { config: webhook.clientConfig, body: review, timeoutMs }, failure);
     const converted = convertedObjects(answer, { uid, version, failure });
     if (converted.length !== objects.length) {
       throw failure(`webhook returned ${converted.length} objects, expected ${objects.length}`);
     }
-    return objects.map((object, index) => checked(object, converted[index], { index, apiVersion, failure }));
+    return objects.map((object, index) => checkResponse(object, converted[index], { index, apiVersion, failure }));
   };
 }
 
 type Failure = (why: string) => StatusError;
 
-async function called(call: CallWebhook, request: Parameters<CallWebhook>[0], failure: Failure): Promise<unknown> {
+async function callWith(call: CallWebhook, request: Parameters<CallWebhook>[0], failure: Failure): Promise<unknown> {
   try {
     return await call(request);
   } catch (error) {
@@ -74,7 +74,7 @@ function convertedObjects(
   return isJsonArray(objects) ? objects : [];
 }
 
-function checked(
+function checkResponse(
   original: ApiObject,
   converted: unknown,
   { index, apiVersion, failure }: { readonly index: number; readonly apiVersion: string; readonly failure: Failure },

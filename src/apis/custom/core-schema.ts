@@ -33,7 +33,7 @@ function* objectSchema(schema: StructuralSchema, pace: Pace): Steps<ObjectSchema
   for (const [name, property] of schema.properties) {
     const field: Field = {
       schema: yield* schemaOf(property, pace),
-      ...described(property),
+      ...descriptionOf(property),
       ...(needed.has(name) ? { required: true } : {}),
       ...(property.default === undefined ? {} : { default: property.default }),
     };
@@ -43,7 +43,7 @@ function* objectSchema(schema: StructuralSchema, pace: Pace): Steps<ObjectSchema
   const isOpen = schema.preserveUnknownFields || (schema.additionalProperties ?? false) !== false;
   return {
     type: "object",
-    ...described(schema),
+    ...descriptionOf(schema),
     properties: schema.embeddedResource ? { ...own, ...typeFields } : own,
     ...(isOpen ? { open: true } : {}),
     ...(schema.mapType === undefined ? {} : { mapType: schema.mapType }),
@@ -53,18 +53,18 @@ function* objectSchema(schema: StructuralSchema, pace: Pace): Steps<ObjectSchema
 function* schemaOf(schema: StructuralSchema, pace: Pace): Steps<Schema> {
   if (endsStep(pace)) yield;
   const { type } = schema;
-  if (schema.intOrString) return { type: "string", format: "int-or-string", ...described(schema) };
+  if (schema.intOrString) return { type: "string", format: "int-or-string", ...descriptionOf(schema) };
   if (type === "array") return yield* arraySchema(schema, pace);
   if (type === "object") return (yield* mapSchema(schema, pace)) ?? (yield* objectSchema(schema, pace));
-  if (type !== "integer") return { type: type ?? "any", ...described(schema) };
-  return { type, format: schema.format === "int32" ? "int32" : "int64", ...described(schema) };
+  if (type !== "integer") return { type: type ?? "any", ...descriptionOf(schema) };
+  return { type, format: schema.format === "int32" ? "int32" : "int64", ...descriptionOf(schema) };
 }
 
 function* arraySchema(schema: StructuralSchema, pace: Pace): Steps<Schema> {
   const { items, listType = "atomic", listMapKeys } = schema;
   return {
     type: "array",
-    ...described(schema),
+    ...descriptionOf(schema),
     items: items === undefined ? { type: "any" } : yield* schemaOf(items, pace),
     listType,
     ...(listType === "map" ? { listMapKeys } : {}),
@@ -77,12 +77,12 @@ function* mapSchema(schema: StructuralSchema, pace: Pace): Steps<Schema | undefi
     return undefined;
   return {
     type: "map",
-    ...described(schema),
+    ...descriptionOf(schema),
     values: additionalProperties === true ? { type: "any" } : yield* schemaOf(additionalProperties, pace),
     ...(mapType === undefined ? {} : { mapType }),
   };
 }
 
-function described({ description }: StructuralSchema): { readonly description?: string } {
+function descriptionOf({ description }: StructuralSchema): { readonly description?: string } {
   return description === undefined ? {} : { description };
 }

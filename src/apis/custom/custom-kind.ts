@@ -41,7 +41,7 @@ interface Shared<Made> {
   readonly inSteps: () => Steps<Made>;
 }
 
-function shared<Made>(make: () => Steps<Made>): Shared<Made> {
+function shareSteps<Made>(make: () => Steps<Made>): Shared<Made> {
   const inSteps = sharedSteps(make);
   return Object.assign(() => finish(inSteps()), { inSteps });
 }
@@ -56,7 +56,7 @@ export function customKinds(crd: CustomResourceDefinition, options: CustomKindOp
   const versions = spec.versions.map((version): Version => ({
     spec: version,
     apiVersion: apiVersionOf(spec.group, version.name),
-    structural: shared(() => structuralSteps(fieldsAt(version, "schema", "openAPIV3Schema"), { places: 0 })),
+    structural: shareSteps(() => structuralSteps(fieldsAt(version, "schema", "openAPIV3Schema"), { places: 0 })),
   }));
   const storage = storageOf(versions, options);
   const terminating = crd.metadata.deletionTimestamp !== undefined;
@@ -75,7 +75,7 @@ function storageOf(versions: readonly Version[], { since, convert }: CustomKindO
     since,
     settle: (object) => {
       const version = byApiVersion.get(object.apiVersion) ?? stored;
-      return version === undefined ? object : settled(version.structural(), object).object;
+      return version === undefined ? object : pruneAndDefault(version.structural(), object).object;
     },
     convert,
     *prepare() {
@@ -101,7 +101,7 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
   const { spec, structural } = version;
   const hasStatus = spec.subresources?.status !== undefined;
   const kindName = { group: crd.spec.group, version: spec.name, kind: names.kind };
-  const schema = shared(function* () {
+  const schema = shareSteps(function* () {
     return yield* coreSchemaSteps(yield* structural.inSteps(), kindName);
   });
   const rules = lazyRules(structural);
@@ -207,14 +207,14 @@ function decodeCustom(schema: StructuralSchema, value: JsonObject): Decoded {
     throw new DecodeError(problem.includes("__proto__") ? "forbiddenKey" : "tooDeep", "", problem);
   const { metadata = {}, ...fields } = value;
   const meta = decodeObject(publishedMeta("ObjectMeta"), metadata);
-  const { object, unknown } = settled(schema, fields);
+  const { object, unknown } = pruneAndDefault(schema, fields);
   return {
     object: { ...object, metadata: meta.object },
     unknown: [...meta.unknown.map((path) => `metadata.${path}`), ...unknown],
   };
 }
 
-function settled<T extends JsonObject>(
+function pruneAndDefault<T extends JsonObject>(
   schema: StructuralSchema,
   object: T,
 ): { readonly object: T; readonly unknown: readonly string[] } {

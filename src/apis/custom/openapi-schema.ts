@@ -107,9 +107,9 @@ function* propertiesJson(
   pace: Pace,
 ): Steps<Json | undefined> {
   if (properties.size === 0) return undefined;
-  const made: [string, Json][] = [];
-  for (const [name, property] of properties) made.push([name, yield* json(property, pace)]);
-  return Object.fromEntries(made);
+  const results: [string, Json][] = [];
+  for (const [name, property] of properties) results.push([name, yield* json(property, pace)]);
+  return Object.fromEntries(results);
 }
 
 /** The types of `x-kubernetes-int-or-string`, for clients that do not know it. */
@@ -142,9 +142,9 @@ function* rulesOf(schema: StructuralSchema, pace: Pace): Steps<Rules> {
 }
 
 function* alternativesJson(schemas: readonly StructuralSchema[], pace: Pace): Steps<readonly Json[]> {
-  const made: Json[] = [];
-  for (const schema of schemas) made.push(yield* schemaJsonV3(schema, pace));
-  return made;
+  const results: Json[] = [];
+  for (const schema of schemas) results.push(yield* schemaJsonV3(schema, pace));
+  return results;
 }
 
 function generics({ description, title, default: value, example, externalDocs }: StructuralSchema): Json {

@@ -16,14 +16,14 @@ const onePassSteps = 2;
 
 /** A pattern that `patternProblem` accepts; compiled at first use. */
 export function lazyPattern(source: string): Pattern {
-  let made: { readonly expression: RE2JS; readonly stepsPerCharacter: number } | undefined;
-  const compiled = (): typeof made & object => {
-    if (made === undefined) {
+  let cached: { readonly expression: RE2JS; readonly stepsPerCharacter: number } | undefined;
+  const compiled = (): typeof cached & object => {
+    if (cached === undefined) {
       const expression = RE2JS.compile(source);
       const stepsPerCharacter = isOnePass(expression) ? onePassSteps : expression.programSize();
-      made = { expression, stepsPerCharacter };
+      cached = { expression, stepsPerCharacter };
     }
-    return made;
+    return cached;
   };
   return {
     source,

@@ -319,12 +319,12 @@ function* checkJunctors(schema: StructuralSchema, value: unknown, { where, budge
   if (schema.oneOf.length > 0) merge(result, yield* checkOneOf(schema.oneOf, value, visit));
   if (schema.allOf.length > 0) merge(result, yield* checkAllOf(schema.allOf, value, visit));
   if (schema.not !== undefined && (yield* check(schema.not, value, visit)).errors.length === 0) {
-    add(result, [failed(visit, "must not validate the schema (not)")]);
+    add(result, [alternativeError(visit, "must not validate the schema (not)")]);
   }
   return result;
 }
 
-function failed({ where }: Visit, why: string): FieldError {
+function alternativeError({ where }: Visit, why: string): FieldError {
   return invalid(wholePath(where.prefix), "", `${JSON.stringify(where.name)} ${why}`);
 }
 
@@ -336,7 +336,7 @@ function* checkAnyOf(schemas: readonly StructuralSchema[], value: unknown, visit
     if (best === undefined || one.passed > best.passed) best = one;
   }
   const result = emptyResult();
-  add(result, [failed(visit, "must validate at least one schema (anyOf)")]);
+  add(result, [alternativeError(visit, "must validate at least one schema (anyOf)")]);
   if (best !== undefined) merge(result, best);
   return result;
 }
@@ -348,7 +348,7 @@ function* checkOneOf(schemas: readonly StructuralSchema[], value: unknown, visit
   if (first !== undefined && more.length === 0) return first;
   const result = emptyResult();
   const found = first === undefined ? "Found none valid" : `Found ${more.length + 1} valid alternatives`;
-  add(result, [failed(visit, `must validate one and only one schema (oneOf). ${found}`)]);
+  add(result, [alternativeError(visit, `must validate one and only one schema (oneOf). ${found}`)]);
   const best = all.reduce((leading, one) => (one.passed > leading.passed ? one : leading));
   if (first === undefined) merge(result, best);
   return result;
@@ -363,7 +363,9 @@ function* checkAllOf(schemas: readonly StructuralSchema[], value: unknown, visit
     merge(result, one);
   }
   if (valid === schemas.length) return result;
-  add(result, [failed(visit, `must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`)]);
+  add(result, [
+    alternativeError(visit, `must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`),
+  ]);
   return result;
 }
 

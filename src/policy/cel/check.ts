@@ -97,7 +97,7 @@ const checks: { readonly [K in CelExpression["kind"]]: Check<K> } = {
   select: (checker, node, locals) =>
     qualified(checker, node, locals) ?? select(checker, node, check(checker, node.operand, locals)),
   has: (checker, node, locals) => {
-    selected(checker, node, check(checker, node.operand, locals));
+    checkSelection(checker, node, check(checker, node.operand, locals));
     return boolType;
   },
   call,
@@ -120,12 +120,12 @@ function literalType(_: Checker, { value }: CelNode<"literal">): CelType {
 }
 
 function select(checker: Checker, node: CelNode<"select">, operand: CelType): CelType {
-  const type = selected(checker, node, operand);
+  const type = checkSelection(checker, node, operand);
   const lifted = node.optional || substitute(checker.known, operand).kind === "optional";
   return lifted && type.kind !== "optional" ? optionalType(type) : type;
 }
 
-function selected(checker: Checker, node: CelNode<"select" | "has">, operandType: CelType): CelType {
+function checkSelection(checker: Checker, node: CelNode<"select" | "has">, operandType: CelType): CelType {
   const found = substitute(checker.known, operandType);
   const operand = found.kind === "optional" ? substitute(checker.known, found.of) : found;
   switch (operand.kind) {
@@ -198,7 +198,7 @@ function map(checker: Checker, node: CelNode<"map">, locals: Locals | undefined)
 
 function comprehension(checker: Checker, node: CelNode<"comprehension">, locals: Locals | undefined): CelType {
   const rangeType = check(checker, node.range, locals);
-  const [key, value] = ranged(checker, node, rangeType);
+  const [key, value] = rangeTypes(checker, node, rangeType);
   const [first, second] = node.variables;
   const single = substitute(checker.known, rangeType).kind === "map" ? key : value;
   const inner: Locals =
@@ -234,7 +234,7 @@ function optionalMap(checker: Checker, node: CelNode<"optionalMap">, locals: Loc
 }
 
 /** The types of a range's two parts: index and element, or key and value. */
-function ranged(checker: Checker, node: CelNode<"comprehension">, range: CelType): readonly [CelType, CelType] {
+function rangeTypes(checker: Checker, node: CelNode<"comprehension">, range: CelType): readonly [CelType, CelType] {
   const type = substitute(checker.known, range);
   switch (type.kind) {
     case "list":

@@ -54,7 +54,7 @@ export function issue(checker: Checker, node: CelExpression, message: string): C
 }
 
 /** Reports an undeclared name. */
-function undeclared(checker: Checker, node: CelExpression, name: string): CelType {
+function reportUndeclared(checker: Checker, node: CelExpression, name: string): CelType {
   return issue(checker, node, `undeclared reference to '${name}' (in container '')`);
 }
 
@@ -81,7 +81,7 @@ export function identifier(checker: Checker, node: CelNode<"identifier">, locals
     checker.references[node.id] = { kind: "local", name: node.name };
     return local.type;
   }
-  return named(checker, node, node.name) ?? undeclared(checker, node, node.name);
+  return named(checker, node, node.name) ?? reportUndeclared(checker, node, node.name);
 }
 
 function named(checker: Checker, node: CelExpression, written: string): CelType | undefined {
@@ -126,7 +126,7 @@ export function applied(checker: Checker, node: CelExpression, application: Appl
   const { name, args, member, types } = application;
   const overloads = checker.scope.overloads(name, member);
   const declared = overloads ?? checker.scope.overloads(name, !member);
-  if (declared === undefined) return undeclared(checker, node, name);
+  if (declared === undefined) return reportUndeclared(checker, node, name);
   const matching: CelFunction[] = [];
   let result: CelType | undefined;
   for (const overload of overloads ?? []) {
@@ -168,7 +168,7 @@ export function message(
   typeOf: (field: CelFieldValue) => CelType,
 ): CelType {
   const type = checker.scope.message(node.name);
-  if (type === undefined) return undeclared(checker, node, node.name);
+  if (type === undefined) return reportUndeclared(checker, node, node.name);
   for (const field of node.fields) {
     const { name, offset } = field;
     const given = typeOf(field);

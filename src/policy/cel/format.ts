@@ -129,9 +129,9 @@ function fixed(number: number, precision: number): string {
   const exact = Math.abs(number).toFixed(maxPrecision);
   const rest = exact.slice(exact.indexOf(".") + 1 + precision);
   const rounded = Math.abs(number).toFixed(precision);
-  const kept = precision === 0 ? exact.slice(0, exact.indexOf(".")) : exact.slice(0, exact.length - rest.length);
-  const tied = /^50*$/.test(rest) && "02468".includes(kept.at(-1) ?? "");
-  return `${number < 0 || Object.is(number, -0) ? "-" : ""}${tied ? kept : rounded}`;
+  const truncated = precision === 0 ? exact.slice(0, exact.indexOf(".")) : exact.slice(0, exact.length - rest.length);
+  const tied = /^50*$/.test(rest) && "02468".includes(truncated.at(-1) ?? "");
+  return `${number < 0 || Object.is(number, -0) ? "-" : ""}${tied ? truncated : rounded}`;
 }
 
 function scientific(number: number, precision: number): string {

@@ -44,7 +44,7 @@ interface Parser {
 export function parseCel(source: string): CelParsed {
   const parser: Parser = { source, tokens: tokenize(source), nodes: newNodes(source), at: 0, depth: 0 };
   const root = expression(parser);
-  if (peek(parser).kind !== "end") throw unexpected(parser, "<EOF>", peek(parser, 1).kind === "end");
+  if (peek(parser).kind !== "end") throw reportUnexpected(parser, "<EOF>", peek(parser, 1).kind === "end");
   return { root, nodeCount: parser.nodes.count() };
 }
 
@@ -75,12 +75,12 @@ function accept(parser: Parser, text: string): CelToken | undefined {
 
 function expect(parser: Parser, text: string): CelToken {
   const token = accept(parser, text);
-  if (token === undefined) throw unexpected(parser, `'${text}'`);
+  if (token === undefined) throw reportUnexpected(parser, `'${text}'`);
   return token;
 }
 
 /** Reports an unexpected token; `extraneous` where the expected one follows it, as ANTLR does. */
-function unexpected(parser: Parser, expected: string, extraneous = false): Error {
+function reportUnexpected(parser: Parser, expected: string, extraneous = false): Error {
   return misread(parser, extraneous ? "extraneous input" : "mismatched input", expected);
 }
 
@@ -223,7 +223,7 @@ function primary(parser: Parser): CelExpression {
     return make(parser, token, { kind: "literal", value: literal.value });
   }
   if (token.kind === "identifier" && token.text !== "in") return identifier(parser);
-  throw unexpected(parser, startOfExpression, startsExpression(peek(parser, 1)));
+  throw reportUnexpected(parser, startOfExpression, startsExpression(peek(parser, 1)));
 }
 
 /** Whether an expression may start with a token. */
@@ -237,7 +237,7 @@ function identifier(parser: Parser): CelExpression {
   const absolute = accept(parser, ".") !== undefined;
   const token = peek(parser);
   const { text, offset } = token;
-  if (token.kind !== "identifier") throw unexpected(parser, "IDENTIFIER");
+  if (token.kind !== "identifier") throw reportUnexpected(parser, "IDENTIFIER");
   const messageEnd = messageName(parser);
   if (messageEnd !== undefined) return message(parser, messageEnd);
   if (reservedWords.has(text)) throw parser.nodes.error(offset, `reserved identifier: ${text}`);
@@ -263,8 +263,8 @@ function message(parser: Parser, length: number): CelExpression {
   const startsField = ({ kind }: CelToken): boolean => kind === "identifier" || kind === "name";
   const first = peek(parser);
   if (!startsField(first) && !isSign(first, "?") && !isSign(first, "}"))
-    throw unexpected(parser, startOfFields, startsField(peek(parser, 1)));
-  const fields = untilClosed(parser, "}", (optional): CelFieldValue => {
+    throw reportUnexpected(parser, startOfFields, startsField(peek(parser, 1)));
+  const fields = parseUntil(parser, "}", (optional): CelFieldValue => {
     const { text } = fieldName(parser);
     const { offset } = expect(parser, ":");
     return { name: text, optional, offset, value: expression(parser) };
@@ -273,7 +273,7 @@ function message(parser: Parser, length: number): CelExpression {
 }
 
 /** The parts between an opening and a closing sign, each of which may be marked as optional. */
-function untilClosed<T>(parser: Parser, close: string, read: (optional: boolean) => T): readonly T[] {
+function parseUntil<T>(parser: Parser, close: string, read: (optional: boolean) => T): readonly T[] {
   const parts: T[] = [];
   while (accept(parser, close) === undefined) {
     parts.push(read(accept(parser, "?") !== undefined));
@@ -287,18 +287,18 @@ function opening(parser: Parser, close: string, expected: string): CelToken {
   const open = take(parser);
   const next = peek(parser);
   if (startsExpression(next) || isSign(next, "?") || isSign(next, close)) return open;
-  throw unexpected(parser, expected, startsExpression(peek(parser, 1)));
+  throw reportUnexpected(parser, expected, startsExpression(peek(parser, 1)));
 }
 
 function list(parser: Parser): CelExpression {
   const open = opening(parser, "]", startOfList);
-  const elements = untilClosed(parser, "]", (optional): CelElement => ({ optional, value: expression(parser) }));
+  const elements = parseUntil(parser, "]", (optional): CelElement => ({ optional, value: expression(parser) }));
   return make(parser, open, { kind: "list", elements });
 }
 
 function map(parser: Parser): CelExpression {
   const open = opening(parser, "}", startOfMap);
-  const entries = untilClosed(parser, "}", (optional): CelEntry => {
+  const entries = parseUntil(parser, "}", (optional): CelEntry => {
     const key = expression(parser);
     expect(parser, ":");
     return { optional, key, value: expression(parser) };

@@ -29,7 +29,7 @@ export function parseGoUrl(text: string): ParsedUrl {
   const hash = text.indexOf("#");
   if (hash < 0) return { url: urlOf(whole, "") };
   const parts = partsOf(text.slice(0, hash));
-  const fragment = unescaped(text.slice(hash + 1), "path");
+  const fragment = unescape(text.slice(hash + 1), "path");
   if (typeof parts === "string") return { problem: problemOf(text, parts) };
   if (fragment === undefined) return { problem: problemOf(text, escapeProblem(text.slice(hash + 1))) };
   return { url: urlOf(parts, text.slice(hash + 1)) };
@@ -72,7 +72,7 @@ function cut(text: string, separator: string): readonly [before: string, after: 
 }
 
 function withPath(parts: Parts, path: string): Parts | string {
-  return unescaped(path, "path") === undefined ? escapeProblem(path) : { ...parts, path };
+  return unescape(path, "path") === undefined ? escapeProblem(path) : { ...parts, path };
 }
 
 function authorityOf(authority: string): Pick<Parts, "user" | "host"> | string {
@@ -81,7 +81,7 @@ function authorityOf(authority: string): Pick<Parts, "user" | "host"> | string {
   const host = hostOf(authority.slice(at + 1));
   if ("problem" in host) return host.problem;
   if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) return "net/url: invalid userinfo";
-  return unescaped(user, "path") === undefined ? escapeProblem(user) : { user, host: host.host };
+  return unescape(user, "path") === undefined ? escapeProblem(user) : { user, host: host.host };
 }
 
 function hostOf(text: string): { readonly host: string } | { readonly problem: string } {
@@ -93,9 +93,9 @@ function hostOf(text: string): { readonly host: string } | { readonly problem: s
   if (!/^(?::[0-9]*)?$/.test(port)) return { problem: `invalid port ${JSON.stringify(port)} after host` };
   const unsafe = /[^\u0080-\uffffA-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%]/.exec(text);
   if (unsafe !== null) return { problem: `invalid character ${JSON.stringify(unsafe[0])} in host name` };
-  const bytes = unescaped(text, "host");
+  const bytes = unescape(text, "host");
   if (bytes === undefined) return { problem: escapeProblem(text) };
-  const host = decoded(bytes);
+  const host = decodeUtf8(bytes);
   const isValid = !bracketed || isIpv6(host.slice(1, host.lastIndexOf("]")));
   return isValid ? { host } : { problem: "invalid IPv6 literal" };
 }
@@ -127,7 +127,7 @@ function bracketParts(host: string): readonly string[] {
 /** The path as written where all its characters are allowed, else re-escaped. */
 function escapedPath(path: string): string {
   if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@/[\]%]*$/.test(path)) return path;
-  const bytes = unescaped(path, "path") ?? new Uint8Array();
+  const bytes = unescape(path, "path") ?? new Uint8Array();
   let result = "";
   for (const byte of bytes) {
     const character = String.fromCodePoint(byte);
@@ -142,18 +142,18 @@ function queryOf(rawQuery: string): ReadonlyMap<string, readonly string[]> {
   for (const pair of rawQuery.split("&")) {
     if (pair === "" || pair.includes(";")) continue;
     const [rawKey, rawValue] = cut(pair, "=");
-    const key = unescaped(rawKey, "query");
-    const value = unescaped(rawValue, "query");
+    const key = unescape(rawKey, "query");
+    const value = unescape(rawValue, "query");
     if (key === undefined || value === undefined) continue;
-    const values = query.get(decoded(key)) ?? [];
-    values.push(decoded(value));
-    query.set(decoded(key), values);
+    const values = query.get(decodeUtf8(key)) ?? [];
+    values.push(decodeUtf8(value));
+    query.set(decodeUtf8(key), values);
   }
   return query;
 }
 
 /** The bytes of an escaped text, or undefined where an escape is malformed or not allowed. */
-function unescaped(text: string, place: "path" | "host" | "query"): Uint8Array | undefined {
+function unescape(text: string, place: "path" | "host" | "query"): Uint8Array | undefined {
   const bytes = new TextEncoder().encode(text);
   const result = new Uint8Array(bytes.length);
   let length = 0;
@@ -176,7 +176,7 @@ function escapedByte(bytes: Uint8Array, index: number): number | undefined {
   return /^[0-9A-Fa-f]{2}$/.test(digits) ? Number.parseInt(digits, 16) : undefined;
 }
 
-function decoded(bytes: Uint8Array): string {
+function decodeUtf8(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 

@@ -177,7 +177,7 @@ function flattened(values: List, depth: CelInt, meter: CelMeter): List | CelFail
 
 function distinct(values: List, meter: CelMeter): List {
   const seen = new Set<unknown>();
-  const kept: unknown[] = [];
+  const unique: unknown[] = [];
   const others: unknown[] = [];
   pay(meter, values.length);
   for (const value of values) {
@@ -189,9 +189,9 @@ function distinct(values: List, meter: CelMeter): List {
       if (others.some((other) => celEquals(other, value, meter))) continue;
       others.push(value);
     }
-    kept.push(value);
+    unique.push(value);
   }
-  return kept;
+  return unique;
 }
 
 /** The values in the order of their keys; equal keys keep the order of their values. */

@@ -135,9 +135,9 @@ function smallQuantity({ negative, whole, fraction, suffix }: Parts): Quantity |
     const scale = suffix.exponent - fraction.length;
     return digits <= safeDigits && scale >= nano ? { value: signed, scale, small: true } : undefined;
   }
-  const room = 15 - whole.length - Math.trunc((suffix.exponent * 3) / 10) - 1;
+  const spareDigits = 15 - whole.length - Math.trunc((suffix.exponent * 3) / 10) - 1;
   const value = signed << BigInt(suffix.exponent);
-  return fraction === "" && room >= 0 && fits(value) ? { value, scale: 0, small: true } : undefined;
+  return fraction === "" && spareDigits >= 0 && fits(value) ? { value, scale: 0, small: true } : undefined;
 }
 
 function decimalQuantity({ negative, whole, fraction, suffix }: Parts): Quantity {
@@ -190,31 +190,31 @@ export const quantityFunctions: readonly CelFunction[] = [
     passCost,
   ),
   celFunction("isQuantity(string): bool", (text: string) => "quantity" in parseQuantity(text), passCost),
-  asked("sign(): int", quantitySign),
-  asked("isInteger(): bool", (one) => quantityInteger(one) !== undefined),
-  asked("asInteger(): int", (one) => {
+  unary("sign(): int", quantitySign),
+  unary("isInteger(): bool", (one) => quantityInteger(one) !== undefined),
+  unary("asInteger(): int", (one) => {
     const whole = quantityInteger(one);
     return whole === undefined ? celFailure("cannot convert value to integer") : celInt(whole);
   }),
-  asked("asApproximateFloat(): double", (one) => celDouble(quantityFloat(one))),
-  ...combined("add", addQuantities),
-  ...combined("sub", subtractQuantities),
-  compared("isGreaterThan(kubernetes.Quantity): bool", (order) => order > 0),
-  compared("isLessThan(kubernetes.Quantity): bool", (order) => order < 0),
-  compared("compareTo(kubernetes.Quantity): int", (order) => order),
+  unary("asApproximateFloat(): double", (one) => celDouble(quantityFloat(one))),
+  ...binary("add", addQuantities),
+  ...binary("sub", subtractQuantities),
+  comparison("isGreaterThan(kubernetes.Quantity): bool", (order) => order > 0),
+  comparison("isLessThan(kubernetes.Quantity): bool", (order) => order < 0),
+  comparison("compareTo(kubernetes.Quantity): int", (order) => order),
 ];
 
-function asked(signature: string, answer: (one: Quantity) => CelValue | CelFailure): CelFunction {
+function unary(signature: string, answer: (one: Quantity) => CelValue | CelFailure): CelFunction {
   return celFunction(`<kubernetes.Quantity>.${signature}`, (one: CelOpaque) => answer(quantity.unwrap(one)));
 }
 
-function compared(signature: string, answer: (order: -1 | 0 | 1) => CelValue): CelFunction {
+function comparison(signature: string, answer: (order: -1 | 0 | 1) => CelValue): CelFunction {
   return celFunction(`<kubernetes.Quantity>.${signature}`, (one: CelOpaque, other: CelOpaque) =>
     answer(compareQuantities(quantity.unwrap(one), quantity.unwrap(other))),
   );
 }
 
-function combined(name: string, combine: (one: Quantity, other: Quantity) => Quantity): readonly CelFunction[] {
+function binary(name: string, combine: (one: Quantity, other: Quantity) => Quantity): readonly CelFunction[] {
   return [
     celFunction(
       `<kubernetes.Quantity>.${name}(kubernetes.Quantity): kubernetes.Quantity`,

@@ -11,20 +11,20 @@ export const regexFunctions: readonly CelFunction[] = [
   celFunction(
     "<string>.find(string): string",
     (text: string, pattern: string, meter: CelMeter) => {
-      const matches = found({ text, pattern, limit: 1 }, meter);
+      const matches = findMatches({ text, pattern, limit: 1 }, meter);
       return isCelFailure(matches) ? matches : (matches[0] ?? "");
     },
     cost,
   ),
   celFunction(
     "<string>.findAll(string): list(string)",
-    (text: string, pattern: string, meter: CelMeter) => found({ text, pattern, limit: Infinity }, meter),
+    (text: string, pattern: string, meter: CelMeter) => findMatches({ text, pattern, limit: Infinity }, meter),
     cost,
   ),
   celFunction(
     "<string>.findAll(string, int): list(string)",
     (...[text, pattern, limit, meter]: readonly [string, string, CelInt, CelMeter]) =>
-      found({ text, pattern, limit: limit < 0 ? Infinity : Number(limit) }, meter),
+      findMatches({ text, pattern, limit: limit < 0 ? Infinity : Number(limit) }, meter),
     cost,
   ),
 ];
@@ -38,7 +38,7 @@ interface Search {
   readonly limit: number;
 }
 
-function found({ text, pattern, limit }: Search, meter: CelMeter): readonly string[] | CelFailure {
+function findMatches({ text, pattern, limit }: Search, meter: CelMeter): readonly string[] | CelFailure {
   const compiled = meter.patterns(pattern, meter);
   if (isCelFailure(compiled)) return celFailure(`Illegal regex: ${compiled.error}`);
   // Repetition makes programs far longer than their source; the excess is charged, too.

@@ -48,7 +48,7 @@ export type Cursor = RegoValue | Place;
 
 /** The document `data`. */
 export function dataCursor(rules: Branching, state: State): Cursor {
-  return settled({ kind: "place", rules, base: state.data, overlay: state.overlay }, state) ?? null;
+  return valueOrPlace({ kind: "place", rules, base: state.data, overlay: state.overlay }, state) ?? null;
 }
 
 function isPlace(cursor: Cursor): cursor is Place {
@@ -56,7 +56,7 @@ function isPlace(cursor: Cursor): cursor is Place {
 }
 
 /** The value of a place that has its own, else the place. */
-function settled(place: Place, state: State): Cursor | undefined {
+function valueOrPlace(place: Place, state: State): Cursor | undefined {
   const { rules, base, overlay } = place;
   if (overlay !== undefined) return overlay.value === undefined ? place : overlay.value;
   if (rules === undefined) return isKind(base, "object") ? place : base;
@@ -75,7 +75,7 @@ export function enter(cursor: Cursor, key: RegoValue, state: State): Cursor | un
   if (typeof key !== "string") return base;
   const rules = cursor.rules?.children.get(key);
   const overlay = cursor.overlay?.children.get(key);
-  return settled({ kind: "place", rules, base, overlay }, state);
+  return valueOrPlace({ kind: "place", rules, base, overlay }, state);
 }
 
 /** A number finds a member of a document by its text. */
@@ -139,15 +139,15 @@ export function valueAt(cursor: Cursor | undefined, state: State): RegoValue | u
 function withBase({ base, overlay, rules }: Place, key: RegoValue, value: RegoValue): RegoValue {
   if (base === undefined || typeof key !== "string" || rules?.children.get(key)?.group === undefined) return value;
   const below = overlay?.children.has(key) === true ? undefined : memberOf(base, key);
-  return below === undefined ? value : merged(below, value);
+  return below === undefined ? value : mergeDocuments(below, value);
 }
 
-function merged(first: RegoValue, second: RegoValue): RegoValue {
+function mergeDocuments(first: RegoValue, second: RegoValue): RegoValue {
   if (!isKind(first, "object") || !isKind(second, "object")) return first;
   const entries = new Map(second.entries);
   for (const [key, [name, value]] of first.entries) {
     const other = second.entries.get(key)?.[1];
-    entries.set(key, [name, other === undefined ? value : merged(value, other)]);
+    entries.set(key, [name, other === undefined ? value : mergeDocuments(value, other)]);
   }
   return objectOf(entries.values());
 }

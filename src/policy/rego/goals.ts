@@ -125,7 +125,7 @@ function addBare(literal: Literal, to: Collecting): void {
       return;
     }
     case "notBody":
-      goals.push(negated(literal.inner, at, fresh));
+      goals.push(negate(literal.inner, at, fresh));
       return;
     case "logical":
       goals.push(...logical(literal, fresh));
@@ -154,13 +154,13 @@ function addExpression({ term, at }: LiteralOf<"expression">, to: Collecting): v
   else if (term.name.join(".") !== "print") addCall(term, undefined, to);
 }
 
-function negated({ body, isExplicit }: Operand, at: RegoPlace, fresh: Fresh): NotGoal {
+function negate({ body, isExplicit }: Operand, at: RegoPlace, fresh: Fresh): NotGoal {
   return { kind: "not", body: goalsOf(body, fresh), isExplicit, at };
 }
 
 /** `and` and `or` as negations, which bind nothing and have one solution at most: `a or b` is `not {not a; not b}`. */
 function logical({ operands, operator, at }: LiteralOf<"logical">, fresh: Fresh): readonly Goal[] {
-  const negations = operands.map((operand) => negated(operand, at, fresh));
+  const negations = operands.map((operand) => negate(operand, at, fresh));
   const not = (...body: readonly Goal[]): Goal => ({ kind: "not", body, isExplicit: true, at });
   return operator === "or" ? [not(...negations)] : negations.map((each) => not(each));
 }
@@ -172,9 +172,9 @@ function logical({ operands, operator, at }: LiteralOf<"logical">, fresh: Fresh)
 function addNegated(literal: Literal, inside: Collecting, before: Collecting): void {
   /** One side of a comparison inside the negation. */
   const side = (term: Term): Term => {
-    if (term.kind !== "ref") return partsValued(term, before);
+    if (term.kind !== "ref") return valueParts(term, before);
     const head = simple(term.head, before);
-    const path = term.path.map((part) => valued(part, before));
+    const path = term.path.map((part) => valueTerm(part, before));
     return simple({ ...term, head, path }, inside);
   };
   const compare = (left: Term, right: Term): void => {
@@ -189,12 +189,12 @@ function addNegated(literal: Literal, inside: Collecting, before: Collecting): v
   }
   const [left, right] = term.args;
   if (term.name[0] === "equal" && left !== undefined && right !== undefined) return compare(left, right);
-  const args = term.args.map((arg) => (arg.kind === "ref" ? valued(arg, before) : partsValued(arg, before)));
+  const args = term.args.map((arg) => (arg.kind === "ref" ? valueTerm(arg, before) : valueParts(arg, before)));
   inside.goals.push({ kind: "call", name: term.name, args, out: undefined, at });
 }
 
 /** A variable for the value of the term, or the term itself where it is a variable or a constant. */
-function valued(term: Term, to: Collecting): Term {
+function valueTerm(term: Term, to: Collecting): Term {
   const right = simple(term, to);
   if (right.kind !== "ref") return right;
   const left = freshVar(to, term.at);
@@ -203,9 +203,9 @@ function valued(term: Term, to: Collecting): Term {
 }
 
 /** The term with variables for the values of its references. */
-function partsValued(term: Term, to: Collecting): Term {
+function valueParts(term: Term, to: Collecting): Term {
   if (term.kind !== "array" && term.kind !== "set" && term.kind !== "object") return simple(term, to);
-  return mapMembers(term, (inner) => (inner.kind === "ref" ? valued(inner, to) : partsValued(inner, to)));
+  return mapMembers(term, (inner) => (inner.kind === "ref" ? valueTerm(inner, to) : valueParts(inner, to)));
 }
 
 function addUnify(left: Term, right: Term, to: Collecting): void {

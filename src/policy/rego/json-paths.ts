@@ -64,7 +64,7 @@ function grow(root: GrowingTree, keys: readonly MapKey[]): void {
 type Visit = (member: RegoValue, key: MapKey) => RegoValue | undefined;
 
 /** The composite with its members mapped; items of arrays are found by the texts of their positions. */
-function mapped(value: RegoValue, visit: Visit): RegoValue {
+function mapMembers(value: RegoValue, visit: Visit): RegoValue {
   if (typeof value !== "object" || value === null) return value;
   const kept = (member: RegoValue, key: MapKey): readonly RegoValue[] => {
     const other = visit(member, key);
@@ -83,17 +83,17 @@ function mapped(value: RegoValue, visit: Visit): RegoValue {
 }
 
 /** The value with only the members at the paths, or without them. */
-function selected(
+function selectPaths(
   value: RegoValue,
   tree: PathTree,
   how: { readonly keeps: boolean; readonly place: CallPlace },
 ): RegoValue {
   const { meter } = how.place.state;
   charge(meter, 1 + tree.size);
-  return mapped(value, (member, key) => {
+  return mapMembers(value, (member, key) => {
     charge(meter, 1);
     const below = tree.get(key);
-    if (below !== undefined) return selected(member, below, how);
+    if (below !== undefined) return selectPaths(member, below, how);
     return tree.has(key) === how.keeps ? member : undefined;
   });
 }
@@ -117,7 +117,7 @@ function positionOf(step: RegoValue | undefined, length: number, place: CallPlac
 }
 
 /** The value with another one added at a path, or with what is there removed. */
-function changed(target: RegoValue, change: Change): RegoValue | undefined {
+function changeAt(target: RegoValue, change: Change): RegoValue | undefined {
   const { steps, value, place } = change;
   const [first] = steps;
   charge(place.state.meter, 1);
@@ -160,7 +160,7 @@ function changedArray(items: readonly RegoValue[], first: RegoValue, change: Cha
 /** The changed member that the first step names: none or one. */
 function changedMember(member: RegoValue | undefined, change: Change): readonly RegoValue[] {
   if (member === undefined && insertedBy(change) === undefined) throw nowhere(change.place);
-  const other = changed(member ?? null, { ...change, steps: change.steps.slice(1) });
+  const other = changeAt(member ?? null, { ...change, steps: change.steps.slice(1) });
   return other === undefined ? [] : [other];
 }
 
@@ -176,7 +176,7 @@ function valueAtSteps(value: RegoValue, steps: readonly RegoValue[], place: Call
   return at;
 }
 
-function patched(source: RegoValue, patch: RegoValue, place: CallPlace): RegoValue {
+function applyPatch(source: RegoValue, patch: RegoValue, place: CallPlace): RegoValue {
   const problem = "json.patch: must be an array of JSON-Patch objects, but at least one element is not an object";
   if (!isKind(patch, "object")) throw failed(problem, place);
   const field = (name: string): RegoValue => {
@@ -187,7 +187,7 @@ function patched(source: RegoValue, patch: RegoValue, place: CallPlace): RegoVal
   const path = stepsOf(field("path"), "json.patch", place);
   const from = (): readonly RegoValue[] => stepsOf(field("from"), "json.patch", place);
   const put = (target: RegoValue, steps: readonly RegoValue[], value: RegoValue | undefined): RegoValue =>
-    changed(target, { steps, value, place }) ?? null;
+    changeAt(target, { steps, value, place }) ?? null;
   const operations: Readonly<Record<string, () => RegoValue>> = {
     add: () => put(source, path, field("value")),
     remove: () => put(source, path, undefined),
@@ -207,14 +207,14 @@ function patched(source: RegoValue, patch: RegoValue, place: CallPlace): RegoVal
 /** Functions of paths in documents. */
 export const pathBuiltins: readonly Builtin[] = [
   builtin("json.filter", ["object", "set|array"], ([object, paths], place) =>
-    selected(object, treeOf(paths, "json.filter", place), { keeps: true, place }),
+    selectPaths(object, treeOf(paths, "json.filter", place), { keeps: true, place }),
   ),
   builtin("json.remove", ["object", "set|array"], ([object, paths], place) =>
-    selected(object, treeOf(paths, "json.remove", place), { keeps: false, place }),
+    selectPaths(object, treeOf(paths, "json.remove", place), { keeps: false, place }),
   ),
   builtin("json.patch", ["any", "array"], ([source, patches], place) => {
     let result = source;
-    for (const patch of patches.items) result = patched(result, patch, place);
+    for (const patch of patches.items) result = applyPatch(result, patch, place);
     return result;
   }),
 ];

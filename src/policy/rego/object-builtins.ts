@@ -34,7 +34,7 @@ function union(a: RegoObject, b: RegoObject, place: CallPlace): RegoObject {
   return objectOf(entries.values());
 }
 
-function found([object, key, fallback]: readonly [RegoObject, RegoValue, RegoValue]): RegoValue {
+function getMember([object, key, fallback]: readonly [RegoObject, RegoValue, RegoValue]): RegoValue {
   if (isKind(key, "array")) return valueAtPath(object, key.items) ?? fallback;
   return entryOf(object, key) ?? fallback;
 }
@@ -63,7 +63,7 @@ function isSubset(whole: RegoValue, part: RegoValue, place: CallPlace): boolean 
 
 /** Objects and paths. */
 export const objectBuiltins: readonly Builtin[] = [
-  builtin("object.get", ["object", "any", "any"], found),
+  builtin("object.get", ["object", "any", "any"], getMember),
   builtin("object.keys", ["object"], ([object]) => setOf([...object.entries.values()].map(([key]) => key))),
   builtin("object.union", ["object", "object"], ([a, b], place) => union(a, b, place)),
   builtin("object.union_n", ["array"], ([list], place) => {

@@ -16,18 +16,18 @@ export function parseBody(reader: TokenReader, close: string): readonly Literal[
 
 /** Parses one expression with its `with` modifiers. */
 export function parseLiteral(reader: TokenReader): Literal {
-  return reader.nested(() => parseLed(reader) ?? parsePlain(reader));
+  return reader.nested(() => parseBracketed(reader) ?? parsePlain(reader));
 }
 
 function parsePlain(reader: TokenReader): Literal {
   const { at, text } = reader.peek();
   if (reader.isReference()) reader.allowAsName();
-  if (reader.took("some")) return withReplaced(reader, parseSome(reader, at));
-  if (reader.took("every")) return withReplaced(reader, parseEvery(reader, at));
+  if (reader.took("some")) return parseWith(reader, parseSome(reader, at));
+  if (reader.took("every")) return parseWith(reader, parseEvery(reader, at));
   const negatedAt = reader.took("not") ? at : undefined;
   const body = negatedAt && parseNotBody(reader, negatedAt);
   if (body !== undefined) return parseTail(reader, { body: [body], isExplicit: false });
-  const literal = withReplaced(reader, negatedIf(reader, negatedAt, parseExpression(reader)));
+  const literal = parseWith(reader, negatedIf(reader, negatedAt, parseExpression(reader)));
   if (!isOperator(reader)) return literal;
   if (literal.with.length > 0) reader.fail("with may not be applied to an operand without parentheses");
   if (text === "{") reader.fail("`{...}` in an operand position must contain expression(s)", at);
@@ -80,7 +80,7 @@ function isOperator(reader: TokenReader): boolean {
 }
 
 /** An expression that begins with a body in braces or a group in parentheses; undefined where these are a term. */
-function parseLed(reader: TokenReader): Literal | undefined {
+function parseBracketed(reader: TokenReader): Literal | undefined {
   if (!isLogical(reader)) return undefined;
   if (reader.isSign("{")) {
     const mark = reader.mark();
@@ -97,7 +97,7 @@ function parseLed(reader: TokenReader): Literal | undefined {
 function parseTail(reader: TokenReader, operand: Operand): Literal {
   const [first] = operand.body;
   if (first === undefined) return reader.fail();
-  return withReplaced(reader, isOperator(reader) ? parseChain(reader, operand) : first);
+  return parseWith(reader, isOperator(reader) ? parseChain(reader, operand) : first);
 }
 
 /** `not {…}`, or `not (…)` with more than a term inside; undefined where neither follows. `not` was read. */
@@ -187,12 +187,12 @@ function groupFrom(reader: TokenReader, first: Operand, isOperand: boolean): Ope
   const [literal] = first.body;
   if (literal === undefined) return undefined;
   if (isOperator(reader)) {
-    const whole = withReplaced(reader, parseChain(reader, first));
+    const whole = parseWith(reader, parseChain(reader, first));
     reader.expect(")");
     return implicit(whole);
   }
   if (reader.isKeyword("with") && !first.isExplicit) {
-    const whole = withReplaced(reader, literal);
+    const whole = parseWith(reader, literal);
     if (isOperator(reader)) reader.fail("with may not be applied to an operand without parentheses");
     reader.expect(")");
     return isOperand || isOperator(reader) ? implicit(whole) : undefined;
@@ -215,7 +215,7 @@ export function attempt<T>(reader: TokenReader, read: () => T): T | undefined {
 }
 
 /** The expression with its `with` modifiers, if there are any. */
-function withReplaced(reader: TokenReader, literal: Literal): Literal {
+function parseWith(reader: TokenReader, literal: Literal): Literal {
   const replaced: With[] = [];
   while (reader.took("with")) {
     const target = parseTerm(reader);

@@ -180,7 +180,7 @@ export function parseSuffixes(reader: TokenReader, head: Term): Term {
       if (name === undefined) return reader.fail();
       reader.next();
       term = { kind: "call", name, args: parseList(reader, ")"), at };
-    } else if (text === "." || text === "[") term = extended(term, parseStep(reader), at);
+    } else if (text === "." || text === "[") term = extendReference(term, parseStep(reader), at);
     else return term;
   }
 }
@@ -198,7 +198,7 @@ export function parseStep(reader: TokenReader): Term {
   return step;
 }
 
-function extended(term: Term, step: Term, at: RegoPlace): Term {
+function extendReference(term: Term, step: Term, at: RegoPlace): Term {
   if (term.kind === "scalar" && typeof term.value !== "string") return term;
   if (term.kind === "ref") return { ...term, path: [...term.path, step] };
   return { kind: "ref", head: term, path: [step], at };

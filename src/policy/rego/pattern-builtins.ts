@@ -18,7 +18,7 @@ function patternOf(source: string, place: CallPlace): RE2JS {
   if (source.length > maxPatternCharacters)
     throw failed(`error parsing regexp: longer than ${maxPatternCharacters} characters`, place);
   charge(meter, compileCost(source));
-  const pattern = compiled(source);
+  const pattern = compilePattern(source);
   if (pattern instanceof RE2JSException) throw failed(pattern.message, place);
   occupy(meter, pattern.programSize());
   if (patterns.size < remembered) patterns.set(source, pattern);
@@ -30,7 +30,7 @@ function compileCost(source: string): number {
 }
 
 /** The pattern, or what is wrong with it. */
-function compiled(source: string): RE2JS | RE2JSException {
+function compilePattern(source: string): RE2JS | RE2JSException {
   try {
     return RE2JS.compile(source);
   } catch (error) {
@@ -71,14 +71,14 @@ function searching(source: string, text: string, place: CallPlace): RE2JS {
 function isPattern(source: RegoValue, place: CallPlace): boolean {
   if (typeof source !== "string" || source.length > maxPatternCharacters) return false;
   charge(place.state.meter, compileCost(source));
-  return compiled(source) instanceof RE2JS;
+  return compilePattern(source) instanceof RE2JS;
 }
 
 function matches([source, text]: readonly [string, string], place: CallPlace): boolean {
   return searching(source, text, place).matcher(text).find();
 }
 
-function found([source, text, max]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
+function findMatches([source, text, max]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
   const { matcher, next } = searches(source, text, place);
   const all: string[] = [];
   const limit = Number(max) < 0 ? Number.POSITIVE_INFINITY : Number(max);
@@ -115,12 +115,12 @@ function parts([source, text]: readonly [string, string], place: CallPlace): Reg
   return arrayOf([...all, text.slice(from)]);
 }
 
-function replaced([text, source, by]: readonly [string, string, string], place: CallPlace): RegoValue {
+function replaceMatches([text, source, by]: readonly [string, string, string], place: CallPlace): RegoValue {
   const { matcher, next } = searches(source, text, place);
   const all: string[] = [];
   let from = 0;
   while (next()) {
-    const filled = expanded(by, (at) => (at <= matcher.groupCount() ? (matcher.group(at) ?? "") : ""));
+    const filled = expandTemplate(by, (at) => (at <= matcher.groupCount() ? (matcher.group(at) ?? "") : ""));
     occupy(place.state.meter, filled.length);
     charge(place.state.meter, 1);
     all.push(text.slice(from, matcher.start()), filled);
@@ -130,7 +130,7 @@ function replaced([text, source, by]: readonly [string, string, string], place: 
 }
 
 /** `$1` and `${1}`, as Go expands them. */
-function expanded(template: string, group: (at: number) => string): string {
+function expandTemplate(template: string, group: (at: number) => string): string {
   return template.replaceAll(
     /\$(?:\$|(\w+)|\{(\w+)\})/g,
     (whole, plain: string | undefined, braced: string | undefined) => {
@@ -141,7 +141,10 @@ function expanded(template: string, group: (at: number) => string): string {
   );
 }
 
-function globbed([pattern, delimiters, text]: readonly [string, RegoArray | null, string], place: CallPlace): boolean {
+function matchGlob(
+  [pattern, delimiters, text]: readonly [string, RegoArray | null, string],
+  place: CallPlace,
+): boolean {
   const given = delimiters === null ? [] : delimiters.items.map(String);
   charge(place.state.meter, (pattern.length * (text.length + 1)) >> 2);
   const isDelimiter = new Set(delimiters !== null && given.length === 0 ? ["."] : given);
@@ -154,10 +157,10 @@ export const patternBuiltins: readonly Builtin[] = [
   builtin("re_match", ["string", "string"], matches),
   builtin("regex.is_valid", ["any"], ([source], place) => isPattern(source, place)),
   builtin("regex.split", ["string", "string"], parts),
-  builtin("regex.find_n", ["string", "string", "number"], found),
+  builtin("regex.find_n", ["string", "string", "number"], findMatches),
   builtin("regex.find_all_string_submatch_n", ["string", "string", "number"], groups),
-  builtin("regex.replace", ["string", "string", "string"], replaced),
-  builtin("glob.match", ["string", "array|null", "string"], globbed),
+  builtin("regex.replace", ["string", "string", "string"], replaceMatches),
+  builtin("glob.match", ["string", "array|null", "string"], matchGlob),
   builtin("glob.quote_meta", ["string"], ([text], { state }) => {
     occupy(state.meter, text.length);
     return text.replaceAll(/[*?\\[\]{}]/g, (sign) => `\\${sign}`);

@@ -25,7 +25,7 @@ export function sprintf(format: string, values: readonly RegoValue[], place: Cal
     if (value === undefined) return `%!${letter}(MISSING)`;
     occupy(place.state.meter, sizeOf(value) * 2 + Number(width));
     const given = { flags: flags ?? "", width: Number(width), letter };
-    const shown = formatted({ ...given, precision: precision === undefined ? undefined : Number(precision) }, value);
+    const shown = formatValue({ ...given, precision: precision === undefined ? undefined : Number(precision) }, value);
     occupy(place.state.meter, shown.length);
     return shown;
   });
@@ -39,11 +39,11 @@ function goType(value: RegoValue): string {
   return "string";
 }
 
-function formatted(given: Verb, value: RegoValue): string {
+function formatValue(given: Verb, value: RegoValue): string {
   const number = typeof value === "number" || typeof value === "bigint" ? value : undefined;
   if (number !== undefined && "dxXobcq".includes(given.letter) && isInteger(number))
-    return padded(given, integerText(given, BigInt(number)));
-  if (number !== undefined && "feEgGF".includes(given.letter)) return padded(given, floatText(given, Number(number)));
+    return pad(given, integerText(given, BigInt(number)));
+  if (number !== undefined && "feEgGF".includes(given.letter)) return pad(given, floatText(given, Number(number)));
   return otherText(given, value);
 }
 
@@ -51,19 +51,22 @@ function otherText(given: Verb, value: RegoValue): string {
   if (given.letter === "T") return goType(value);
   const text = typeof value === "string" ? value : regoText(value);
   const shown = texts.get(given.letter)?.(text, value, given);
-  return shown === undefined ? `%!${given.letter}(${goType(value)}=${text})` : padded(given, shown);
+  return shown === undefined ? `%!${given.letter}(${goType(value)}=${text})` : pad(given, shown);
 }
 
 type Text = (text: string, value: RegoValue, given: Verb) => string | undefined;
 
-const cut: Text = (text, _value, { precision }) =>
+const truncate: Text = (text, _value, { precision }) =>
   precision === undefined ? text : Array.from(text).slice(0, precision).join("");
 
 /** The text of each verb; undefined for a value that the verb does not accept. */
 const texts: ReadonlyMap<string, Text> = new Map<string, Text>([
-  ["v", cut],
-  ["s", (text, value, given) => (["int64", "float64"].includes(goType(value)) ? undefined : cut(text, value, given))],
-  ["q", (text) => quoted(text)],
+  ["v", truncate],
+  [
+    "s",
+    (text, value, given) => (["int64", "float64"].includes(goType(value)) ? undefined : truncate(text, value, given)),
+  ],
+  ["q", (text) => quote(text)],
   ["t", (text, value) => (typeof value === "boolean" ? text : undefined)],
   ["x", (text, value) => (typeof value === "string" ? hexText(text) : undefined)],
 ]);
@@ -96,7 +99,7 @@ function floatText({ letter, precision, flags }: Verb, value: number): string {
   return flags.includes("+") && value >= 0 ? `+${cased}` : cased;
 }
 
-function padded({ flags, width }: Verb, text: string): string {
+function pad({ flags, width }: Verb, text: string): string {
   const missing = width - Array.from(text).length;
   if (missing <= 0) return text;
   if (flags.includes("-")) return text + " ".repeat(missing);
@@ -113,7 +116,7 @@ function numberText(value: RegoNumber): string {
 const escapeLetters = { 2: "x", 4: "u", 8: "U" } as const;
 
 /** `strconv.Quote` of Go. */
-function quoted(text: string): string {
+function quote(text: string): string {
   const escape = (sign: string): string => {
     const code = sign.codePointAt(0) ?? 0;
     const width = code < 0x80 ? 2 : code < 0x1_0000 ? 4 : 8;
@@ -124,7 +127,7 @@ function quoted(text: string): string {
 
 /** The value as Rego writes it. */
 export function regoText(value: RegoValue): string {
-  if (typeof value === "string") return quoted(value);
+  if (typeof value === "string") return quote(value);
   if (typeof value !== "object" || value === null) return String(value);
   switch (value.kind) {
     case "array":

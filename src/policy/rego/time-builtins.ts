@@ -6,7 +6,7 @@ import { normalNumber, isInteger, arrayOf, isKind, type RegoNumber, type RegoVal
 const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:[.,](\d{1,9})\d*)?([Zz]|[+-]\d{2}:\d{2})$/;
 const [minInt64, maxInt64] = [-(2n ** 63n), 2n ** 63n - 1n];
 
-function parsed(text: string, place: CallPlace): RegoValue {
+function parseTime(text: string, place: CallPlace): RegoValue {
   const match = rfc3339.exec(text);
   const [, year, month, day, hour, minute, second, fraction = "", zone = "Z"] = match ?? [];
   const upper = zone.toUpperCase();
@@ -142,7 +142,7 @@ const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Frida
 /** Time, in nanoseconds since 1970, in UTC. */
 export const timeBuiltins: readonly Builtin[] = [
   builtin("time.now_ns", [], (_none, { state }) => normalNumber(state.nowNs)),
-  builtin("time.parse_rfc3339_ns", ["string"], ([text], place) => parsed(text, place)),
+  builtin("time.parse_rfc3339_ns", ["string"], ([text], place) => parseTime(text, place)),
   builtin("time.parse_duration_ns", ["string"], ([text], place) => duration(text, place)),
   builtin("time.add_date", ["any", "number", "number", "number"], addDate),
   builtin("time.diff", ["any", "any"], difference),

@@ -38,9 +38,9 @@ function step(replaced: With, context: Compiling): Step {
 function functionStep(name: string, value: Term, { unit, callee }: Compiling): Step {
   const other = functionNameOf(value);
   if (other === undefined || !callee.knows(other))
-    return valued(termValue(value, unit), (state, given) => mocked(state, name, { value: given }));
+    return withValue(termValue(value, unit), (state, given) => withMock(state, name, { value: given }));
   const { one: call } = callee({ name: other, args: [], at: value.at, isMock: true });
-  return (_frame, state) => mocked(state, name, { call });
+  return (_frame, state) => withMock(state, name, { call });
 }
 
 /** Overlays a value on a part of `input` or `data`. */
@@ -55,7 +55,7 @@ function documentStep({ target, value }: With, unit: Unit): Step {
   });
   const isData = target.head.name === "data";
   if (isData) refusePart(path, unit.rules, target.at);
-  return valued(termValue(value, unit), (state, given) =>
+  return withValue(termValue(value, unit), (state, given) =>
     isData
       ? { ...state, overlay: withOverlay(state.overlay, path, given) }
       : { ...state, input: withMember(state.input, path, given) },
@@ -72,7 +72,7 @@ function refusePart(path: readonly RegoValue[], rules: Branching, at: RegoPlace)
   }
 }
 
-function valued(value: Det, replace: Replace): Step {
+function withValue(value: Det, replace: Replace): Step {
   return (frame, state) => {
     const given = value(frame);
     return given === undefined ? undefined : replace(state, given);
@@ -86,7 +86,7 @@ function functionNameOf(term: Term): readonly string[] | undefined {
   return name?.[0] === "data" && !name.includes("") ? name : undefined;
 }
 
-function mocked(state: State, name: string, mock: Mock): State {
+function withMock(state: State, name: string, mock: Mock): State {
   return { ...state, mocks: new Map(state.mocks).set(name, mock) };
 }
 
