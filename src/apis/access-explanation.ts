@@ -23,7 +23,7 @@ import {
   accessKindSchema,
 } from "./schemas/shorthand.ts";
 
-/** The question why somebody may do something, or may not, and the answer. */
+/** The question why a user may or may not perform a request, and the answer. */
 export interface AccessExplanation extends ApiObject {
   readonly spec: SubjectAccessReviewSpec;
   readonly status?: AccessExplanationStatus;
@@ -36,9 +36,9 @@ export interface ExplainedObject {
   readonly name: string;
 }
 
-/** The decision of the chain, and how it came to it. */
+/** The decision of the authorizer chain, and the reason for it. */
 export interface AccessExplanationStatus extends SubjectAccessReviewStatus {
-  /** Who was asked, in order. */
+  /** The authorizers that were called, in order. */
   readonly authorizers?: readonly {
     readonly name: string;
     readonly type?: string;
@@ -48,7 +48,7 @@ export interface AccessExplanationStatus extends SubjectAccessReviewStatus {
     readonly note?: string;
     readonly ms?: number;
   }[];
-  /** By what RBAC allows it. */
+  /** The RBAC binding, role and rule that allow it. */
   readonly grant?: {
     readonly binding: ExplainedObject;
     readonly subject: ExplainedObject;
@@ -66,7 +66,7 @@ export interface AccessExplanationStatus extends SubjectAccessReviewStatus {
   readonly notes?: readonly string[];
 }
 
-// Reviews that say why somebody may do something, or may not.
+// Reviews that explain why a user may or may not perform a request.
 
 const authorization = "io.k8s.api.authorization.v1";
 

@@ -22,7 +22,7 @@ import type { Resource } from "./resource.ts";
 import { accessProfileSchema } from "./schemas/access.ts";
 import { nameErrors, fieldErrors, requiredName } from "./field-rules.ts";
 
-/** What approval grants, and on which terms. */
+/** The access that approval grants, and its conditions. */
 export interface AccessProfile extends ApiObject {
   readonly spec: AccessProfileSpec;
   readonly status?: { readonly conditions?: readonly Condition[] };
@@ -52,16 +52,16 @@ export interface AccessProfileSpec {
   readonly recovery?: RecoveryTerms;
 }
 
-/** This very state of a profile; an approval is good for no other. */
+/** The exact revision of a profile; an approval is valid for no other. */
 export function decidedProfile({ metadata }: AccessProfile): DecidedProfile {
   const { name = "", uid = "", generation = 0 } = metadata;
   return { name, uid, generation };
 }
 
-/** On the profile that a request without one is for. */
+/** Annotation of the default profile, which applies to requests that name none. */
 export const defaultProfileAnnotation = "access.pratique.dev/is-default-profile";
 
-/** What a profile that says nothing of it means. */
+/** Defaults of a profile. */
 export const profileDefaults: {
   readonly tokenSeconds: number;
   readonly pendingSeconds: number;
@@ -106,19 +106,19 @@ export const accessProfiles: Resource = builtinKind({
     ageColumn,
   ],
   subresources: { status: accessStatus },
-  // Only the controller knows whether what is named exists.
+  // Only the controller knows whether the objects named exist.
   prepareForCreate: (object) => withField(object, "status", undefined),
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: (object) => [...limitErrors(accessProfileSchema, object), ...profileErrors(object)],
 });
 
-/** Whether everything that a profile names exists, by its status. */
+/** Whether all objects that a profile names exist, by its status. */
 export const profileCondition = "Ready";
 
-/** On each profile that is marked as default beside others. */
+/** Reason on each profile where several are marked as default. */
 export const defaultConflictCondition = "DefaultConflict";
 
-/** Whether requests that name no profile are for this one, as far as it says itself. */
+/** Whether a profile is marked as default for requests that name none. */
 export function isMarkedDefault({ metadata }: Pick<ApiObject, "metadata">): boolean {
   return metadata.annotations?.[defaultProfileAnnotation] === "true";
 }
@@ -175,20 +175,20 @@ function ruleErrors(rule: Fields, path: string): readonly FieldError[] {
   }
 }
 
-/** What a rule of an AccessProfile may look at: the request, what the API saw of it, and the profile, as JSON. */
+/** The variables of a rule of an AccessProfile: the request, the evidence that the API recorded, and the profile, as JSON. */
 export interface AccessRuleFacts {
   readonly object: unknown;
   readonly evidence: unknown;
   readonly profile: unknown;
 }
 
-/** A compiled rule: whether it holds, or why that cannot be said, and what that cost of the `budget`. Never throws. */
+/** A compiled rule: returns whether it is true, or why that is unknown, and the cost, at most `budget`. Never throws. */
 export type AccessRuleProgram = (
   facts: AccessRuleFacts,
   budget: number,
 ) => ({ readonly holds: boolean } | { readonly error: string }) & { readonly cost: number };
 
-/** What all rules of a profile together may cost for one request. Source: apiserver's PerCallLimit for admission policies. */
+/** Maximum cost of all rules of a profile together for one request. Source: apiserver's PerCallLimit for admission policies. */
 export const accessRulesBudget = 1_000_000;
 const maxExpressionCharacters = 10_000;
 

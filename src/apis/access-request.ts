@@ -11,10 +11,10 @@ import type { Column, PrepareContext, Resource, Subresource } from "./resource.t
 import { accessRequestSchema } from "./schemas/access.ts";
 import { fieldErrors } from "./field-rules.ts";
 
-/** The group of everything about access. */
+/** The API group of access requests, profiles, policies and credentials. */
 export const accessGroup = "access.pratique.dev";
 
-/** What is the same of all kinds about access that are stored. */
+/** Fields that all stored kinds of this group share. */
 export const accessKind: Pick<Resource, "group" | "version" | "categories" | "scope" | "generation"> = {
   group: accessGroup,
   version: "v1alpha1",
@@ -23,7 +23,7 @@ export const accessKind: Pick<Resource, "group" | "version" | "categories" | "sc
   generation: true,
 };
 
-/** On everything that is made for a request: its uid. */
+/** On each object that is created for a request: the request's uid. */
 export const requestLabel = "access.pratique.dev/request-uid";
 
 /** A machine's request. */
@@ -40,10 +40,10 @@ export interface AccessRequestSpec {
   readonly proof?: string;
 }
 
-/** One decision as the API stamped it. */
+/** One decision as the API recorded it. */
 export interface AccessDecision {
   readonly user: string;
-  /** Who was authenticated, where `user` was impersonated and the API could see it. */
+  /** The authenticated user, where `user` was impersonated and the API could verify it. */
   readonly impersonator?: string;
   readonly time: string;
   readonly verdict: "Approved" | "Denied" | "Revoked";
@@ -53,22 +53,22 @@ export interface AccessDecision {
   readonly profile?: DecidedProfile;
 }
 
-/** What a profile was when somebody decided on a request for it. */
+/** The state of a profile at the decision on a request for it. */
 export interface DecidedProfile {
   readonly name: string;
   readonly uid: string;
-  /** Grows with each change of what the profile grants. */
+  /** Increases with each change of the access that the profile grants. */
   readonly generation: number;
 }
 
-/** What the API itself saw of a request. */
+/** What the API itself recorded about a request. */
 export interface AccessEvidence {
   readonly sourceAddress?: string;
   readonly userAgent?: string;
   readonly requester?: string;
   readonly possession?: "Proven" | "Unproven";
   readonly earlierRequests?: number;
-  /** Of a machine whose key was approved before. */
+  /** Whether the key of the machine was approved before. */
   readonly returning?: { readonly request: string; readonly since?: string; readonly times: number } | undefined;
 }
 
@@ -122,16 +122,16 @@ const columns: readonly Column[] = [
   ageColumn,
 ];
 
-/** The part `status` of a kind about access, which is never without one once it was written. */
+/** The part `status` of a kind of this group, which is always present once it was written. */
 export const accessStatus: Subresource = {
   verbs: ["get", "patch", "update"],
   prepareForUpdate: (incoming, stored) => ({ ...stored, status: fieldsAt(incoming, "status") }),
 };
 
-// A decision would otherwise be on something else than what was asked.
+// Otherwise a decision could apply to another request than the approver saw.
 const fixed: DefinitionRule = { rule: "self == oldSelf", message: "a request cannot change; delete it and ask again" };
 
-/** What the hub says of a spec besides its schema, as rules for an API that serves the kind by its definition. */
+/** The hub's checks of a spec besides its schema, as CEL rules for an API that serves the kind by its definition. */
 export const requestRules: readonly DefinitionRule[] = [fixed];
 
 export const accessRequests: Resource = builtinKind({
@@ -148,7 +148,7 @@ export const accessRequests: Resource = builtinKind({
     jsonEqual(next["spec"], stored["spec"]) ? [] : [forbiddenField("spec", fixed.message)],
 });
 
-/** What the API itself knows of a new request; nothing that the client says of its status counts. */
+/** What the API itself records about a new request; a status from the client is ignored. */
 function firstStatus(object: ApiObject, { user, source }: PrepareContext): AccessRequestStatus {
   const key = readKey(object);
   return {
@@ -167,13 +167,13 @@ function firstStatus(object: ApiObject, { user, source }: PrepareContext): Acces
 
 const mappedPrefix = "::ffff:";
 
-/** An IPv4 address as it is written, also where the socket knows it in its IPv6 form; without the zone. */
+/** An IPv4 address in dotted form, also where the socket has it in IPv6 form; without the zone. */
 export function plainAddress(address: string): string {
   const plain = address.toLowerCase().startsWith(mappedPrefix) ? address.slice(mappedPrefix.length) : address;
   return plain.split("%", 1)[0] ?? "";
 }
 
-/** The key of a request, or undefined where it is none. */
+/** The public key of a request, or undefined where it is invalid. */
 export function readKey(object: ApiObject): SshPublicKey | undefined {
   try {
     return parseSshPublicKey(stringAt(object, "spec", "pubKey"));
@@ -183,13 +183,13 @@ export function readKey(object: ApiObject): SshPublicKey | undefined {
   }
 }
 
-/** What a sealed answer is bound to: this very request. */
+/** The associated data that binds a sealed answer to this request. */
 export function sealBinding(request: AccessRequest): string {
   const { name = "", uid = "" } = request.metadata;
   return JSON.stringify(["access.pratique.dev/v1alpha1", "AccessRequest", name, uid]);
 }
 
-/** Reasons of the condition `Issued` that pass once somebody has made what is missing; a machine waits for that. */
+/** Reasons of the condition `Issued` that pass once an administrator creates the missing object; the machine waits for that. */
 const passingReasons: readonly string[] = [
   "ProfileNamespaceMissing",
   "ProfileNamespaceTerminating",
@@ -197,16 +197,16 @@ const passingReasons: readonly string[] = [
   "IssuingFailed",
 ];
 
-/** The condition of a request that waits: `False` while the profile that it names does not exist, or it names none and none is the default. */
+/** The condition of a pending request: `False` while the profile that it names does not exist, or where it names none and there is no default. */
 export const profileExistsCondition = "ProfileExists";
 
-/** What the hub says of a request whose profile does not exist; undefined for any other. */
+/** The message for a request whose profile does not exist; undefined for any other. */
 export function missingProfileIn({ conditions = [] }: AccessRequestStatus): string | undefined {
   const found = conditions.find(({ type, status: holds }) => type === profileExistsCondition && holds === "False");
   return found && (found.message ?? "");
 }
 
-/** Why an approved request is not answered, and whether the same request may be answered later; undefined where nothing stands in the way. */
+/** Why an approved request has no credential, and whether it may get one later; undefined where nothing prevents it. */
 export function notIssuedIn({ conditions = [] }: AccessRequestStatus):
   | {
       readonly reason: string;
@@ -220,7 +220,7 @@ export function notIssuedIn({ conditions = [] }: AccessRequestStatus):
   return { reason, message, mayPass: passingReasons.includes(reason) };
 }
 
-/** Where a request stands, in one word. The last that was decided counts. */
+/** The phase of a request, from its latest decision. */
 export function stateOf(object: ApiObject): string {
   const is = (field: string): boolean => isTrueAt(object, "status", field);
   const isExpired = fieldListAt(object, "status", "conditions").some(

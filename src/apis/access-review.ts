@@ -7,7 +7,7 @@ import { arrayAt, fieldListAt, fieldsAt, isFields, stringAt, stringsAt, valueAt 
 import type { PolicyRule } from "./rbac.ts";
 import type { Resource } from "./resource.ts";
 
-/** Something that may be done to a resource; `*` means all, in `group` the empty string means the core group. Source: api/authorization/v1. */
+/** A verb on a resource; `*` means all, in `group` the empty string means the core group. Source: api/authorization/v1. */
 export interface ResourceAttributes {
   readonly namespace?: string;
   readonly verb?: string;
@@ -20,7 +20,7 @@ export interface ResourceAttributes {
   readonly labelSelector?: SelectorAttributes;
 }
 
-/** Which objects a list is limited to. */
+/** The selectors that limit a list. */
 export interface SelectorAttributes {
   readonly rawSelector?: string;
   readonly requirements?: readonly {
@@ -30,13 +30,13 @@ export interface SelectorAttributes {
   }[];
 }
 
-/** Something that may be done to a path. */
+/** A verb on a path. */
 export interface NonResourceAttributes {
   readonly path?: string;
   readonly verb?: string;
 }
 
-/** The answer. `denied` is true only for an explicit denial, not for the absence of a permission. */
+/** The answer. `denied` is true only for an explicit denial, not for a missing permission. */
 export interface SubjectAccessReviewStatus {
   readonly allowed: boolean;
   readonly denied?: boolean;
@@ -44,7 +44,7 @@ export interface SubjectAccessReviewStatus {
   readonly evaluationError?: string;
 }
 
-/** Who is asked about, and what for. */
+/** The user, and the resource or path to check. */
 export interface SubjectAccessReviewSpec {
   readonly resourceAttributes?: ResourceAttributes;
   readonly nonResourceAttributes?: NonResourceAttributes;
@@ -54,7 +54,7 @@ export interface SubjectAccessReviewSpec {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** A review asks either about a resource or about a path. Source: pkg/apis/authorization/validation. */
+/** A review names either a resource or a path. Source: pkg/apis/authorization/validation. */
 function validateReviewedAction(review: ApiObject): readonly FieldError[] {
   const resource = valueAt(review, "spec", "resourceAttributes");
   const path = valueAt(review, "spec", "nonResourceAttributes");
@@ -68,7 +68,7 @@ function validateReviewedAction(review: ApiObject): readonly FieldError[] {
   );
 }
 
-/** A review about somebody names a user or a group. */
+/** A SubjectAccessReview names a user or a group. */
 function validateReviewedSubject(review: ApiObject): readonly FieldError[] {
   const user = stringAt(review, "spec", "user");
   return user === "" && stringsAt(review, "spec", "groups").length === 0
@@ -76,24 +76,24 @@ function validateReviewedSubject(review: ApiObject): readonly FieldError[] {
     : [];
 }
 
-/** A review is never stored, so it has no name, labels or anything else; `allowed` names the exceptions. */
+/** A review is never stored, so it has no name, labels or other metadata; `allowed` names the exceptions. */
 function hasOtherMetadata(review: ApiObject, allowed: readonly string[]): boolean {
   return Object.entries(fieldsAt(review, "metadata")).some(
     ([field, value]) => !allowed.includes(field) && !isUnset(value),
   );
 }
 
-/** What is wrong with a review about somebody. */
+/** Errors of a review about a given user. */
 export function validateSubjectAccessReview(review: ApiObject): readonly FieldError[] {
   return [...validateReviewedAction(review), ...validateReviewedSubject(review), ...validateNoMetadata(review)];
 }
 
-/** What is wrong with a review about the caller. */
+/** Errors of a review about the caller. */
 export function validateSelfAccessReview(review: ApiObject): readonly FieldError[] {
   return [...validateReviewedAction(review), ...validateNoMetadata(review)];
 }
 
-/** The error for a review with metadata, worded for reviews that may have none at all. */
+/** The error for a review with metadata, in the wording for reviews that may have none at all. */
 function validateNoMetadata(review: ApiObject): readonly FieldError[] {
   return hasOtherMetadata(review, ["managedFields"])
     ? [invalid("metadata", fieldsAt(review, "metadata"), "must be empty")]
@@ -118,7 +118,7 @@ function validateSelector(resource: unknown, field: "fieldSelector" | "labelSele
     raw !== "" &&
       count > 0 &&
       invalid(`${path}.rawSelector`, raw, "may not specified at the same time as requirements"),
-    // Operators that are not known here are left to newer authorizers.
+    // Unknown operators are left to newer authorizers.
     collectErrors(fieldListAt(resource, field, "requirements"), (requirement, index) => {
       const at = `${path}.requirements[${index}]`;
       if (field === "labelSelector") return validateLabelRequirement(requirement, at, "allowed");
@@ -130,7 +130,7 @@ function validateSelector(resource: unknown, field: "fieldSelector" | "labelSele
   );
 }
 
-/** The question whether somebody may do something, and the answer. Source: api/authorization/v1. */
+/** The question whether a user may perform a request, and the answer. Source: api/authorization/v1. */
 export interface SubjectAccessReview extends ApiObject {
   readonly spec: SubjectAccessReviewSpec;
   readonly status?: SubjectAccessReviewStatus;
@@ -145,7 +145,7 @@ export const subjectAccessReviews: Resource = builtinKind({
   validate: validateSubjectAccessReview,
 });
 
-/** The question whether somebody may do something in one namespace; who may ask it is granted by namespace too. Source: api/authorization/v1. */
+/** The same in one namespace; the right to create it is granted by namespace too. Source: api/authorization/v1. */
 export type LocalSubjectAccessReview = SubjectAccessReview;
 
 export const localSubjectAccessReviews: Resource = builtinKind({
@@ -176,7 +176,7 @@ function validateLocal(object: ApiObject): readonly FieldError[] {
   );
 }
 
-/** The question whether the caller may do something (`kubectl auth can-i`). Source: api/authorization/v1. */
+/** The question whether the caller may perform a request (`kubectl auth can-i`). Source: api/authorization/v1. */
 export interface SelfSubjectAccessReview extends ApiObject {
   readonly spec: Pick<SubjectAccessReviewSpec, "resourceAttributes" | "nonResourceAttributes">;
   readonly status?: SubjectAccessReviewStatus;
@@ -197,7 +197,7 @@ export interface SelfSubjectRulesReview extends ApiObject {
   readonly status?: SubjectRulesReviewStatus;
 }
 
-/** The answer. Both arrays must be there even when they are empty: clients walk over them. */
+/** The answer. Both arrays must be present even when they are empty: clients iterate over them. */
 export interface SubjectRulesReviewStatus {
   readonly resourceRules: readonly Omit<PolicyRule, "nonResourceURLs">[];
   readonly nonResourceRules: readonly Pick<PolicyRule, "verbs" | "nonResourceURLs">[];

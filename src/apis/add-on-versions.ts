@@ -11,15 +11,15 @@ import { badRequest } from "../apimachinery/status.ts";
 import { fieldListAt, fieldsAt, stringAt, stringsAt, valueAt, type Fields, arrayAt, isFields } from "./json-fields.ts";
 import { addOnGroup, managedClusterAddOns } from "./managed-cluster.ts";
 
-/** The version that agents before v1.3 of Open Cluster Management follow. */
+/** The version that agents before v1.3 of Open Cluster Management use. */
 export const olderAddOnVersion = "v1alpha1";
 
-/** Where v1beta1 keeps what v1alpha1 holds in `spec.installNamespace`. */
+/** Where v1beta1 stores `spec.installNamespace` of v1alpha1. */
 const installNamespaceAnnotation = "addon.open-cluster-management.io/v1alpha1-install-namespace";
 
 /**
- * A ManagedClusterAddOn in another of its versions, v1alpha1 or v1beta1; fields that both know stay as they are, and nothing that
- * either knows is lost on the way there and back. Source: open-cluster-management.io/api addon/v1beta1 conversion.
+ * A ManagedClusterAddOn converted to v1alpha1 or v1beta1; fields of both versions stay unchanged, and no field of
+ * either is lost in a round trip. Source: open-cluster-management.io/api addon/v1beta1 conversion.
  */
 export function addOnInVersion(addOn: ApiObject, apiVersion: string): ApiObject {
   if (addOn.apiVersion === apiVersion) return addOn;
@@ -110,7 +110,7 @@ function withList(status: Fields, field: string, change: (one: Fields) => Fields
 /** The signer of the certificates of agents. */
 export const clientSigner = "kubernetes.io/kube-apiserver-client";
 
-/** Whether the hub side of an add-on, of either version, wants its agents to have a certificate for the API. */
+/** Whether the spec of an add-on, of either version, requires a certificate for the API for its agents. */
 export function wantsApiAccess(addOn: ApiObject): boolean {
   return fieldListAt(addOn, "status", "registrations").some(
     (one) =>
@@ -125,15 +125,15 @@ const { group, version, kind } = managedClusterAddOns;
 const stored = `${group}/${version}`;
 const versions: readonly string[] = [`${group}/${olderAddOnVersion}`, stored];
 
-/** What grows when it is converted, in all objects of a review together: an answer is no more than a few MiB larger than its question. */
+/** Maximum growth by conversion, in all objects of a review together: a response is at most a few MiB larger than its request. */
 const maxEntries = 20_000;
 
 /**
- * The ConversionReview (v1) to reply with to one that a Kubernetes API server sent about ManagedClusterAddOns. All objects are converted,
- * in their order, or none: what is no such add-on, or asks for a version that nobody knows, makes it a failure. The review may be of any
- * depth and have any keys. An API server can store what we would not: on its way there that fails, and on its way back it is left out,
- * since one agent's add-on that cannot be read would keep all the others from being listed.
- * @throws StatusError BadRequest for what is no review. Source: apiextensions-apiserver pkg/apis/apiextensions/v1 ConversionReview.
+ * The response to a ConversionReview (v1) from a Kubernetes API server about ManagedClusterAddOns. All objects are converted,
+ * in their order, or none: any other object, or an unknown version, makes it a failure. The review may be of any
+ * depth and have any keys. An API server can store what the hub would not: conversion of that fails on a write, and omits it on a
+ * read, since otherwise one unreadable add-on would prevent listing all others.
+ * @throws StatusError BadRequest for an invalid review. Source: apiextensions-apiserver pkg/apis/apiextensions/v1 ConversionReview.
  */
 export function answeredConversion(review: unknown): JsonObject {
   const { uid, desired, objects: asked } = readReview(review);
@@ -150,7 +150,7 @@ export function answeredConversion(review: unknown): JsonObject {
   return { apiVersion: reviewVersion, kind: "ConversionReview", response };
 }
 
-/** Without keys that are not allowed, and without what lies too deep. */
+/** Without forbidden keys, and without parts that are too deep. */
 function pruned(value: unknown, depth: number = maxDepth): unknown {
   if (isJsonArray(value)) return depth === 1 ? [] : value.map((one) => pruned(one, depth - 1));
   if (!isJsonObject(value)) return value;
@@ -175,7 +175,7 @@ function readReview(review: unknown): Review {
   return { uid, desired: stringAt(request, "desiredAPIVersion"), objects };
 }
 
-/** Why nothing is converted, or undefined. What clients have written is not repeated. */
+/** Why the conversion fails, or undefined. Never quotes what clients have written. */
 function problemOf(desired: string, objects: readonly unknown[]): string | undefined {
   if (!versions.includes(desired)) return `the version to convert to is none of ${versions.join(", ")}`;
   const wrong = objects.findIndex((object) => !isAddOn(object));

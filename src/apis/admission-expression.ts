@@ -17,11 +17,11 @@ import { authorizerFunctions, authorizerType, resourceCheckType } from "../polic
 import { compileKubernetesCel } from "../policy/kubernetes/compile-kubernetes-cel.ts";
 import { patchEnvironment } from "../policy/kubernetes/patch-types.ts";
 
-/** What an expression of admission may speak of besides `object`, `oldObject`, `request` and `namespaceObject`. */
+/** The optional variables of an admission expression besides `object`, `oldObject`, `request` and `namespaceObject`. */
 export interface ExpressionScope {
   /** `params`, for policies with a paramKind. */
   readonly params: boolean;
-  /** `authorizer`; everywhere but in expressions that make messages. */
+  /** `authorizer`; not in message expressions. */
   readonly authorizer: boolean;
   /** `variables`, by name. */
   readonly variables?: Readonly<Record<string, CelType>>;
@@ -90,7 +90,7 @@ const namespaceType = objectType("kubernetes.Namespace", {
   }),
 });
 
-/** The variable that asks about the resource of the request. */
+/** The variable that checks access to the resource of the request. */
 const requestResourceName = "authorizer.requestResource";
 
 const patchFunctions: typeof patchEnvironment = {
@@ -98,12 +98,12 @@ const patchFunctions: typeof patchEnvironment = {
   functions: [...authorizerFunctions, ...patchEnvironment.functions],
 };
 
-/** The name under which the variables of a policy are told in messages. */
+/** The name of the type of a policy's variables in messages. */
 const variablesTypeName = "kubernetes.variables";
 
 /**
- * An expression of a webhook or a policy, ready to be evaluated; `results` are the kinds of types it may have, all where empty.
- * @throws CelError worded as Kubernetes words it. Source: apiserver pkg/admission/plugin/cel.
+ * A compiled expression of a webhook or a policy; `results` are the kinds of types it may have, all where empty.
+ * @throws CelError in Kubernetes' wording. Source: apiserver pkg/admission/plugin/cel.
  */
 export function compileExpression(expression: string, scope: ExpressionScope, results: readonly CelType[]): CelProgram {
   const program = compiled(expression, scope);
@@ -117,7 +117,7 @@ export function compileExpression(expression: string, scope: ExpressionScope, re
   );
 }
 
-/** What a type checker knows of the variables of a policy. */
+/** The types of the variables of a policy, for the type checker. */
 export interface CheckedScope {
   /** Of `object` and `oldObject`. */
   readonly object: CelType;
@@ -126,7 +126,7 @@ export interface CheckedScope {
   readonly variables?: Readonly<Record<string, CelType>>;
 }
 
-/** The type of an expression of a policy where those of its variables are known. @throws CelError */
+/** The type of an expression of a policy for known types of its variables. @throws CelError */
 export function checkedType(expression: string, { object, params, variables }: CheckedScope): CelType {
   const known = {
     object,
@@ -159,7 +159,7 @@ function compiled(expression: string, { params, authorizer, variables, patches =
   }
 }
 
-/** What is wrong with an expression at a field; nothing where it compiles. */
+/** The errors of an expression at a field; none where it compiles. */
 export function expressionErrors(path: string, expression: string, compile: () => unknown): readonly FieldError[] {
   try {
     compile();
@@ -170,7 +170,7 @@ export function expressionErrors(path: string, expression: string, compile: () =
   }
 }
 
-/** Checks a match condition; `params` says whether it may speak of parameters. */
+/** Checks a match condition; `params` states whether it may use parameters. */
 export function checkMatchCondition({
   params,
 }: Pick<ExpressionScope, "params">): (expression: string, path: string) => readonly FieldError[] {

@@ -13,7 +13,7 @@ import {
 } from "./field-rules.ts";
 import { fieldListAt, type Fields, isFields, stringAt, valueAt, arrayAt } from "./json-fields.ts";
 
-/** Which requests a policy or its binding speaks of. Source: api/admissionregistration/v1 MatchResources. */
+/** The requests that a policy or its binding applies to. Source: api/admissionregistration/v1 MatchResources. */
 export interface MatchResources {
   readonly namespaceSelector?: LabelSelectorObject;
   readonly objectSelector?: LabelSelectorObject;
@@ -22,24 +22,24 @@ export interface MatchResources {
   readonly matchPolicy?: string;
 }
 
-/** A condition in CEL that must hold for a request to be sent or judged. */
+/** A condition in CEL that must be true for a webhook call or a policy evaluation. */
 export interface MatchCondition {
   readonly name: string;
   readonly expression: string;
 }
 
-/** What is wrong with an expression in CEL, by field path. */
+/** Reports the errors of an expression in CEL, by field path. */
 export type ExpressionCheck = (expression: string, path: string) => readonly FieldError[];
 
 const maxConditions = 64;
-/** What is the same of all kinds that steer admission. */
+/** Fields that all kinds of admission configuration share. */
 export const admissionKind: Pick<Resource, "group" | "categories" | "scope" | "generation"> = {
   group: "admissionregistration.k8s.io",
   categories: ["api-extensions"],
   scope: "Cluster",
   generation: true,
 };
-/** How many expressions one object may hold: compiling them holds up everybody else. Kubernetes sets no bound. */
+/** Maximum number of expressions of one object: compiling them delays all other requests. Kubernetes has no limit. */
 export const maxExpressions = 1000;
 
 /** The defaults of a webhook or of MatchResources: every namespace, every object, equivalent versions as well. */
@@ -53,12 +53,12 @@ export function defaultedMatch(parent: Fields, field: string): Fields {
   return { [field]: { ...matchDefaults, ...match, ...rules } };
 }
 
-/** What is wrong with `failurePolicy`; absent is not. */
+/** Errors of `failurePolicy`; it may be absent. */
 export function failurePolicyError(parent: Fields, path: string): FieldError | undefined {
   return optionalOneOf(`${path}.failurePolicy`, parent["failurePolicy"], ["Fail", "Ignore"]);
 }
 
-/** What is wrong with the selectors and matchPolicy of a webhook or of MatchResources. */
+/** Errors of the selectors and matchPolicy of a webhook or of MatchResources. */
 export function validateSelectors(parent: Fields, path: string): readonly FieldError[] {
   return fieldErrors(
     optionalOneOf(`${path}.matchPolicy`, parent["matchPolicy"], ["Equivalent", "Exact"]),
@@ -67,7 +67,7 @@ export function validateSelectors(parent: Fields, path: string): readonly FieldE
   );
 }
 
-/** What is wrong with MatchResources. Source: kubernetes pkg/apis/admissionregistration/validation validateMatchResources. */
+/** Errors of MatchResources. Source: kubernetes pkg/apis/admissionregistration/validation validateMatchResources. */
 export function validateMatchResources(match: Fields, path: string): readonly FieldError[] {
   return [
     ...validateSelectors(match, path),
@@ -76,7 +76,7 @@ export function validateMatchResources(match: Fields, path: string): readonly Fi
   ];
 }
 
-/** What is wrong with `matchConditions`; `check` compiles each expression. Source: validateMatchConditions there. */
+/** Errors of `matchConditions`; `check` compiles each expression. Source: validateMatchConditions there. */
 export function validateMatchConditions(parent: Fields, path: string, check: ExpressionCheck): readonly FieldError[] {
   const conditions = fieldListAt(parent, "matchConditions");
   const at = `${path}.matchConditions`;
@@ -97,7 +97,7 @@ export function validateMatchConditions(parent: Fields, path: string, check: Exp
   );
 }
 
-/** Which writes of which resources are meant. Source: api/admissionregistration/v1 RuleWithOperations. */
+/** The operations and resources that match. Source: api/admissionregistration/v1 RuleWithOperations. */
 export interface AdmissionRule {
   readonly operations?: readonly string[];
   readonly apiGroups?: readonly string[];
@@ -117,7 +117,7 @@ export function defaultedRules(parent: Fields, field: string): Fields {
   return { [field]: fieldListAt(parent, field).map((rule) => ({ scope: "*", ...rule })) };
 }
 
-/** What is wrong with the rules under `path`. Source: kubernetes pkg/apis/admissionregistration/validation. */
+/** Errors of the rules under `path`. Source: kubernetes pkg/apis/admissionregistration/validation. */
 export function validateRules(parent: Fields, field: string, path: string): readonly FieldError[] {
   const rules = arrayAt(parent, field) as readonly AdmissionRule[];
   return collectErrors(rules, (rule, index) => validateRule(rule, `${path}.${field}[${index}]`));
@@ -150,7 +150,7 @@ function validateNames(names: readonly string[], path: string): readonly FieldEr
   ]);
 }
 
-/** A resource that another entry covers already is refused, as it would look like a narrowing and be none. */
+/** A resource that another entry covers already is rejected, as it looks like a restriction and has no effect. */
 function validateResources(resources: readonly string[], path: string): FieldResult {
   if (resources.length === 0) return required(path);
   const allParts = new Set<string>();

@@ -16,14 +16,14 @@ import { type Fields, fieldsAt, isFields, stringAt, valueAt, withField, stringsA
 import { validateOperations } from "./mutating-admission-policy.ts";
 import type { Column, Resource } from "./resource.ts";
 
-/** What bindings of policies that validate and of policies that mutate have in common. */
+/** Fields that bindings of validating and of mutating policies share. */
 export interface BindingTerms {
   readonly policyName?: string;
   readonly paramRef?: ParamRef;
   readonly matchResources?: MatchResources;
 }
 
-/** Which objects are the parameters. */
+/** The objects that are the parameters. */
 export interface ParamRef {
   readonly name?: string;
   readonly namespace?: string;
@@ -45,7 +45,7 @@ function paramText(reference: Fields): string {
   return isFields(reference["selector"]) ? JSON.stringify(reference["selector"]) : "<unset>";
 }
 
-/** Both kinds are alike but for what else is wrong with a spec. */
+/** Both kinds are alike except for further checks of the spec. */
 function bindingKind(kind: string, ownErrors: (spec: Fields) => readonly FieldError[]): Resource {
   return builtinKind({
     ...admissionKind,
@@ -67,7 +67,7 @@ function defaultedBinding(object: ApiObject): ApiObject {
   return withField(object, "spec", { ...spec, ...defaultedMatch(spec, "matchResources") });
 }
 
-/** What is wrong with the terms of a binding. Source: kubernetes pkg/apis/admissionregistration/validation. */
+/** Errors of the fields of a binding. Source: kubernetes pkg/apis/admissionregistration/validation. */
 function validateBindingTerms(spec: Fields): readonly FieldError[] {
   const policy = stringAt(spec, "policyName");
   return fieldErrors(
@@ -97,7 +97,7 @@ function validateParamRef(reference: Fields, path: string): readonly FieldError[
   );
 }
 
-/** Puts a policy into force. Source: api/admissionregistration/v1 ValidatingAdmissionPolicyBinding. */
+/** Activates a policy. Source: api/admissionregistration/v1 ValidatingAdmissionPolicyBinding. */
 export interface ValidatingAdmissionPolicyBinding extends ApiObject {
   readonly spec?: BindingSpec;
 }
@@ -129,7 +129,7 @@ function validateActions(given: readonly string[], path: string): readonly Field
   return errors;
 }
 
-/** Puts a policy that mutates into force. Source: api/admissionregistration/v1 MutatingAdmissionPolicyBinding. */
+/** Activates a mutating policy. Source: api/admissionregistration/v1 MutatingAdmissionPolicyBinding. */
 export interface MutatingAdmissionPolicyBinding extends ApiObject {
   readonly spec?: BindingTerms;
 }

@@ -31,7 +31,7 @@ import {
 import { column } from "./builtin-kind.ts";
 import type { Column } from "./resource.ts";
 
-/** What policies that validate and policies that mutate have in common. */
+/** Fields that validating and mutating policies share. */
 export interface PolicyTerms {
   readonly paramKind?: { readonly apiVersion?: string; readonly kind?: string };
   readonly matchConstraints?: MatchResources;
@@ -40,7 +40,7 @@ export interface PolicyTerms {
   readonly variables?: readonly PolicyVariable[];
 }
 
-/** An expression that others use by its name. */
+/** An expression that other expressions use by its name. */
 export interface PolicyVariable {
   readonly name: string;
   readonly expression: string;
@@ -65,21 +65,21 @@ export function defaultedPolicy(object: ApiObject): ApiObject {
   return withField(object, "spec", { failurePolicy: "Fail", ...spec, ...defaultedMatch(spec, "matchConstraints") });
 }
 
-/** How many expressions a policy has under `field` and as variables. */
+/** The number of expressions of a policy under `field` and as variables. */
 export function countExpressions(spec: Fields, field: "validations" | "mutations"): number {
   return arrayAt(spec, field).length + arrayAt(spec, "variables").length;
 }
 
-/** How the terms of a policy are checked. */
+/** Options for checking the fields of a policy. */
 interface PolicyChecks {
   /** The stored spec; undefined for a new policy. */
   readonly before: Fields | undefined;
-  /** What else is wrong with `matchConstraints`. */
+  /** Further errors of `matchConstraints`. */
   readonly constraints?: (constraints: Fields) => readonly FieldError[];
 }
 
 /**
- * What is wrong with the terms of a policy, without its variables; match conditions that are as they were stored are not checked again.
+ * Errors of the fields of a policy, except its variables; match conditions that are unchanged are not checked again.
  * Source: kubernetes pkg/apis/admissionregistration/validation.
  */
 export function validatePolicyTerms(spec: Fields, { before, constraints }: PolicyChecks): readonly FieldError[] {
@@ -126,7 +126,7 @@ function apiVersionErrors(apiVersion: string, path: string): FieldResult {
   ];
 }
 
-/** The scope of a policy's expressions, and what is wrong with its variables: each may use those before it. */
+/** The scope of a policy's expressions, and the errors of its variables: each may use those before it. */
 export function policyScope(spec: Fields): { readonly scope: ExpressionScope; readonly errors: readonly FieldError[] } {
   const params = isFields(spec["paramKind"]);
   const types: Record<string, CelType> = {};
@@ -141,7 +141,7 @@ export function policyScope(spec: Fields): { readonly scope: ExpressionScope; re
     }
     if (expression.trim() === "") found.push(required(`${path}.expression`, "expression is not specified"));
     if (found.length > 0) return found;
-    // A variable that does not compile is told once, and not again by all who use it.
+    // A variable that does not compile is reported once, and not again by its users.
     types[name] = dynType;
     return expressionErrors(`${path}.expression`, expression, () => {
       const { [name]: _itself, ...earlier } = types;
@@ -152,7 +152,7 @@ export function policyScope(spec: Fields): { readonly scope: ExpressionScope; re
   return { scope: declared.length === 0 ? scope : { ...scope, variables: types }, errors };
 }
 
-/** What is wrong with an expression at `path`, whose value must be of one of the types `results`. */
+/** Errors of an expression at `path`, whose value must be of one of the types `results`. */
 export function validateExpression(
   path: string,
   expression: string,

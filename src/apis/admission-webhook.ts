@@ -94,7 +94,7 @@ function defaultedWebhooks(configuration: ApiObject, own: Fields): ApiObject {
 }
 
 /**
- * What is wrong with a configuration; match conditions that `stored` has as well are not compiled again.
+ * Errors of a configuration; match conditions that `stored` has as well are not compiled again.
  * Source: kubernetes pkg/apis/admissionregistration/validation.
  */
 function validateWebhooks(configuration: ApiObject, stored?: ApiObject): readonly FieldError[] {
@@ -164,10 +164,10 @@ function validateReviewVersions(versions: readonly string[], path: string): read
   );
 }
 
-/** Webhooks that may change or refuse what is written, before it is validated. Source: api/admissionregistration/v1. */
+/** Webhooks that may change or reject a write before validation. Source: api/admissionregistration/v1. */
 export const mutatingWebhookConfigurations: Resource = configurationKind("MutatingWebhookConfiguration", {
   reinvocationPolicy: "Never",
 });
 
-/** Webhooks that may refuse what is written, after it was validated. Source: api/admissionregistration/v1. */
+/** Webhooks that may reject a write after validation. Source: api/admissionregistration/v1. */
 export const validatingWebhookConfigurations: Resource = configurationKind("ValidatingWebhookConfiguration", {});

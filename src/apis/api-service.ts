@@ -4,8 +4,8 @@ import { fieldListAt, stringAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
 /**
- * Where each group version is served, which on a hub is the hub itself: it aggregates no other API servers. The hub alone writes them;
- * clients list them to learn which groups there are. Source: kube-aggregator apis/apiregistration/v1.
+ * Where each group version is served, which on a hub is the hub itself: it aggregates no other API servers. Only the hub writes them;
+ * clients list them to discover the groups. Source: kube-aggregator apis/apiregistration/v1.
  */
 export const apiServices: Resource = builtinKind({
   group: "apiregistration.k8s.io",
@@ -21,7 +21,7 @@ export const apiServices: Resource = builtinKind({
     ageColumn,
   ],
   subresources: { status: { verbs: ["get"], prepareForUpdate: (_incoming, stored) => stored, table: false } },
-  // The group of v1 is empty, and a name that ends in a dot is none of DNS.
+  // The group of v1 is empty, and a name that ends in a dot is no DNS name.
   names: "path",
 });
 

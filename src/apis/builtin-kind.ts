@@ -23,13 +23,13 @@ const defaults: Pick<Resource, Exclude<Defaulted, "plural" | "singular">> = {
   generation: false,
 };
 
-/** Where a kind is as most kinds are, it says nothing; its plural is then its name with an `s`. */
+/** Unset fields have the defaults above; the default plural is the name with an `s`. */
 interface KindTerms extends Omit<Resource, Defaulted | "schema">, Partial<Pick<Resource, Defaulted>> {
   /** Its own, or the name of the one that Kubernetes publishes, which is read when it is needed. */
   readonly schema: ObjectSchema | string;
 }
 
-/** A kind that the hub knows by itself, by what sets it apart from the others. */
+/** A kind that is built into the hub, by its differences from the defaults. */
 export function builtinKind(terms: KindTerms): Resource {
   const { kind, schema } = terms;
   const singular = kind.toLowerCase();
@@ -44,10 +44,10 @@ export function builtinKind(terms: KindTerms): Resource {
   };
 }
 
-/** What is the same of all kinds that ask a question of the API: each is created, answered at once, and never stored. */
+/** Fields that all review kinds share: each is created, answered at once, and never stored. */
 export const reviewKind: Pick<Resource, "verbs" | "names"> = { verbs: ["create"], names: "path" };
 
-/** The part `status` of a kind, written by itself: nothing else of the object changes there. */
+/** The subresource `status` of a kind: a write changes no other part of the object. */
 export const statusPart: PartOfObject = {
   verbs: ["get", "patch", "update"],
   prepareForUpdate: (incoming, stored) => withField(stored, "status", incoming["status"]),
@@ -59,13 +59,13 @@ export function stringFields(...labels: readonly string[]): NonNullable<Resource
   return Object.fromEntries(paths.map(([label, path]) => [label, (object: ApiObject) => stringAt(object, ...path)]));
 }
 
-/** How long ago an RFC 3339 time was, as kubectl writes it; `<unknown>` for an absent or unreadable time. `now` in milliseconds. */
+/** The age of an RFC 3339 time, as kubectl writes it; `<unknown>` for an absent or unreadable time. `now` in milliseconds. */
 export function ageOf(time: string, now: number): string {
   const then = time === "" ? Number.NaN : Date.parse(time);
   return Number.isNaN(then) ? "<unknown>" : humanDuration(now - then);
 }
 
-/** A column of text, and what each object has in it. */
+/** A column of text, and its cell for each object. */
 export function column(name: string, description: string, cell: Column["cell"]): Column {
   return { name, type: "string", description, cell };
 }
@@ -75,12 +75,12 @@ export function wideColumn(name: string, description: string, cell: Column["cell
   return { ...column(name, description, cell), priority: 1 };
 }
 
-/** A column of the string that lies under a path. */
+/** A column of the string at a path. */
 export function textColumn(name: string, description: string, ...path: readonly string[]): Column {
   return column(name, description, (object) => stringAt(object, ...path));
 }
 
-/** A column of how many entries the list under a path has. */
+/** A column with the length of the list at a path. */
 export function countColumn(name: string, description: string, ...path: readonly string[]): Column {
   return { ...column(name, description, (object) => arrayAt(object, ...path).length), type: "integer" };
 }

@@ -33,7 +33,7 @@ import { serviceAccounts } from "./service-account.ts";
 import { services } from "./service.ts";
 import { validatingAdmissionPolicies } from "./validating-admission-policy.ts";
 
-/** The kinds that are kept in the store. */
+/** The kinds that are stored. */
 export const storedResources: readonly Resource[] = [
   accessProfiles,
   accessRequests,
@@ -65,7 +65,7 @@ export const storedResources: readonly Resource[] = [
   csiNodes,
 ];
 
-/** The kinds that can only be created: a question that is answered in the reply and then forgotten. */
+/** The kinds that can only be created: the reply contains the answer, and nothing is stored. */
 export const reviewResources: readonly Resource[] = [
   selfSubjectReviews,
   tokenReviews,
@@ -77,7 +77,7 @@ export const reviewResources: readonly Resource[] = [
   selfAccessExplanations,
 ];
 
-/** Kinds that the hub alone writes. */
+/** Kinds that only the hub writes. */
 const ownResources: readonly Resource[] = [services, apiServices];
 
 /** Every built-in kind. */

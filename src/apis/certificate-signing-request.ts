@@ -29,7 +29,7 @@ export interface CertificateSigningRequest extends ApiObject {
   readonly status?: CertificateSigningRequestStatus;
 }
 
-/** Never changes after creation. Who asks was filled in by the server. */
+/** Immutable after creation. The server sets the requester. */
 export interface CertificateSigningRequestSpec {
   /** A PEM block of type CERTIFICATE REQUEST, in base64. */
   readonly request: string;
@@ -48,15 +48,15 @@ export interface CertificateSigningRequestStatus {
   readonly certificate?: string;
 }
 
-/** Where the API saw the request come from; no client can write it. */
+/** The address that the request came from, as recorded by the API; no client can write it. */
 const sourceAnnotation = "pratique.dev/source-address";
-/** Who approved or denied it, as authenticated; no client can write it either. */
+/** The authenticated approver; no client can write it either. */
 const deciderAnnotation = "pratique.dev/decided-by";
 const stampedAnnotations = [sourceAnnotation, deciderAnnotation];
 
 const legacyUnknownSigner = "kubernetes.io/legacy-unknown";
 
-/** The shortest lifetime that may be asked for, in seconds: 10 minutes. */
+/** The minimum lifetime of a request, in seconds: 10 minutes. */
 const minExpirationSeconds = 600;
 /** 256 KiB: a chain has a few certificates of one or two KiB. */
 const maxCertificatePem = 262_144;
@@ -124,13 +124,13 @@ export const certificateSigningRequests: Resource = builtinKind({
     "f:spec": { "f:username": {}, "f:uid": {}, "f:groups": {}, "f:extra": {} },
   },
   prepareForCreate,
-  // No error: spec and status of a plain update are overwritten by what is stored, so that metadata can be edited.
+  // No error: a plain update keeps the stored spec and status, so that metadata can be edited.
   prepareForUpdate: (incoming, stored) => withField(withoutClaims(incoming, stored), "status", stored["status"]),
   validate: validateSpec,
   selectableFields: { "spec.signerName": (object) => stringAt(object, "spec", "signerName") },
 });
 
-/** Nobody creates a request in another's name, nor one that is approved already. */
+/** A client cannot create a request in another's name, nor an approved one. */
 function prepareForCreate(object: ApiObject, context: PrepareContext): ApiObject {
   const { username: _username, uid: _uid, groups: _groups, extra: _extra, ...asked } = fieldsAt(object, "spec");
   const { username, uid, groups, extra } = context.user;
@@ -145,17 +145,17 @@ function prepareForCreate(object: ApiObject, context: PrepareContext): ApiObject
   return withStamps({ ...object, spec, status: {} }, address === "" ? {} : { [sourceAnnotation]: address });
 }
 
-/** Where a request came from, as this API saw it when it was created; elsewhere the annotation is its author's word. */
+/** The source address of a request, as this API recorded it at creation; on other APIs its author wrote the annotation. */
 export function sourceAddressOf(object: ApiObject): string | undefined {
   return stampsOf(object)[sourceAnnotation];
 }
 
-/** Who approved or denied a request, as this API saw it; elsewhere the annotation is anybody's word. */
+/** The approver of a request, as this API recorded it; on other APIs any client may have written the annotation. */
 export function csrDeciderOf(object: ApiObject): string | undefined {
   return stampsOf(object)[deciderAnnotation];
 }
 
-/** The incoming object with what only the server writes as it is stored, status aside. */
+/** The incoming object with the stored values of the fields that only the server writes, status aside. */
 function withoutClaims(incoming: ApiObject, stored: ApiObject): ApiObject {
   return withField(withStamps(incoming, stampsOf(stored)), "spec", stored["spec"]);
 }
@@ -169,7 +169,7 @@ function stampsOf({ metadata: { annotations = {} } }: ApiObject): Stamps {
   );
 }
 
-/** The object with these stamps and no others; itself where nothing is different. */
+/** The object with these annotations and no others of the server; itself where nothing changes. */
 function withStamps(object: ApiObject, stamps: Stamps): ApiObject {
   const { annotations = {}, ...metadata } = object.metadata;
   if (stampedAnnotations.every((name) => annotations[name] === stamps[name])) return object;
@@ -189,7 +189,7 @@ function validateSpec(object: ApiObject): readonly FieldError[] {
   const seconds = numberAt(object, "spec", "expirationSeconds");
   const problem = requestProblem(stringAt(object, "spec", "request"));
   return fieldErrors(
-    // The request itself is left out of the message: it can be large, and the requester has it.
+    // The message omits the request itself: it can be large, and the requester has it.
     problem !== undefined && invalid("spec.request", "<certificate request data>", problem),
     validateUsages(stringsAt(object, "spec", "usages")),
     signerName === legacyUnknownSigner
@@ -232,7 +232,7 @@ function validateCertificateUpdate(next: ApiObject, stored: ApiObject): readonly
   return problem === undefined ? [] : [invalid("status.certificate", "<certificate data>", problem)];
 }
 
-/** Words may stand around the blocks, as RFC 7468 section 5.2 allows; what the certificates say is the signer's business. */
+/** Text may surround the blocks, as RFC 7468 section 5.2 allows; the signer alone checks the contents of the certificates. */
 function certificateProblem(pem: string): string | undefined {
   let blocks: readonly PemBlock[];
   try {
@@ -251,7 +251,7 @@ function certificateProblem(pem: string): string | undefined {
     : "a CERTIFICATE PEM block does not contain a certificate";
 }
 
-/** Ours is read by our own parser, which is ten times faster; what that is too strict for may still be a certificate of some other signer. */
+/** The parser of the hub is ten times faster; a certificate that it rejects may still be a valid one of another signer. */
 function isCertificate(der: Uint8Array): boolean {
   return isOurCertificate(der) || isAnyCertificate(der);
 }
@@ -266,7 +266,7 @@ function isOurCertificate(der: Uint8Array): boolean {
   }
 }
 
-/** OpenSSL reads the certificate and stops there, so bytes that follow show in the length. */
+/** OpenSSL reads the certificate and stops there, so the length reveals bytes that follow. */
 function isAnyCertificate(der: Uint8Array): boolean {
   try {
     return new X509Certificate(der).raw.length === der.length;

@@ -138,10 +138,10 @@ const configs = list(
 );
 const addOnSpec = record({ configs }, { description: "How the add-on is configured in this cluster." });
 
-/** Of what is longer in one version than in another. No add-on has as many. */
+/** Maximum length of a list that conversion between versions lengthens. No add-on has as many items. */
 const maxItems = 1000;
 
-/** Parts that add-ons agree upon among themselves are kept as they are. */
+/** Fields that add-ons define among themselves are preserved. */
 const addOnStatus = record(
   {
     conditions,
@@ -155,7 +155,7 @@ const addOnStatus = record(
   { description: "What hub and agent say of the add-on.", "x-kubernetes-preserve-unknown-fields": true },
 );
 
-/** As agents before v1.3 of Open Cluster Management know them. */
+/** The version that agents before v1.3 of Open Cluster Management use. */
 const olderAddOnSpec = record(
   { configs, installNamespace: { type: "string", maxLength: 63, pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" } },
   { description: "How the add-on is configured in this cluster, and where it is installed." },
@@ -179,7 +179,7 @@ interface Kind extends ClusterKind {
   readonly columns: readonly Column[];
   readonly spec: JsonObject;
   readonly status: JsonObject;
-  /** A version that is served beside, by a hub that converts. */
+  /** A further version, served by a hub that converts. */
   readonly older?: { readonly version: string; readonly spec: JsonObject };
 }
 
@@ -232,8 +232,8 @@ const kinds: readonly Kind[] = [
 ];
 
 /**
- * The CustomResourceDefinitions of hub and spoke registration, such that those of Open Cluster Management can take their place; with
- * `all`, also the versions that whoever serves them has to convert. Source: open-cluster-management.io/api.
+ * The CustomResourceDefinitions of hub and spoke registration, which those of Open Cluster Management can replace; with
+ * `all`, also the versions that need a conversion webhook. Source: open-cluster-management.io/api.
  */
 export function clusterDefinitions(versions: "stored" | "all" = "stored"): readonly JsonObject[] {
   return kinds.map((kind) => definition(kind, versions));

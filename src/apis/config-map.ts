@@ -53,7 +53,7 @@ function bytesOf(values: Readonly<Record<string, unknown>>, encoding: "utf8" | "
   );
 }
 
-/** How many bytes the values of one Secret or ConfigMap may hold together: 1 MiB. */
+/** Maximum number of bytes of the values of one Secret or ConfigMap together: 1 MiB. */
 export const maxDataBytes: number = 1024 * 1024;
 
 /** Field errors for the keys of one map, e.g. `data[a b]: Invalid value: "a b": …`. */
@@ -61,7 +61,7 @@ export function validateDataKeys(path: string, data: Readonly<Record<string, unk
   return collectErrors(Object.keys(data), (key) => nameErrors(`${path}[${key}]`, key, configMapKeyProblems));
 }
 
-/** What an update may not touch once the stored object says `immutable: true`: that field, and the fields that are named. */
+/** Fields that an update may not change once the stored object has `immutable: true`: that field, and the named ones. */
 export function validateImmutableData(
   next: ApiObject,
   stored: ApiObject,

@@ -3,7 +3,7 @@ import { builtinKind, reviewKind } from "./builtin-kind.ts";
 import type { Resource } from "./resource.ts";
 import { about, bool, int32, list, str, strings, typed } from "./schemas/shorthand.ts";
 
-// What the query or the path of a connection to a kubelet says, as admission sees it. Source: k8s.io/api core/v1.
+// The options in the query or the path of a connection to a kubelet, for admission. Source: k8s.io/api core/v1.
 
 const attachFields: ObjectSchema["properties"] = {
   stdin: about("Whether the client sends standard input.", bool(1)),

@@ -13,13 +13,13 @@ import type { Resource } from "./resource.ts";
 import { credentialRevocationSchema } from "./schemas/credentials.ts";
 import { fieldErrors, nameErrors, type FieldResult } from "./field-rules.ts";
 
-/** What takes credentials back. */
+/** The API group of revocations. */
 export interface CredentialRevocation extends ApiObject {
   readonly spec: CredentialRevocationSpec;
   readonly status?: { readonly revokedBy?: string; readonly enforced?: boolean };
 }
 
-/** What is revoked: exactly one of these, by its exact value. */
+/** The target of the revocation: exactly one of these, by its exact value. */
 export interface RevocationTarget {
   readonly user?: string;
   readonly fingerprint?: string;
@@ -48,7 +48,7 @@ const hexDigest = /^[0-9a-f]{64}$/;
 const serialForm = /^(?!00)(?:[0-9a-f]{2}){1,20}$/;
 const certificatePrefix = "X509SHA256=";
 
-/** What a revocation is about, in one line for people. */
+/** The target of a revocation, as one line of text. */
 export function revokedText(object: ApiObject): string {
   const spec = fieldsAt(object, "spec");
   const of = (field: string): string => stringAt(spec, field);
@@ -77,7 +77,7 @@ const fixedTarget: DefinitionRule = {
   message: "what is revoked cannot change; delete this revocation and make another",
 };
 
-/** What the hub says of a spec besides its schema, as rules for an API that serves the kind by its definition. */
+/** The hub's checks of a spec besides its schema, as CEL rules for an API that serves the kind by its definition. */
 export const revocationRules: readonly DefinitionRule[] = [oneTarget, fixedTarget];
 
 export const credentialRevocations: Resource = builtinKind({
@@ -103,7 +103,7 @@ export const credentialRevocations: Resource = builtinKind({
     ),
 });
 
-/** A controller revokes what this annotation names: who may only update must not have more revoked by it. */
+/** A controller revokes the targets of this annotation: a client with only update rights must not extend it. */
 function pendingErrors({ metadata }: ApiObject, stored: ApiObject): FieldResult {
   const pending = metadata.annotations?.[cloneLockPendingAnnotation];
   const path = `metadata.annotations[${cloneLockPendingAnnotation}]`;
@@ -163,11 +163,11 @@ const targetErrors: Readonly<Record<keyof RevocationTarget, Check>> = {
   ],
 };
 
-/** On a revocation that the hub made because two machines held one identity: that identity. */
+/** On a revocation that the hub created because two machines used one identity: that identity. */
 export const clonedAnnotation = "access.pratique.dev/cloned";
 
 /**
- * On the first revocation of a clone lock, until the lock is complete: the fingerprints of the certificates that are to be revoked after
+ * On the first revocation of a clone lock, until the lock is complete: the fingerprints of the certificates to revoke after
  * it, separated by commas. Set when the revocation is created, and removed later, never added or changed.
  */
 export const cloneLockPendingAnnotation = "access.pratique.dev/clone-lock-pending";

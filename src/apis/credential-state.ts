@@ -4,12 +4,12 @@ import type { CredentialIdentity, CredentialIssue, IssuedCredential } from "./is
 import type { Credential } from "./revocation-index.ts";
 
 /**
- * How an identity stands: `active`; `renewing`, in the window in which it should ask for the next credential; `missing`, that window is
+ * The state of an identity: `active`; `renewing`, in its renewal window; `missing`, that window is
  * over and it was not seen within it; `late`, it was seen and did not renew; `expired`.
  */
 export type CredentialState = "active" | "renewing" | "late" | "missing" | "expired" | "unknown";
 
-/** All states, in the order of care that they need. */
+/** All states, the most urgent first. */
 export const credentialStates: readonly CredentialState[] = [
   "missing",
   "late",
@@ -19,10 +19,10 @@ export const credentialStates: readonly CredentialState[] = [
   "unknown",
 ];
 
-/** Where a machine renews: these parts of the lifetime. Source: client-go util/certificate. */
+/** When a machine renews: these fractions of the lifetime. Source: client-go util/certificate. */
 const window = { from: 0.7, to: 0.9 } as const;
 
-/** When the newest credential begins, should be renewed, and ends; in milliseconds, undefined where that is not known. */
+/** The start, renewal time and end of the newest credential; in milliseconds, undefined where unknown. */
 export interface CredentialTimes {
   readonly windowFrom: number;
   readonly windowTo: number;
@@ -42,7 +42,7 @@ export function newestIssue({ status }: IssuedCredential): CredentialIssue | und
   return status?.issued?.at(-1);
 }
 
-/** A credential that was given out, as a revocation would name it. */
+/** An issued credential, as a revocation would name it. */
 export function credentialOfIssue(
   { username }: CredentialIdentity,
   { credentialID, serialNumber, issuer }: CredentialIssue,
@@ -57,21 +57,21 @@ export function credentialOfIssue(
 
 const accessPrefix = "accessrequest/";
 
-/** The AccessRequest that gave a record its access last; undefined for certificates. */
+/** The latest AccessRequest that granted access to a record; undefined for certificates. */
 export function accessRequestOf({ status }: IssuedCredential): string | undefined {
   const last = status?.issued?.findLast(({ request }) => request?.startsWith(accessPrefix));
   return last?.request?.slice(accessPrefix.length);
 }
 
-/** What the AccessRequests that exist say about access that was granted. */
+/** The access that the existing AccessRequests grant. */
 export interface AccessGrants {
-  /** The users whose access a request grants now. */
+  /** The users to whom a request grants access now. */
   readonly holders: ReadonlySet<string>;
   /** The names of the requests that were revoked. */
   readonly revoked: ReadonlySet<string>;
 }
 
-/** What these requests grant, and which of them were revoked; `requests` must be all that exist. */
+/** The access that these requests grant, and which of them were revoked; `requests` must be all that exist. */
 export function accessGrants(requests: Iterable<AccessRequest>): AccessGrants {
   const [holders, revoked] = [new Set<string>(), new Set<string>()];
   for (const { metadata, status = {} } of requests) {
@@ -93,7 +93,7 @@ function holderOf({
 
 /**
  * Whether access ended before its last token: its request was revoked or deleted, and the account is gone. `grants` is undefined where
- * requests may not be listed; then nothing is known to have ended. Credentials that are no access never end so.
+ * requests may not be listed; then no access counts as ended. Credentials that are no access never end that way.
  */
 export function isEndedAccess(record: IssuedCredential, grants: AccessGrants | undefined, now: number): boolean {
   const { username, purpose } = record.spec.identity;
@@ -102,7 +102,7 @@ export function isEndedAccess(record: IssuedCredential, grants: AccessGrants | u
   return !grants.holders.has(username) && credentialState(record, now) !== "expired";
 }
 
-/** How the identity of a record stands at `now`, in milliseconds. Whoever serves only is never seen: it is late, not missing. */
+/** The state of the identity of a record at `now`, in milliseconds. A serving identity is never seen: it is late, not missing. */
 export function credentialState(record: IssuedCredential, now: number): CredentialState {
   const times = timesOf(newestIssue(record) ?? {});
   if (times === undefined) return "unknown";

@@ -8,7 +8,7 @@ import type { Resource } from "./resource.ts";
 
 const maxNodeIdLength = 192;
 
-/** The CSI drivers of a node. Kubelets keep one of their own name, whether or not there are drivers. Source: api/storage/v1 CSINode. */
+/** The CSI drivers of a node. A kubelet creates one of its own name, whether or not there are drivers. Source: api/storage/v1 CSINode. */
 export const csiNodes: Resource = builtinKind({
   group: "storage.k8s.io",
   kind: "CSINode",
@@ -49,7 +49,7 @@ function validateKeys(keys: readonly string[], path: string): readonly FieldErro
   ]);
 }
 
-/** Of a driver that stays, only how much of it there is may change. Source: pkg/apis/storage/validation ValidateCSINodeUpdate. */
+/** Of an existing driver, only its allocatable count may change. Source: pkg/apis/storage/validation ValidateCSINodeUpdate. */
 function validateUnchanged(next: ApiObject, stored: ApiObject): readonly FieldError[] {
   const before = new Map(fieldListAt(stored, "spec", "drivers").map((driver) => [stringAt(driver, "name"), driver]));
   return collectErrors(fieldListAt(next, "spec", "drivers"), (driver) => {

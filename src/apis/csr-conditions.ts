@@ -6,11 +6,11 @@ import { fieldListAt, type Fields, stringAt } from "./json-fields.ts";
 
 const path = "status.conditions";
 const approvals: readonly string[] = ["Approved", "Denied"];
-/** Conditions that can only be true, and that never go away again. */
+/** Conditions that can only be true, and that are never removed. */
 const finalTypes: readonly string[] = [...approvals, "Failed"];
 const statuses: readonly string[] = ["False", "True", "Unknown"];
 
-/** What is wrong with the conditions of a CertificateSigningRequest, in themselves. Source: pkg/apis/certificates/validation validateConditions. */
+/** Errors of the conditions of a CertificateSigningRequest by themselves. Source: pkg/apis/certificates/validation validateConditions. */
 export function validateCsrConditions(request: ApiObject): readonly FieldError[] {
   const seen = new Set<string>();
   return collectErrors(fieldListAt(request, "status", "conditions"), (condition, index) => {
@@ -28,21 +28,21 @@ export function validateCsrConditions(request: ApiObject): readonly FieldError[]
   });
 }
 
-/** No update takes Approved, Denied or Failed back. */
+/** No update removes Approved, Denied or Failed. */
 export function validateCsrConditionsKept(next: ApiObject, stored: ApiObject): readonly FieldError[] {
   return finalTypes
     .filter((type) => ofType(next, type).length < ofType(stored, type).length)
     .map((type) => forbiddenField(path, `updates may not remove a condition of type ${JSON.stringify(type)}`));
 }
 
-/** Approved and Denied come in through the subresource `approval` alone. Their contents have been put back by `withStoredApprovals`. */
+/** Only the subresource `approval` adds Approved and Denied. `withStoredApprovals` has restored their contents. */
 export function validateCsrApprovalsUntouched(next: ApiObject, stored: ApiObject): readonly FieldError[] {
   return approvals
     .filter((type) => ofType(next, type).length > ofType(stored, type).length)
     .map((type) => forbiddenField(path, `updates may not add a condition of type ${JSON.stringify(type)}`));
 }
 
-/** The conditions of `incoming` with every Approved and Denied as it is stored; one that was added or removed is left for validation to refuse. */
+/** The conditions of `incoming` with every Approved and Denied as it is stored; validation rejects one that was added or removed. */
 export function withStoredApprovals(incoming: ApiObject, stored: ApiObject): readonly Fields[] {
   const kept = new Map<string, readonly Fields[]>();
   for (const type of approvals) {
@@ -54,7 +54,7 @@ export function withStoredApprovals(incoming: ApiObject, stored: ApiObject): rea
   );
 }
 
-/** Conditions with the times that a client left out: updated now, and in transition since the stored condition of that type and status, else now. `now` in milliseconds. */
+/** Conditions with the times that a client omitted: updated at `now` (milliseconds), in transition since the stored condition of equal type and status, else since `now`. */
 export function withConditionTimes(conditions: readonly Fields[], stored: ApiObject, now: number): readonly Fields[] {
   const time = rfc3339(now);
   const since = new Map<string, string>();
@@ -88,21 +88,21 @@ function typeAndStatus(condition: Fields): string {
 
 /** The condition of a certificate request that the automatic approver leaves to an approver. It is no decision, and stays true after one. */
 export const notApprovedCondition = "NotApprovedAutomatically";
-/** The condition of an approved request that its signer tries in vain to sign. */
+/** The condition of an approved request that its signer fails to sign. */
 export const signingDelayedCondition = "SigningDelayed";
-/** The condition of a certificate request that asks for a node name that another key holds. It is no decision. */
+/** The condition of a certificate request for a node name that belongs to another key. It is no decision. */
 export const nameInUseCondition = "NameInUse";
-/** The condition of a certificate request that says what a machine that comes back waits for. */
+/** The condition of a certificate request of a returning machine, with the reason why it is pending. */
 export const returningCondition = "Returning";
 
-/** The one that says most comes first. */
+/** The most specific one first. */
 const beforeDecision: readonly string[] = [nameInUseCondition, returningCondition, notApprovedCondition];
-/** The conditions that Pratique writes on requests that wait. */
+/** The conditions that Pratique sets on pending requests. */
 export const waitingConditions: ReadonlySet<string> = new Set([...beforeDecision, signingDelayedCondition]);
 
 /**
- * What the conditions of a certificate request without a certificate say about why it waits: `Reason: message`, or undefined. The
- * condition of a controller that is not Pratique's is quoted with its type and status, as nothing here knows which of them is the good one.
+ * The reason why a certificate request is pending, from its conditions: `Reason: message`, or undefined. The
+ * condition of a controller outside of Pratique is quoted with its type and status, as its meaning is unknown here.
  */
 export function waitingText(conditions: readonly Condition[]): string | undefined {
   const isApproved = conditions.some(({ type, status }) => type === "Approved" && status === "True");

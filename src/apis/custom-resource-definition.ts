@@ -30,7 +30,7 @@ const status: Subresource = {
 };
 
 /**
- * Kinds that are made at run time. What is stored here becomes a kind of its own once its names are accepted; deleting it deletes all
+ * Kinds that are created at run time. A stored definition becomes a kind once its names are accepted; deleting it deletes all
  * objects of that kind. Source: apiextensions-apiserver apis/apiextensions/v1.
  */
 export const customResourceDefinitions: Resource = builtinKind({
@@ -59,7 +59,7 @@ export const customResourceDefinitions: Resource = builtinKind({
   validate: crdErrors,
   validateInSteps: crdErrorSteps,
   validateUpdate: crdUpdateErrors,
-  deletion: { marked },
+  deletion: { marked: markForDeletion },
 });
 
 function storageVersions(crd: ApiObject): readonly string[] {
@@ -86,8 +86,8 @@ function withDefaults(crd: ApiObject): ApiObject {
   });
 }
 
-/** A definition that is to go is held until its objects are gone, and says so. A second deletion takes nothing back. */
-function marked(crd: ApiObject): ApiObject {
+/** A definition that is being deleted stays until its objects are deleted, with the condition Terminating. A second deletion changes nothing. */
+function markForDeletion(crd: ApiObject): ApiObject {
   const conditions = arrayAt(crd, "status", "conditions") as readonly Condition[];
   if (conditions.some((one) => one.type === "Terminating")) return crd;
   const { finalizers = [], deletionTimestamp = "" } = crd.metadata;

@@ -2,21 +2,21 @@ import type { JsonObject } from "../apimachinery/json-value.ts";
 import type { ArraySchema, ObjectSchema, Schema, StringSchema } from "../apimachinery/schema.ts";
 import type { Resource } from "./resource.ts";
 
-/** A rule in CEL, and what is said where it does not hold. */
+/** A rule in CEL, and its message. */
 export interface DefinitionRule {
   readonly rule: string;
   readonly message: string;
 }
 
-/** What a CustomResourceDefinition says beyond what the kind itself knows. */
+/** Parts of a CustomResourceDefinition beyond those of the kind itself. */
 export interface DefinitionOptions {
-  /** Where the API finds the cell of each column, by the column's name; columns without a path are left out. */
+  /** The path of each column's cell, by the column's name; columns without a path are omitted. */
   readonly paths: Readonly<Record<string, string>>;
-  /** Rules on fields of the object, by the field's name; releases before 1.25 do not know rules. */
+  /** Rules on fields of the object, by the field's name; releases before 1.25 do not support rules. */
   readonly rules?: Readonly<Record<string, readonly DefinitionRule[]>>;
 }
 
-/** The CustomResourceDefinition by which any Kubernetes of 1.16 or newer serves a kind that is built in here. */
+/** The CustomResourceDefinition by which any Kubernetes of 1.16 or newer serves a built-in kind of the hub. */
 export function definitionOf(resource: Resource, options: DefinitionOptions): JsonObject {
   const { group, version, kind, plural, singular, shortNames, categories, scope } = resource;
   const names = { kind, listKind: `${kind}List`, plural, singular, shortNames, categories };
@@ -54,7 +54,7 @@ function printerColumns({ columns }: Resource, { paths }: DefinitionOptions): re
   });
 }
 
-/** The fields that every object has are known to the API, whatever the definition says of them. */
+/** The API knows the fields that every object has, whatever the definition declares. */
 const common: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 
 function rootSchema({ schema }: Resource, { rules = {} }: DefinitionOptions): JsonObject {
@@ -101,7 +101,7 @@ function jsonSchema(schema: Schema): JsonObject {
     case "string":
       return stringSchema(schema);
     case "integer":
-      return { type: "integer", format: schema.format, ...given(schema, ["minimum", "maximum"]) };
+      return { type: "integer", format: schema.format, ...limitsOf(schema, ["minimum", "maximum"]) };
     case "number":
     case "boolean":
       return { type: schema.type };
@@ -116,8 +116,8 @@ function jsonSchema(schema: Schema): JsonObject {
   }
 }
 
-/** The limits that the schema has. */
-function given<S extends Schema>(schema: S, limits: readonly (keyof S)[]): JsonObject {
+/** The limits of the schema. */
+function limitsOf<S extends Schema>(schema: S, limits: readonly (keyof S)[]): JsonObject {
   return Object.fromEntries(limits.flatMap((name) => (schema[name] === undefined ? [] : [[name, schema[name]]])));
 }
 
@@ -128,7 +128,7 @@ function stringSchema(schema: StringSchema): JsonObject {
   return {
     type: "string",
     ...(isTime ? { format: "date-time" } : format === "byte" ? { format } : {}),
-    ...given(schema, ["enum", "maxLength"]),
+    ...limitsOf(schema, ["enum", "maxLength"]),
   };
 }
 
@@ -136,7 +136,7 @@ function arraySchema(schema: ArraySchema): JsonObject {
   const { items, listType, listMapKeys } = schema;
   return {
     type: "array",
-    ...given(schema, ["maxItems"]),
+    ...limitsOf(schema, ["maxItems"]),
     items: jsonSchema(items),
     ...(listType === undefined ? {} : { "x-kubernetes-list-type": listType }),
     ...(listMapKeys === undefined ? {} : { "x-kubernetes-list-map-keys": listMapKeys }),

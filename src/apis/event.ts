@@ -6,7 +6,7 @@ import { numberAt, stringAt, valueAt } from "./json-fields.ts";
 import type { Column, Resource } from "./resource.ts";
 import { nameErrors, fieldErrors } from "./field-rules.ts";
 
-/** Something that happened to an object. Source: api/core/v1 Event. */
+/** A report of something that happened to an object. Source: api/core/v1 Event. */
 export interface Event extends ApiObject {
   readonly involvedObject: ObjectReference;
   readonly reason?: string;
@@ -25,7 +25,7 @@ export interface Event extends ApiObject {
   readonly reportingInstance?: string;
 }
 
-/** Which object an event is about. */
+/** The object of an event. */
 export interface ObjectReference {
   readonly kind?: string;
   readonly namespace?: string;
@@ -65,7 +65,7 @@ export const events: Resource = builtinKind({
   scope: "Namespaced",
   schema: "io.k8s.api.core.v1.Event",
   columns,
-  // Clients put the involved object's name in front, and names of certificate requests and RBAC objects are no DNS names.
+  // Clients use the involved object's name as a prefix, and names of certificate requests and RBAC objects are no DNS names.
   names: "path",
   createOnUpdate: true,
   unconditionalUpdate: true,
@@ -87,7 +87,7 @@ export const events: Resource = builtinKind({
   },
 });
 
-/** Events of the older recorders have no eventTime and only need to lie in the right namespace. Source: pkg/apis/core/validation/events.go. */
+/** Events of the older recorders have no eventTime and only need to be in the right namespace. Source: pkg/apis/core/validation/events.go. */
 function validateEvent(object: ApiObject): readonly FieldError[] {
   const namespace = object.metadata.namespace ?? "";
   const involved = stringAt(object, "involvedObject", "namespace");
@@ -129,7 +129,7 @@ function lastSeen(object: ApiObject, now: number): string {
   return last === "" ? firstSeen(object, now) : ageOf(last, now);
 }
 
-/** The event that began a series is not counted in it; an event outside a series happened once. */
+/** The first event of a series is not counted in it; an event outside a series happened once. */
 function count(object: ApiObject): number {
   const inSeries = numberAt(object, "series", "count");
   return inSeries === undefined ? numberAt(object, "count") || 1 : inSeries + 1;
@@ -148,7 +148,7 @@ function source(object: ApiObject): string {
 }
 
 /**
- * An Event as recorders of today send it. It is made as a core Event, in which it is also read and followed: here it can be created
+ * An Event as current recorders send it. It is stored as a core Event, by which it is also read and watched: here it can be created
  * only. Source: api/events/v1 Event.
  */
 export const reportedEvents: Resource = builtinKind({
@@ -174,7 +174,7 @@ const reportedNames: Readonly<Record<string, string>> = {
   ),
 };
 
-/** The core Event that a reported one is. */
+/** The core Event of a reported one. */
 export function coreEventOf(reported: ApiObject): ApiObject {
   const fields = Object.entries(reportedNames).map(([to, from]) => [to, reported[from]] as const);
   return {

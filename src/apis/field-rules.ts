@@ -2,7 +2,7 @@ import { type FieldError, invalid, notSupported, required, forbiddenField } from
 import { labelValueProblems, qualifiedNameProblems } from "../apimachinery/names.ts";
 import { arrayAt, fieldListAt, fieldsAt, stringAt, stringsAt } from "./json-fields.ts";
 
-/** What rules found: nothing, an error, or what several rules found. */
+/** The result of rules: nothing, an error, or the results of several rules. */
 export type FieldResult = FieldError | false | undefined | readonly FieldResult[];
 
 /** The errors among `results`, in order. */
@@ -20,7 +20,7 @@ function addErrors(errors: FieldError[], results: readonly FieldResult[]): void 
   }
 }
 
-/** How many errors of one list are reported; a person fixes the first few and tries again. */
+/** Maximum number of errors of one list; a person fixes the first few and tries again. */
 const maxErrors = 32;
 
 /**
@@ -43,7 +43,7 @@ export function collectErrors<T>(
 
 type NameRule = (text: string) => readonly string[];
 
-/** What is wrong with a text at `path` by a rule of names. */
+/** Errors of a text at `path` by a rule for names. */
 export function nameErrors(path: string, text: string, problems: NameRule): readonly FieldError[] {
   return problems(text).map((why) => invalid(path, text, why));
 }
@@ -53,28 +53,28 @@ export function requiredName(path: string, text: string, problems: NameRule): re
   return text === "" ? [required(path)] : nameErrors(path, text, problems);
 }
 
-/** The error of a value that must be one of a few. */
+/** The error of a value outside an enumeration. */
 export function unsupported(path: string, value: string, allowed: readonly string[]): FieldError | undefined {
   return allowed.includes(value) ? undefined : notSupported(path, value, allowed);
 }
 
-/** The error of a value that must be one of a few, and not empty. */
+/** The error of a value outside an enumeration, or of an empty one. */
 export function requiredOneOf(path: string, value: string, allowed: readonly string[]): FieldError | undefined {
   return value === "" ? required(path) : unsupported(path, value, allowed);
 }
 
-/** The error of a value that must be one of a few where it is there. */
+/** The error of a value outside an enumeration where it is present. */
 export function optionalOneOf(path: string, value: unknown, allowed: readonly string[]): FieldError | undefined {
   return typeof value === "string" ? unsupported(path, value, allowed) : undefined;
 }
 
-/** Tells of each text that it is asked about whether it was asked about it before. */
+/** Returns a function that reports whether it was called with a text before. */
 export function repetitions(): (text: string) => boolean {
   const seen = new Set<string>();
   return (text) => seen.size === seen.add(text).size;
 }
 
-/** What is wrong with a label selector in an object. Source: apimachinery meta/v1/validation ValidateLabelSelector. */
+/** Errors of a label selector in an object. Source: apimachinery meta/v1/validation ValidateLabelSelector. */
 export function validateLabelSelector(selector: unknown, path: string): readonly FieldError[] {
   const labels = `${path}.matchLabels`;
   return [
@@ -88,7 +88,7 @@ export function validateLabelSelector(selector: unknown, path: string): readonly
   ];
 }
 
-/** What is wrong with one requirement over labels; an operator that nobody knows is wrong where it is `refused`. */
+/** Errors of one requirement over labels; an unknown operator is an error where it is `refused`. */
 export function validateLabelRequirement(
   requirement: unknown,
   path: string,
@@ -104,7 +104,7 @@ export function validateLabelRequirement(
   ];
 }
 
-/** What is wrong with operator and values of one requirement. Source: apimachinery meta/v1/validation. */
+/** Errors of operator and values of one requirement. Source: apimachinery meta/v1/validation. */
 export function validateSelectorOperator(
   requirement: unknown,
   path: string,

@@ -1,7 +1,7 @@
 import type { FlowSchemaSpec, FlowSubject, PolicyRules } from "./flow-schema.ts";
 import type { PriorityLevelSpec } from "./priority-level-configuration.ts";
 
-/** The objects that steer requests on every API server. Source: apiserver pkg/apis/flowcontrol/bootstrap, 1.36.3. */
+/** The default flow control objects of every API server. Source: apiserver pkg/apis/flowcontrol/bootstrap, 1.36.3. */
 export interface FlowControlObjects {
   readonly schemas: Readonly<Record<string, FlowSchemaSpec>>;
   readonly levels: Readonly<Record<string, PriorityLevelSpec>>;
@@ -12,7 +12,7 @@ const kubeSystem: FlowSubject = { kind: "ServiceAccount", serviceAccount: { name
 const controllerManager = user("system:kube-controller-manager");
 const scheduler = user("system:kube-scheduler");
 
-/** Those that are always in force, and whose specs cannot be changed. */
+/** Mandatory objects, whose specs cannot be changed. */
 export const mandatoryFlowControl: FlowControlObjects = {
   schemas: {
     exempt: schema("exempt", 1, { subjects: [group("system:masters")], ...everything() }),
@@ -27,7 +27,7 @@ export const mandatoryFlowControl: FlowControlObjects = {
   },
 };
 
-/** Those that are created at the start, and may be changed and deleted. */
+/** Suggested objects, which are created at the start, and may be changed and deleted. */
 export const suggestedFlowControl: FlowControlObjects = {
   schemas: {
     probes: schema("exempt", 2, {
@@ -114,7 +114,7 @@ function schema(name: string, matchingPrecedence: number, { by, ...rules }: Matc
 }
 
 interface Matching extends PolicyRules {
-  /** What tells the flows of the schema apart. */
+  /** What distinguishes the flows of the schema. */
   readonly by?: "ByUser" | "ByNamespace";
 }
 

@@ -45,7 +45,7 @@ export interface PolicyRules {
   readonly nonResourceRules?: readonly NonResourceRule[];
 }
 
-/** `kind` says which of the other fields it has. */
+/** `kind` determines which of the other fields is set. */
 export interface FlowSubject {
   readonly kind?: string;
   readonly user?: { readonly name?: string };
@@ -100,8 +100,8 @@ export const flowSchemas: Resource = builtinKind({
   subresources: { status: statusPart },
   unconditionalUpdate: true,
   generation: true,
-  prepareForCreate: (object) => withField(defaulted(object), "status", {}),
-  prepareForUpdate: (incoming, stored) => withField(defaulted(incoming), "status", stored["status"] ?? {}),
+  prepareForCreate: (object) => withField(withDefaults(object), "status", {}),
+  prepareForUpdate: (incoming, stored) => withField(withDefaults(incoming), "status", stored["status"] ?? {}),
   validate: validateFlowSchema,
 });
 
@@ -110,7 +110,7 @@ function danglingOf(object: ApiObject): string {
   return found === undefined ? "?" : stringAt(found, "status");
 }
 
-function defaulted(object: ApiObject): ApiObject {
+function withDefaults(object: ApiObject): ApiObject {
   const spec = fieldsAt(object, "spec");
   const { matchingPrecedence = 0 } = spec;
   return matchingPrecedence === 0
@@ -135,7 +135,7 @@ function validateFlowSchema(object: ApiObject): readonly FieldError[] {
   );
 }
 
-/** What is wrong with the conditions of a status. */
+/** Errors of the conditions of a status. */
 export function validateConditionTypes(object: ApiObject): readonly FieldError[] {
   const conditions = fieldListAt(object, "status", "conditions");
   const types = conditions.map((condition) => stringAt(condition, "type"));
@@ -187,7 +187,7 @@ function validateRules(rules: Fields, path: string): readonly FieldError[] {
   );
 }
 
-/** The field that a kind of subject has, and the order in which the others are reported. */
+/** The field of each kind of subject, and the order in which the others are reported. */
 const subjectFields: Readonly<Record<string, readonly ["user" | "group" | "serviceAccount", ...string[]]>> = {
   Group: ["group", "serviceAccount", "user"],
   ServiceAccount: ["serviceAccount", "user", "group"],

@@ -9,16 +9,16 @@ import type { Resource } from "./resource.ts";
 import { issuedCredentialSchema } from "./schemas/credentials.ts";
 import { fieldErrors } from "./field-rules.ts";
 
-/** What a credential is for: being a client by certificate, serving, or access by tokens. */
+/** The purpose of a credential: client certificate, serving certificate, or access by tokens. */
 export type CredentialPurpose = "Client" | "Serving" | "Access";
 
-/** Whose credentials a record is about. */
+/** The subject of a record. */
 export interface CredentialIdentity {
   readonly username: string;
   readonly purpose: CredentialPurpose;
 }
 
-/** One credential that was given out. */
+/** One issued credential. */
 export interface CredentialIssue {
   readonly credentialID?: string;
   readonly serialNumber?: string;
@@ -30,9 +30,9 @@ export interface CredentialIssue {
   readonly request?: string;
   /** `SHA256:<base64>` of the public key of a certificate. */
   readonly key?: string;
-  /** Which of all that were given out, counted from 1. */
+  /** Its serial position among all issued ones, counted from 1. */
   readonly generation?: number;
-  /** When somebody first came in with it. */
+  /** The time of its first use. */
   readonly firstUsed?: string;
 }
 
@@ -46,7 +46,7 @@ export interface IssuedCredential extends ApiObject {
     readonly lastSeen?: string;
     readonly warnedOf?: string;
     readonly expiredOf?: string;
-    /** When the holder was let in again after its credential had ended, the newest last. */
+    /** The times of recoveries after the end of the credential, the newest last. */
     readonly recoveries?: readonly { readonly request: string; readonly time: string }[];
   };
 }

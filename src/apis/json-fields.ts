@@ -1,6 +1,6 @@
 import type { ApiObject } from "../apimachinery/object.ts";
 
-/** An object of unknown shape, as JSON gives it. */
+/** An object of unknown shape, as parsed from JSON. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** True for a JSON object: neither null, nor an array, nor a scalar. */
@@ -52,7 +52,7 @@ export function fieldListAt(value: unknown, ...path: readonly string[]): readonl
   return arrayAt(value, ...path).map((element) => (isFields(element) ? element : {}));
 }
 
-/** The strings of the array under a path; other elements are left out. */
+/** The strings of the array under a path; other elements are omitted. */
 export function stringsAt(value: unknown, ...path: readonly string[]): readonly string[] {
   return arrayAt(value, ...path).filter((element) => typeof element === "string");
 }

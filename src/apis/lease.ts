@@ -5,7 +5,7 @@ import { numberAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 import { fieldErrors } from "./field-rules.ts";
 
-/** Who holds something, until when: heartbeats of nodes and leader election. Source: api/coordination/v1 Lease. */
+/** The holder of a role and the time of its last renewal: heartbeats of nodes and leader election. Source: api/coordination/v1 Lease. */
 export interface Lease extends ApiObject {
   readonly spec?: LeaseSpec;
 }

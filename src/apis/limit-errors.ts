@@ -10,7 +10,7 @@ import {
 import { collectErrors } from "./field-rules.ts";
 
 /**
- * What exceeds the limits of a schema, in the words in which Kubernetes says it of a custom kind; types were checked before. `path` is
+ * Violations of the limits of a schema, in Kubernetes' wording for a custom kind; types were checked before. `path` is
  * that of the value, empty for a whole object. Source: kube-openapi validate.
  */
 export function limitErrors(schema: Schema, value: unknown, path = ""): readonly FieldError[] {
@@ -49,7 +49,7 @@ function textErrors({ enum: values, maxLength }: StringSchema, value: string, pa
 }
 
 function listErrors({ items, maxItems }: ArraySchema, list: readonly unknown[], path: string): readonly FieldError[] {
-  // The items of a list that is too long are not looked at: that is what the limit is for.
+  // The items of a list that is too long are skipped: that is the purpose of the limit.
   if (maxItems !== undefined && list.length > maxItems) return [tooMany(path, list.length, maxItems)];
   return collectErrors(list, (item, index) => limitErrors(items, item, `${path}[${index}]`));
 }

@@ -2,46 +2,46 @@ import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import type { PolicyRule } from "./rbac.ts";
 import type { Resource } from "./resource.ts";
 
-/** The groups of hub and spoke registration, and the one that exists in authorization only. Source: open-cluster-management.io/api. */
+/** The groups of hub and spoke registration, and the one that exists only in authorization. Source: open-cluster-management.io/api. */
 export const clusterGroup = "cluster.open-cluster-management.io";
 export const addOnGroup = "addon.open-cluster-management.io";
 export const registerGroup = "register.open-cluster-management.io";
 
-/** On everything on the hub that belongs to a cluster: its name. */
+/** On each object on the hub that belongs to a cluster: its name. */
 export const clusterNameLabel = "open-cluster-management.io/cluster-name";
 export const addOnNameLabel = "open-cluster-management.io/addon-name";
 export const clusterSetLabel = "cluster.open-cluster-management.io/clusterset";
 
-/** Put on a cluster when it is accepted, and taken off once nothing of it is left on the hub. */
+/** The finalizer of an accepted cluster, removed once all its objects on the hub are deleted. */
 export const clusterFinalizer = "cluster.open-cluster-management.io/api-resource-cleanup";
 
-/** Says since when a cluster is accepted without a person; who denies it afterwards is not overruled. */
+/** The time since when a cluster is accepted automatically; a later denial is not overruled. */
 export const autoAcceptedAnnotation = "open-cluster-management.io/automatically-accepted-on";
 
-/** Who asked for a cluster to join, as authenticated; stamped by admission and never changed. */
+/** The authenticated requester of a cluster; set by admission and never changed. */
 export const requesterAnnotation = "registration.pratique.dev/requested-by";
 
-/** Who accepted or denied a cluster last, as authenticated; stamped by admission, and never what a client writes. */
+/** The authenticated user who last accepted or denied a cluster; set by admission, clients cannot write it. */
 export const deciderAnnotation = "registration.pratique.dev/decided-by";
 
-/** Why a cluster was denied, in the words of who denied it. */
+/** Why a cluster was denied, in the approver's words. */
 export const denialReasonAnnotation = "registration.pratique.dev/denied-because";
 
-/** The agents that hold certificates of a cluster, each with the end of the latest. Only the hub writes it. */
+/** The agents that have certificates of a cluster, each with the end of the latest. Only the hub writes it. */
 export const agentsAnnotation = "registration.pratique.dev/agents";
-/** `"true"`: the agent takes its cluster off the hub, which it may do together with `hubAcceptsClient: false`. */
+/** `"true"`: the agent removes its cluster from the hub; the agent may set it together with `hubAcceptsClient: false`. */
 export const leaveAnnotation = "agent.open-cluster-management.io/leave";
 
-/** `"true"` on a cluster whose clock need not agree with the hub's. */
+/** `"true"` on a cluster whose clock may differ from the hub's. */
 export const skipClockAnnotation = "registration.open-cluster-management.io/skip-clock-sync-check";
 
-/** `"true"` on a cluster that is deleted: nothing waits for its spoke any more. */
+/** `"true"` on a cluster that is deleted: the hub does not wait for its spoke any more. */
 export const forceDetachAnnotation = "registration.pratique.dev/force-detach";
 
-/** The heartbeat of a cluster, in its namespace; the hub makes it and the agent renews it. */
+/** The heartbeat of a cluster, in its namespace; the hub creates it and the agent renews it. */
 export const clusterLeaseName = "managed-cluster-lease";
 
-/** What a cluster means that names no lease duration. */
+/** The default lease duration of a cluster. */
 export const defaultLeaseSeconds = 60;
 
 /** The groups in the certificate of every agent. */
@@ -61,7 +61,7 @@ export const clusterCondition: {
   deleting: "Deleting",
 };
 
-/** Which kind a call speaks of. */
+/** The kind of a call. */
 export type ClusterKind = Pick<Resource, "group" | "version" | "plural" | "kind" | "scope">;
 
 export const managedClusters: ClusterKind = {
@@ -121,7 +121,7 @@ export interface ManagedClusterStatus {
   readonly version?: { readonly kubernetes?: string };
 }
 
-/** Whose certificate it is: a cluster, and the agent in it, which is another after each new installation. */
+/** The subject of a certificate: a cluster, and its agent, which is another after each new installation. */
 export interface AgentIdentity {
   readonly cluster: string;
   readonly agent: string;
@@ -139,31 +139,31 @@ export function clusterGroupOf(cluster: string): string {
   return `${agentPrefix}${cluster}`;
 }
 
-/** The groups in which the agents of one cluster are: the second is of those whose identity is not one of ours. */
+/** The groups of the agents of one cluster; agents with an identity that the hub did not issue are in the second. */
 export function agentGroups(cluster: string): readonly string[] {
   return [clusterGroupOf(cluster), `open-cluster-management:${cluster}`];
 }
 
-/** Whether a cluster of this name would have the role or the group that the agents of all clusters share. */
+/** Whether the role or the group of a cluster of this name would be the one that all agents share. */
 export function isSharedName(cluster: string): boolean {
   return sharedNames.has(cluster) || clusterGroupOf(cluster) === managedClustersGroup;
 }
 const sharedNames: ReadonlySet<string> = new Set(["registration", "work"]);
 
-/** Whose user name this is, or undefined for whoever is no agent. The name has exactly two parts, as no prefix of one may stand for it. */
+/** The cluster and agent of a user name, or undefined for other users. The name has exactly two parts, so that no prefix can pass for it. */
 export function agentOf(username: string): AgentIdentity | undefined {
   if (!username.startsWith(agentPrefix)) return undefined;
   const [cluster = "", agent = "", more] = username.slice(agentPrefix.length).split(":");
   return cluster === "" || agent === "" || more !== undefined ? undefined : { cluster, agent };
 }
 
-/** The lease duration that counts, in milliseconds; 0 and less mean the default. */
+/** The effective lease duration, in milliseconds; 0 and less mean the default. */
 export function leaseMs(cluster: ManagedCluster): number {
   const seconds = cluster.spec?.leaseDurationSeconds ?? 0;
   return (seconds > 0 ? seconds : defaultLeaseSeconds) * 1000;
 }
 
-/** Whether an administrator of the hub lets the cluster in. */
+/** Whether an administrator of the hub accepts the cluster. */
 export function isAccepted(cluster: ManagedCluster): boolean {
   return cluster.spec?.hubAcceptsClient === true;
 }
@@ -178,14 +178,14 @@ export function acceptedAgentRules(cluster: string): readonly PolicyRule[] {
   ];
 }
 
-/** What is left to the agent of a cluster that was denied: to see that it was. */
+/** The rights of the agent of a denied cluster: to read that it was denied. */
 export function deniedAgentRules(cluster: string): readonly PolicyRule[] {
   return [{ ...rule(["get", "list", "watch"], clusterGroup, ["managedclusters"]), resourceNames: [cluster] }];
 }
 
 /**
- * The roles that agents have in the namespace of their cluster, the same for all clusters. Of the leases there, an agent renews
- * none but its heartbeat: a namespace may have been there before the cluster.
+ * The roles of agents in the namespace of their cluster, the same for all clusters. Of the leases there, an agent renews
+ * only its heartbeat: the namespace may be older than the cluster.
  */
 export const sharedAgentRoles: Readonly<Record<"registration" | "work", readonly PolicyRule[]>> = {
   registration: [

@@ -18,7 +18,7 @@ import { collectErrors, fieldErrors, requiredOneOf } from "./field-rules.ts";
 import { fieldListAt, type Fields, fieldsAt, isFields, stringAt, stringsAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
-/** Changes in CEL to what is written; a binding puts them into force. Source: api/admissionregistration/v1 MutatingAdmissionPolicy. */
+/** Mutations in CEL of a write; a binding activates them. Source: api/admissionregistration/v1 MutatingAdmissionPolicy. */
 export interface MutatingAdmissionPolicy extends ApiObject {
   readonly spec?: MutatingPolicySpec;
 }
@@ -29,14 +29,14 @@ export interface MutatingPolicySpec extends PolicyTerms {
   readonly reinvocationPolicy?: string;
 }
 
-/** One change. `patchType` says which of the two fields it has. */
+/** One mutation. `patchType` determines which of the two fields it has. */
 export interface PolicyMutation {
   readonly patchType?: string;
   readonly applyConfiguration?: { readonly expression?: string };
   readonly jsonPatch?: { readonly expression?: string };
 }
 
-/** A way to change an object: the field that has the expression, and the type of the expression. */
+/** A form of mutation: the field of the expression, and the type of the expression. */
 export interface PatchType {
   readonly field: "applyConfiguration" | "jsonPatch";
   readonly result: CelType;
@@ -49,7 +49,7 @@ export const patchTypes: Readonly<Record<string, PatchType>> = {
 };
 
 const reinvocationPolicies: readonly string[] = ["IfNeeded", "Never"];
-/** What is deleted cannot be changed. */
+/** A deletion cannot be mutated. */
 const operations: readonly string[] = ["*", "CONNECT", "CREATE", "UPDATE"];
 
 export const mutatingAdmissionPolicies: Resource = builtinKind({
@@ -84,7 +84,7 @@ function validatePolicy(object: ApiObject, stored: ApiObject | undefined): reado
   );
 }
 
-/** What is wrong with the operations of MatchResources of what mutates. */
+/** Errors of the operations of MatchResources of a mutating policy. */
 export function validateOperations(match: Fields, path: string): readonly FieldError[] {
   return fieldListAt(match, "resourceRules").flatMap((rule) =>
     stringsAt(rule, "operations")

@@ -13,13 +13,13 @@ export interface Namespace extends ApiObject {
   readonly status?: { readonly phase?: "Active" | "Terminating"; readonly conditions?: readonly Condition[] };
 }
 
-/** The finalizer in `spec.finalizers` that stands for "the contents are not gone yet". */
+/** The finalizer in `spec.finalizers` that is present until the contents are deleted. */
 export const namespaceContentFinalizer = "kubernetes";
 
 /** The label that carries a namespace's own name, for selectors. */
 const namespaceNameLabel = "kubernetes.io/metadata.name";
 
-/** What a control plane creates at start. */
+/** The namespaces that a control plane creates at start. */
 export const systemNamespaces: readonly string[] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 const columns: readonly Column[] = [
@@ -29,13 +29,13 @@ const columns: readonly Column[] = [
 
 const status: Subresource = {
   verbs: ["get", "patch", "update"],
-  prepareForUpdate: (incoming, stored) => withPhase(withField(labelled(incoming), "spec", stored["spec"])),
+  prepareForUpdate: (incoming, stored) => withPhase(withField(withNameLabel(incoming), "spec", stored["spec"])),
   validateUpdate: (next) => validatePhase(next),
 };
 
 const finalize: Subresource = {
   verbs: ["update"],
-  prepareForUpdate: (incoming, stored) => withField(labelled(incoming), "status", stored["status"]),
+  prepareForUpdate: (incoming, stored) => withField(withNameLabel(incoming), "status", stored["status"]),
   validateUpdate: (next) => validateFinalizers(next),
   table: false,
 };
@@ -58,10 +58,10 @@ export const namespaces: Resource = builtinKind({
     const all = finalizers.includes(namespaceContentFinalizer)
       ? finalizers
       : [...finalizers, namespaceContentFinalizer];
-    return { ...labelled(object), spec: { finalizers: all }, status: { phase: "Active" } };
+    return { ...withNameLabel(object), spec: { finalizers: all }, status: { phase: "Active" } };
   },
   prepareForUpdate: (incoming, stored) =>
-    withField(withField(labelled(incoming), "spec", stored["spec"]), "status", stored["status"]),
+    withField(withField(withNameLabel(incoming), "spec", stored["spec"]), "status", stored["status"]),
   validate: validateFinalizers,
   deletion: {
     emptied: true,
@@ -76,7 +76,7 @@ function withPhase(object: ApiObject): ApiObject {
   return withField(object, "status", { ...fieldsAt(object, "status"), phase: "Active" });
 }
 
-function labelled(object: ApiObject): ApiObject {
+function withNameLabel(object: ApiObject): ApiObject {
   const name = object.metadata.name;
   if (name === undefined) return object;
   return withMetadata(object, { labels: { ...object.metadata.labels, [namespaceNameLabel]: name } });

@@ -70,7 +70,7 @@ export const nodes: Resource = builtinKind({
   schema: "io.k8s.api.core.v1.Node",
   columns,
   subresources: {
-    // The kubelet serves no other methods than GET and POST.
+    // The kubelet serves only GET and POST.
     proxy: { verbs: ["create", "get"], connects: "proxy", options: nodeProxyOptions },
     status: {
       verbs: ["get", "patch", "update"],
@@ -79,7 +79,7 @@ export const nodes: Resource = builtinKind({
     },
   },
   unconditionalUpdate: true,
-  // A kubelet registers itself with its status in the same request.
+  // A kubelet sends its status in the request that registers it.
   prepareForCreate: withAllocatable,
   prepareForUpdate: (incoming, stored) => withField(incoming, "status", stored["status"]),
   validate: validateTaints,
@@ -89,7 +89,7 @@ export const nodes: Resource = builtinKind({
   },
 });
 
-/** What a node may give to pods is what it has, unless it says less. */
+/** Allocatable defaults to capacity. */
 function withAllocatable(object: ApiObject): ApiObject {
   const status = fieldsAt(object, "status");
   const capacity = valueAt(status, "capacity");
@@ -130,7 +130,7 @@ function validateAddresses(next: ApiObject): readonly FieldError[] {
   );
 }
 
-/** Besides taints and `unschedulable`, a node's spec may only be filled in where it was empty. Source: pkg/apis/core/validation ValidateNodeUpdate. */
+/** Besides taints and `unschedulable`, an update of a node's spec may only set empty fields. Source: pkg/apis/core/validation ValidateNodeUpdate. */
 function validateSpecUpdate(next: ApiObject, stored: ApiObject): readonly FieldError[] {
   const cidrs = podCidrs(stored);
   const provider = stringAt(stored, "spec", "providerID");

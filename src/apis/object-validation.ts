@@ -13,15 +13,15 @@ import { fieldListAt, isSameJson, stringAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
 const maxAnnotationBytes = 256 * 1024;
-/** Kubernetes leaves path names unbounded and relies on etcd; a key of the store must have a limit that is known beforehand. */
+/** Kubernetes does not limit path names and relies on etcd; the store needs a limit of its keys. */
 const maxPathNameBytes = 512;
 const maxManagerBytes = 128;
 const orphanFinalizer = "orphan";
 const foregroundFinalizer = "foregroundDeletion";
 
 /**
- * What is wrong with the metadata of an object whose name has been generated already. With `isCreate` false
- * generateName, name and namespace are left alone, since an update cannot change them. Source: apimachinery api/validation/objectmeta.go.
+ * Errors of the metadata of an object whose name was generated already. With `isCreate` false
+ * generateName, name and namespace are skipped, since an update cannot change them. Source: apimachinery api/validation/objectmeta.go.
  */
 export function validateObjectMeta(
   object: ApiObject,
@@ -40,8 +40,8 @@ export function validateObjectMeta(
 }
 
 /**
- * What an update does to metadata that no update may do; the server has put its own fields (uid, times) back where the client
- * left them out. Comes on top of `validateObjectMeta`. Source: apimachinery api/validation ValidateObjectMetaUpdate.
+ * Errors of an update of metadata; the server has restored its own fields (uid, times) where the client
+ * omitted them. Runs in addition to `validateObjectMeta`. Source: apimachinery api/validation ValidateObjectMetaUpdate.
  */
 export function validateObjectMetaUpdate(next: ApiObject, stored: ApiObject): readonly FieldError[] {
   return fieldErrors(
@@ -72,7 +72,7 @@ function validateName(metadata: ObjectMeta, resource: Pick<Resource, "names">): 
   );
 }
 
-/** What is wrong with an object's name under one of the three rules; empty when nothing is. */
+/** Errors of an object's name under one of the three rules; empty when it is valid. */
 export function nameProblems(name: string, rule: Resource["names"]): readonly string[] {
   switch (rule) {
     case "dns-label":
@@ -84,7 +84,7 @@ export function nameProblems(name: string, rule: Resource["names"]): readonly st
   }
 }
 
-/** A prefix may end in a hyphen, since letters follow, and it may be a word that no whole name may be. */
+/** A prefix may end in a hyphen, since letters follow, and it may be a word that is forbidden as a whole name. */
 function prefixProblems(prefix: string, rule: Resource["names"]): readonly string[] {
   if (rule === "path") return nameProblems(`${prefix}x`, rule);
   return nameProblems(prefix.length > 1 && prefix.endsWith("-") ? `${prefix.slice(0, -1)}a` : prefix, rule);
@@ -168,14 +168,14 @@ function validateFinalizers(
   );
 }
 
-/** What is wrong with a finalizer that must have a domain where it is none of Kubernetes itself. Source: pkg/apis/core/helper IsStandardFinalizerName. */
+/** Errors of a finalizer that needs a domain unless it is a standard one. Source: pkg/apis/core/helper IsStandardFinalizerName. */
 export function validateFinalizerDomain(finalizer: string, path: string): FieldResult {
   const isStandard = ["kubernetes", orphanFinalizer, foregroundFinalizer].includes(finalizer);
   const why = "name is neither a standard finalizer name nor is it fully qualified";
   return !isStandard && !finalizer.includes("/") && invalid(path, finalizer, why);
 }
 
-/** The groups whose kinds have only finalizers with a domain. Source: who calls pkg/apis/core/validation ValidateObjectMeta. */
+/** The groups whose kinds have only finalizers with a domain. Source: the callers of pkg/apis/core/validation ValidateObjectMeta. */
 const domainGroups: ReadonlySet<string> = new Set(["", "rbac.authorization.k8s.io", "certificates.k8s.io"]);
 
 function validateNoNewFinalizers(next: ObjectMeta, stored: ObjectMeta): FieldResult {
@@ -202,7 +202,7 @@ function validateManagedFields(metadata: ObjectMeta): readonly FieldError[] {
   });
 }
 
-/** What is wrong with `value` as a DNS label that begins with a letter, at most 63 bytes; empty when nothing is. Source: apimachinery IsDNS1035Label. */
+/** Errors of `value` as a DNS label that begins with a letter, at most 63 bytes; empty when it is valid. Source: apimachinery IsDNS1035Label. */
 export function dns1035LabelProblems(value: string): readonly string[] {
   const problems = value.length > 63 ? ["must be no more than 63 characters"] : [];
   if (value.length <= 253 && /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/.test(value)) return problems;

@@ -4,13 +4,13 @@ import type { Steps } from "../apimachinery/steps.ts";
 import { kindOf, type Resource } from "./resource.ts";
 import { isPublished, published, publishedDescription, publishedMeta, typeDescriptions } from "./schemas/published.ts";
 
-/** A JSON object that is being put together. */
+/** A JSON object under construction. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Where version 2 and version 3 of OpenAPI differ in how they write a schema. */
+/** Differences between version 2 and version 3 of OpenAPI in schemas. */
 export type OpenApiFlavour = "v2" | "v3";
 
-/** Which kind a schema or an operation stands for, as clients look it up. */
+/** The kind of a schema or an operation, for clients to look up. */
 export interface KindName {
   readonly group: string;
   readonly version: string;
@@ -36,7 +36,7 @@ export function reference(name: string, flavour: OpenApiFlavour): Json {
   return { $ref: `#/${flavour === "v2" ? "definitions" : "components/schemas"}/${name}` };
 }
 
-/** A reference to what a PATCH body holds. */
+/** A reference to the schema of a PATCH body. */
 export function patchReference(flavour: OpenApiFlavour): Json {
   return reference(patchName, flavour);
 }
@@ -50,7 +50,7 @@ export function* openApiSchemas(resources: readonly Resource[], flavour: OpenApi
   const pending: { readonly schema: Named; readonly name: string }[] = [];
   const note = (schema: Named, name: string): void => {
     if (found.has(name)) return;
-    // Taken before it is made, since a schema may contain itself.
+    // Registered before it is built, since a schema may contain itself.
     found.set(name, {});
     pending.push({ schema, name });
   };
@@ -74,7 +74,7 @@ export function* openApiSchemas(resources: readonly Resource[], flavour: OpenApi
     const name = definitionName(resource);
     if (custom === undefined) {
       const { schema } = resource;
-      // To read what is published of a Pod is a step of its own.
+      // Reading the published schema of a Pod is a step of its own.
       yield;
       yield* collect(schema, name, [{ group, kind, version }]);
     } else {
@@ -93,7 +93,7 @@ export function* openApiSchemas(resources: readonly Resource[], flavour: OpenApi
   return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** What stands under a name of its own. */
+/** A schema with a name of its own. */
 type Named = ObjectSchema | AnySchema | StringSchema;
 
 function fieldCount(schema: Named): number {
@@ -139,7 +139,7 @@ function listSchema(resource: Resource): ObjectSchema {
 
 interface Walk {
   readonly flavour: OpenApiFlavour;
-  /** Takes note of a named schema that is referred to. */
+  /** Registers a named schema that is referenced. */
   readonly collect: (schema: Named, name: string) => void;
 }
 
@@ -173,12 +173,12 @@ function objectJson(schema: ObjectSchema, walk: Walk): Json {
     ...(fields.length === 0
       ? {}
       : { properties: Object.fromEntries(fields.map(([key, field]) => [key, fieldJson(field, walk)])) }),
-    ...given("x-kubernetes-map-type", schema.mapType),
+    ...optionalKey("x-kubernetes-map-type", schema.mapType),
     ...(schema.open === true ? { "x-kubernetes-preserve-unknown-fields": true } : {}),
   };
 }
 
-/** Properties with inlined objects dissolved, as they stand in JSON. */
+/** Properties with inlined objects flattened, as in JSON. */
 function* flattened(schema: ObjectSchema): Generator<readonly [string, Field]> {
   for (const [key, field] of Object.entries(schema.properties)) {
     if (field.inline === true && field.schema.type === "object") yield* flattened(field.schema);
@@ -191,18 +191,18 @@ function fieldJson(field: Field, walk: Walk): Json {
   return beside(inner, { ...describe(field.description), ...defaulted(field.default, walk) }, walk);
 }
 
-/** Version 2 of what Kubernetes publishes has no defaults. */
+/** Version 2 as Kubernetes publishes it has no defaults. */
 function defaulted(value: unknown, { flavour }: Walk): Json {
   return value === undefined || flavour === "v2" ? {} : { default: value };
 }
 
-/** Beside a reference version 3 ignores everything, so the reference moves into allOf. */
+/** Version 3 ignores everything beside a reference, so the reference moves into allOf. */
 function beside(inner: Json, more: Json, { flavour }: Walk): Json {
   const moves = flavour === "v3" && "$ref" in inner && Object.keys(more).length > 0;
   return moves ? { ...more, allOf: [inner] } : { ...inner, ...more };
 }
 
-/** An element of a list or a map. Those of a Go type are never absent, and what stands for them is published as their default. */
+/** An element of a list or a map. Elements of a Go type are never absent, and their zero value is published as their default. */
 function elementJson(schema: Schema, walk: Walk, isGo: boolean): Json {
   return beside(schemaJson(schema, walk, isGo), isGo ? defaulted(zeroOf(schema), walk) : {}, walk);
 }
@@ -227,7 +227,7 @@ function plainJson(schema: Exclude<Schema, ObjectSchema | StringSchema>, walk: W
   switch (schema.type) {
     case "integer": {
       const { type, format, minimum, maximum } = schema;
-      return { type, format, ...given("minimum", minimum), ...given("maximum", maximum) };
+      return { type, format, ...optionalKey("minimum", minimum), ...optionalKey("maximum", maximum) };
     }
     case "number":
       return { type: "number", format: "double" };
@@ -235,11 +235,11 @@ function plainJson(schema: Exclude<Schema, ObjectSchema | StringSchema>, walk: W
       return { type: "boolean" };
     case "array": {
       const items = elementJson(schema.items, walk, isGo);
-      return { type: "array", items, ...given("maxItems", schema.maxItems), ...merging(schema) };
+      return { type: "array", items, ...optionalKey("maxItems", schema.maxItems), ...merging(schema) };
     }
     case "map": {
       const additionalProperties = elementJson(schema.values, walk, isGo);
-      return { type: "object", additionalProperties, ...given("x-kubernetes-map-type", schema.mapType) };
+      return { type: "object", additionalProperties, ...optionalKey("x-kubernetes-map-type", schema.mapType) };
     }
     case "any":
       return { "x-kubernetes-preserve-unknown-fields": true };
@@ -264,25 +264,25 @@ function stringJson(schema: StringSchema, walk: Walk): Json {
     ...describe(schema.description),
     type: "string",
     ...(format === undefined || format === "duration" ? {} : { format }),
-    ...given("enum", schema.enum),
-    ...given("maxLength", schema.maxLength),
-    ...given("x-kubernetes-list-type", schema.listType),
+    ...optionalKey("enum", schema.enum),
+    ...optionalKey("maxLength", schema.maxLength),
+    ...optionalKey("x-kubernetes-list-type", schema.listType),
   };
 }
 
 function merging(schema: ArraySchema): Json {
   return {
-    ...given("x-kubernetes-list-type", schema.listType),
-    ...given("x-kubernetes-list-map-keys", schema.listMapKeys),
-    ...given("x-kubernetes-patch-strategy", schema.patchStrategy),
-    ...given("x-kubernetes-patch-merge-key", schema.patchMergeKey),
+    ...optionalKey("x-kubernetes-list-type", schema.listType),
+    ...optionalKey("x-kubernetes-list-map-keys", schema.listMapKeys),
+    ...optionalKey("x-kubernetes-patch-strategy", schema.patchStrategy),
+    ...optionalKey("x-kubernetes-patch-merge-key", schema.patchMergeKey),
   };
 }
 
-function given(key: string, value: unknown): Json {
+function optionalKey(key: string, value: unknown): Json {
   return value === undefined ? {} : { [key]: value };
 }
 
 function describe(description: string | undefined): Json {
-  return given("description", description);
+  return optionalKey("description", description);
 }

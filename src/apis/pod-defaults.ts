@@ -29,11 +29,11 @@ const containerDefaults: Fields = {
 const probeDefaults: Fields = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 };
 const probes: readonly string[] = ["livenessProbe", "readinessProbe", "startupProbe"];
 
-/** File modes of the volumes that are made of API data: 0644. */
+/** File modes of the volumes from API data: 0644. */
 const defaultMode = 420;
 const modedVolumes: readonly string[] = ["secret", "configMap", "downwardAPI", "projected"];
 
-/** A pod with what its author left out, as clients expect to read it back. Source: pkg/apis/core/v1/defaults.go. */
+/** A pod with its defaults, as clients expect to read it back. Source: pkg/apis/core/v1/defaults.go. */
 export function withPodDefaults(pod: ApiObject): ApiObject {
   const spec = fieldsAt(pod, "spec");
   const account = stringAt(spec, "serviceAccountName") || stringAt(spec, "serviceAccount");
@@ -50,7 +50,7 @@ export function withPodDefaults(pod: ApiObject): ApiObject {
   return withField(pod, "spec", complete);
 }
 
-/** Fills in what is absent, null, or an empty string. */
+/** Fills in fields that are absent, null, or an empty string. */
 function filled(fields: Fields, defaults: Fields): Fields {
   const missing = Object.entries(defaults).filter(([key]) => {
     const value = valueAt(fields, key);
@@ -98,7 +98,7 @@ function completeProbe(probe: Fields): Fields {
     : complete;
 }
 
-/** What a container may use at most is also what it asks for, unless it asks for less. */
+/** The limits of a container are also its default requests. */
 function requestsFromLimits(one: Fields): Fields {
   const resources = fieldsAt(one, "resources");
   if (!isFields(resources["limits"])) return {};
@@ -132,7 +132,7 @@ function volumeSource(source: Fields): Fields {
 
 const computeResources: readonly string[] = ["cpu", "memory"];
 
-/** How a pod's requests and limits rank it when a node runs short. Source: pkg/apis/core/helper/qos. */
+/** The QoS class of a pod, from its requests and limits. Source: pkg/apis/core/helper/qos. */
 export function qosClassOf(pod: ApiObject): "Guaranteed" | "Burstable" | "BestEffort" {
   const containers = [...fieldListAt(pod, "spec", "containers"), ...fieldListAt(pod, "spec", "initContainers")];
   const requests = containers.map((container) => positive(fieldsAt(container, "resources", "requests")));
@@ -176,7 +176,7 @@ const suffixes: ReadonlyMap<string, number> = new Map([
   ["Ei", 2 ** 60],
 ]);
 
-/** In thousandths, rounded, which is as fine as pods are accounted; 0 for what is no quantity. */
+/** In thousandths, rounded, the precision of pod accounting; 0 for an invalid quantity. */
 function quantityValue(value: unknown): number {
   const text = typeof value === "number" ? String(value) : typeof value === "string" ? value : "";
   const [, number = "", exponent = "", suffix = ""] =

@@ -1,19 +1,19 @@
 import { fieldListAt, isFields, stringAt, valueAt, type Fields } from "./json-fields.ts";
 
-/** A kind of namespaced object that a pod can speak of, by its plural. */
+/** A kind of namespaced object that a pod can refer to, by its plural. */
 export type ReferencedKind = "secrets" | "configmaps" | "serviceaccounts" | "persistentvolumeclaims" | "resourceclaims";
 
-/** The objects of its namespace that a pod speaks of. Each name is there once for its kind. */
+/** The objects of its namespace that a pod refers to. Each name is listed once for its kind. */
 export type PodReferences = Readonly<Record<ReferencedKind, ReadonlySet<string>>>;
 
-/** The annotation of pods that a kubelet runs from files of its own and only shows here. */
+/** The annotation of pods that a kubelet runs from its own files and only mirrors here. */
 export const mirrorPodAnnotation = "kubernetes.io/config.mirror";
 
 const containerLists = ["initContainers", "containers", "ephemeralContainers"] as const;
-/** Volumes whose secret stands under `secretRef`. */
+/** Volumes whose secret is under `secretRef`. */
 const secretRefVolumes = ["cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos"] as const;
 
-/** What a pod speaks of, in its spec and in the claims of its status. Source: pkg/api/v1/pod, authorizer/node AddPod. */
+/** The references of a pod, in its spec and in the claims of its status. Source: pkg/api/v1/pod, authorizer/node AddPod. */
 export function podReferences(pod: unknown): PodReferences {
   const volumes = fieldListAt(pod, "spec", "volumes");
   const containers = containerLists.flatMap((list) => fieldListAt(pod, "spec", list));
@@ -42,7 +42,7 @@ export function podReferences(pod: unknown): PodReferences {
   };
 }
 
-/** The kind of object that a pod needs the API for, as a refusal names it, or undefined for none. Source: pkg/api/pod HasAPIObjectReference. */
+/** The kind of object that a pod needs the API for, as named in a denial, or undefined for none. Source: pkg/api/pod HasAPIObjectReference. */
 export function apiReferenceOf(pod: unknown): string | undefined {
   const { secrets, configmaps, serviceaccounts } = podReferences(pod);
   if (serviceaccounts.size > 0) return "serviceaccounts";
@@ -77,7 +77,7 @@ function volumeReference(volume: Fields): string | undefined {
   for (const source of fieldListAt(volume, "projected", "sources")) {
     const found = referringSources.find(([name]) => isFields(source[name]))?.[1];
     if (found !== undefined) return found;
-    // A source that nobody knows may need anything.
+    // An unknown source may need any object.
     if (!isFields(source["downwardAPI"]))
       return `something unknown (via projected volume ${JSON.stringify(stringAt(volume, "name"))})`;
   }
@@ -100,15 +100,15 @@ function volumeSecrets(volume: Fields): readonly string[] {
   ];
 }
 
-/** A claim made from a template has its name in the status, once it is made. */
+/** A claim from a template has its name in the status, once it is created. */
 function claimNames(pod: unknown): readonly string[] {
-  const made = fieldListAt(pod, "status", "resourceClaimStatuses");
+  const statuses = fieldListAt(pod, "status", "resourceClaimStatuses");
   return [
     ...fieldListAt(pod, "spec", "resourceClaims").map((claim) => {
       const direct = stringAt(claim, "resourceClaimName");
       if (direct !== "" || stringAt(claim, "resourceClaimTemplateName") === "") return direct;
       return stringAt(
-        made.find((one) => stringAt(one, "name") === stringAt(claim, "name")),
+        statuses.find((one) => stringAt(one, "name") === stringAt(claim, "name")),
         "resourceClaimName",
       );
     }),
@@ -120,7 +120,7 @@ function named(names: readonly string[]): ReadonlySet<string> {
   return new Set(names.filter((name) => name !== ""));
 }
 
-/** The audiences that volumes of a pod ask tokens for; empty stands for the API itself. */
+/** The audiences of the tokens in the volumes of a pod; empty means the API itself. */
 export function podAudiences(pod: unknown): ReadonlySet<string> {
   const sources = fieldListAt(pod, "spec", "volumes").flatMap((volume) => fieldListAt(volume, "projected", "sources"));
   return new Set(

@@ -8,7 +8,7 @@ const maxInt32 = 2_147_483_647;
 const restartPolicies: readonly string[] = ["Always", "OnFailure", "Never"];
 const dnsPolicies: readonly string[] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
 
-/** What is wrong with a pod as far as everything that stores and lists it needs to know; whether it can run is the kubelet's business. Source: pkg/apis/core/validation ValidatePodSpec. */
+/** Errors of a pod that matter for storing and listing it; the kubelet checks whether it can run. Source: pkg/apis/core/validation ValidatePodSpec. */
 export function validatePod(pod: ApiObject): readonly FieldError[] {
   const containers = fieldListAt(pod, "spec", "containers");
   const isRepeated = repetitions();
@@ -30,7 +30,7 @@ export function validatePod(pod: ApiObject): readonly FieldError[] {
   );
 }
 
-/** What an update does to a pod's spec that none may do. Source: pkg/apis/core/validation ValidatePodUpdate. */
+/** Errors of an update of a pod's spec. Source: pkg/apis/core/validation ValidatePodUpdate. */
 export function validatePodUpdate(next: ApiObject, stored: ApiObject): readonly FieldError[] {
   for (const list of ["containers", "initContainers"]) {
     if (fieldListAt(next, "spec", list).length !== fieldListAt(stored, "spec", list).length) {
@@ -84,7 +84,7 @@ function validateImages(next: ApiObject, list: string): readonly FieldError[] {
   });
 }
 
-/** A deadline may be set where there was none, and then only come nearer. */
+/** A deadline may be added, and then only be reduced. */
 function validateDeadline(next: ApiObject, stored: ApiObject): readonly FieldError[] {
   const path = "spec.activeDeadlineSeconds";
   const before = numberAt(stored, "spec", "activeDeadlineSeconds");
@@ -95,18 +95,18 @@ function validateDeadline(next: ApiObject, stored: ApiObject): readonly FieldErr
 }
 
 function validateTolerations(next: ApiObject, stored: ApiObject): readonly FieldError[] {
-  const after = new Set(fieldListAt(next, "spec", "tolerations").map(tolerated));
-  return fieldListAt(stored, "spec", "tolerations").every((toleration) => after.has(tolerated(toleration)))
+  const after = new Set(fieldListAt(next, "spec", "tolerations").map(tolerationKey));
+  return fieldListAt(stored, "spec", "tolerations").every((toleration) => after.has(tolerationKey(toleration)))
     ? []
     : [forbiddenField("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")];
 }
 
-/** Everything about a toleration but for how long. */
-function tolerated(toleration: Fields): string {
+/** A toleration without its duration. */
+function tolerationKey(toleration: Fields): string {
   return JSON.stringify(["key", "operator", "value", "effect"].map((field) => stringAt(toleration, field)));
 }
 
-/** The spec without what an update may change. */
+/** The spec without the fields that an update may change. */
 function fixedSpec(pod: ApiObject, stored: ApiObject): Fields {
   const {
     activeDeadlineSeconds: _deadline,

@@ -32,7 +32,7 @@ export interface Pod extends ApiObject {
   };
 }
 
-/** The parts of a pod's specification that this program reads; the rest is kept as it is. */
+/** The fields of a pod's spec that this program reads; all others are stored unchanged. */
 export interface PodSpec {
   readonly containers: readonly Container[];
   readonly initContainers?: readonly Container[];
@@ -90,7 +90,7 @@ export const pods: Resource = builtinKind({
     portforward: { verbs: ["create", "get"], connects: "portforward", options: podPortForwardOptions },
     status: {
       verbs: ["get", "patch", "update"],
-      // Old kubelets garble owner references, so this path leaves them alone. Source: pkg/registry/core/pod/strategy.go.
+      // Old kubelets corrupt owner references, so this path ignores them. Source: pkg/registry/core/pod/strategy.go.
       prepareForUpdate: (incoming, stored) => {
         const { ownerReferences: _garbled, ...metadata } = incoming.metadata;
         const { ownerReferences } = stored.metadata;
@@ -123,7 +123,7 @@ export const pods: Resource = builtinKind({
   },
 });
 
-/** Only a pod on a node, and not at its end already, has somebody who would use the time. Source: pkg/registry/core/pod/strategy.go CheckGracefulDelete. */
+/** Only a running pod on a node needs a grace period. Source: pkg/registry/core/pod/strategy.go CheckGracefulDelete. */
 function graceSeconds(object: ApiObject, requested: number | undefined): number {
   const phase = stringAt(object, "status", "phase");
   if (stringAt(object, "spec", "nodeName") === "" || phase === "Succeeded" || phase === "Failed") return 0;
@@ -148,7 +148,7 @@ function summary(pod: ApiObject): Summary {
   return { reason: stringAt(pod, "status", "reason") === "NodeLost" ? "Unknown" : "Terminating", ready };
 }
 
-/** While an init container has not ended well, it is what the status is about. */
+/** While an init container has not succeeded, the status is about it. */
 function initReason(pod: ApiObject): Summary | undefined {
   const statuses = fieldListAt(pod, "status", "initContainerStatuses");
   const index = statuses.findIndex((status) => numberAt(status, "state", "terminated", "exitCode") !== 0);
@@ -165,7 +165,7 @@ function mainReason(pod: ApiObject): Summary {
   const running = statuses.filter(
     (status) => isTrueAt(status, "ready") && isFields(valueAt(status, "state", "running")),
   );
-  // The first container that has something to say speaks for the pod.
+  // The first container with a reason determines the reason of the pod.
   const text = statuses.map(containerReason).find((reason) => reason !== "");
   const reason = text ?? (stringAt(pod, "status", "reason") || stringAt(pod, "status", "phase"));
   if (reason !== "Completed" || running.length === 0) return { reason, ready: running.length };

@@ -7,7 +7,7 @@ import { type Fields, fieldsAt, isFields, isSameJson, numberAt, stringAt, valueA
 import type { Column, Resource } from "./resource.ts";
 import { fieldErrors, type FieldResult, requiredOneOf } from "./field-rules.ts";
 
-/** How many requests of a level are served at once, and what becomes of the others. Source: api/flowcontrol/v1 PriorityLevelConfiguration. */
+/** The number of concurrent requests of a level, and the handling of others. Source: api/flowcontrol/v1 PriorityLevelConfiguration. */
 export interface PriorityLevelConfiguration extends ApiObject {
   readonly spec?: PriorityLevelSpec;
 }
@@ -28,7 +28,7 @@ export interface LimitedLevel {
   readonly borrowingLimitPercent?: number;
 }
 
-/** How requests of a level wait. */
+/** The queues of a level. */
 export interface Queuing {
   readonly queues?: number;
   readonly handSize?: number;
@@ -67,13 +67,13 @@ export const priorityLevelConfigurations: Resource = builtinKind({
   subresources: { status: statusPart },
   unconditionalUpdate: true,
   generation: true,
-  prepareForCreate: (object) => withField(defaulted(object), "status", {}),
-  prepareForUpdate: (incoming, stored) => withField(defaulted(incoming), "status", stored["status"] ?? {}),
+  prepareForCreate: (object) => withField(withDefaults(object), "status", {}),
+  prepareForUpdate: (incoming, stored) => withField(withDefaults(incoming), "status", stored["status"] ?? {}),
   validate: validateLevel,
 });
 
 /** Source: kubernetes pkg/apis/flowcontrol/v1 defaults. */
-function defaulted(object: ApiObject): ApiObject {
+function withDefaults(object: ApiObject): ApiObject {
   const spec = fieldsAt(object, "spec");
   const { limited, exempt } = spec;
   return withField(object, "spec", {

@@ -25,14 +25,14 @@ import {
 } from "./json-fields.ts";
 import type { Column, Resource } from "./resource.ts";
 
-/** Which role a binding hands out; it never changes. Source: api/rbac/v1 RoleRef. */
+/** The role of a binding; immutable. Source: api/rbac/v1 RoleRef. */
 export interface RoleRef {
   readonly apiGroup: string;
   readonly kind: string;
   readonly name: string;
 }
 
-/** Who gets the role. A ServiceAccount without a namespace means one of the RoleBinding's own. Source: api/rbac/v1 Subject. */
+/** A user, group or ServiceAccount that gets the role; one without a namespace is in the RoleBinding's own. Source: api/rbac/v1 Subject. */
 export interface Subject {
   readonly kind: "User" | "Group" | "ServiceAccount";
   readonly apiGroup?: string;
@@ -52,7 +52,7 @@ const rbacKind: Pick<Resource, "group" | "names" | "createOnUpdate" | "unconditi
 
 const subjectKinds: readonly string[] = ["ServiceAccount", "User", "Group"];
 
-/** A binding with the API groups that may be left out filled in: of the role, and of users and groups. Source: pkg/apis/rbac/v1/defaults.go. */
+/** A binding with the defaults of omitted API groups: of the role, and of users and groups. Source: pkg/apis/rbac/v1/defaults.go. */
 export function prepareBinding(object: ApiObject): ApiObject {
   const roleRef = fieldsAt(object, "roleRef");
   const grouped =
@@ -67,7 +67,7 @@ function prepareSubject(subject: Fields): Fields {
   return { ...subject, apiGroup: rbacGroup };
 }
 
-/** What is wrong with a prepared RoleBinding or ClusterRoleBinding. Source: pkg/apis/rbac/validation. */
+/** Errors of a prepared RoleBinding or ClusterRoleBinding. Source: pkg/apis/rbac/validation. */
 function validateBinding(object: ApiObject, scope: "Namespaced" | "Cluster"): readonly FieldError[] {
   const group = stringAt(object, "roleRef", "apiGroup");
   const kind = stringAt(object, "roleRef", "kind");
@@ -84,7 +84,7 @@ function validateBinding(object: ApiObject, scope: "Namespaced" | "Cluster"): re
   );
 }
 
-/** A binding's role may never change, or its name would come to stand for another grant. */
+/** The role of a binding is immutable, or its name would come to mean another grant. */
 function validateBindingUpdate(next: ApiObject, stored: ApiObject): readonly FieldError[] {
   return isSameJson(next["roleRef"], stored["roleRef"])
     ? []
@@ -139,7 +139,7 @@ function subjectsColumn(name: string, kind: Subject["kind"], description: string
   };
 }
 
-/** What may be done to what. Source: api/rbac/v1 PolicyRule. */
+/** The verbs that are allowed on resources or paths. Source: api/rbac/v1 PolicyRule. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups?: readonly string[];
@@ -148,7 +148,7 @@ export interface PolicyRule {
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** What is wrong with the `rules` of a Role or ClusterRole. Source: pkg/apis/rbac/validation ValidatePolicyRule. */
+/** Errors of the `rules` of a Role or ClusterRole. Source: pkg/apis/rbac/validation ValidatePolicyRule. */
 function validatePolicyRules(role: ApiObject, scope: "Namespaced" | "Cluster"): readonly FieldError[] {
   return collectErrors(fieldListAt(role, "rules"), (rule, index) => {
     const path = `rules[${index}]`;
@@ -212,7 +212,7 @@ function validateAggregation(object: ApiObject): readonly FieldError[] {
   return collectErrors(selectors, (selector, index) => validateLabelSelector(selector, `${path}[${index}]`));
 }
 
-/** Who holds a role within one namespace. Source: api/rbac/v1 RoleBinding. */
+/** The subjects of a role within one namespace. Source: api/rbac/v1 RoleBinding. */
 export interface RoleBinding extends ApiObject {
   readonly roleRef: RoleRef;
   readonly subjects?: readonly Subject[];
@@ -220,7 +220,7 @@ export interface RoleBinding extends ApiObject {
 
 export const roleBindings: Resource = bindingKind("RoleBinding", "Namespaced");
 
-/** Who holds a role in the whole cluster. Source: api/rbac/v1 ClusterRoleBinding. */
+/** The subjects of a role in the whole cluster. Source: api/rbac/v1 ClusterRoleBinding. */
 export interface ClusterRoleBinding extends ApiObject {
   readonly roleRef: RoleRef;
   readonly subjects?: readonly Subject[];
@@ -228,7 +228,7 @@ export interface ClusterRoleBinding extends ApiObject {
 
 export const clusterRoleBindings: Resource = bindingKind("ClusterRoleBinding", "Cluster");
 
-/** Both kinds of bindings are alike but for where they hold. */
+/** Both kinds of bindings are alike except for their scope. */
 function bindingKind(kind: string, scope: Resource["scope"]): Resource {
   return builtinKind({
     ...rbacKind,

@@ -11,7 +11,7 @@ import type { Resource } from "./resource.ts";
 import { recoveryPolicySchema } from "./schemas/access.ts";
 import { fieldErrors, collectErrors } from "./field-rules.ts";
 
-/** Which nodes get in again by themselves after their certificate has expired. */
+/** Nodes that recover automatically after their certificate has expired. */
 export interface RecoveryPolicy extends ApiObject {
   readonly spec: RecoveryTerms & {
     /** Exact names, `prefix*`, `*suffix` or `*`. */
@@ -59,7 +59,7 @@ function policyErrors(object: ApiObject): readonly FieldError[] {
 
 function isPattern(pattern: string): boolean {
   if (pattern === "*") return true;
-  // One star at one end; what is left of the name is filled up to a name.
+  // One star at one end; the rest is extended to a name.
   const name = pattern.startsWith("*")
     ? `a${pattern.slice(1)}`
     : pattern.endsWith("*")
@@ -68,31 +68,31 @@ function isPattern(pattern: string): boolean {
   return dnsSubdomainProblems(name).length === 0;
 }
 
-/** On which terms a machine that was away past the end of its credential gets in again by itself. */
+/** The conditions under which a machine recovers automatically after its credential has expired. */
 export interface RecoveryTerms {
-  /** How long after the end of the credential; default 30 days. */
+  /** Maximum time after the end of the credential; default 30 days. */
   readonly windowSeconds?: number;
-  /** How often in `perSeconds`; default 3. */
+  /** Maximum number in `perSeconds`; default 3. */
   readonly times?: number;
   /** Default 30 days. */
   readonly perSeconds?: number;
-  /** CIDRs from which; default anywhere. */
+  /** CIDRs of the machine; default any. */
   readonly networks?: readonly string[];
 }
 
-/** What terms that say nothing of it mean. */
+/** Defaults of the conditions. */
 export const recoveryDefaults: Required<Omit<RecoveryTerms, "networks">> = {
   windowSeconds: 30 * 86_400,
   times: 3,
   perSeconds: 30 * 86_400,
 };
 
-/** What is wrong with the networks of terms at `path`; the limits of terms are those of their schema. */
+/** Errors of the networks of conditions at `path`; their schema has the limits. */
 export function recoveryErrors(terms: Fields, path: string): readonly FieldError[] {
   return cidrErrors(stringsAt(terms, "networks"), `${path}.networks`);
 }
 
-/** What is wrong with networks, a list at `path`. */
+/** Errors of networks, a list at `path`. */
 export function cidrErrors(networks: readonly string[], path: string): readonly FieldError[] {
   return collectErrors(networks, (network, index) =>
     "cidr" in parseCidr(network) ? [] : [invalid(`${path}[${index}]`, network, "must be a CIDR such as 10.20.0.0/16")],

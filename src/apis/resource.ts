@@ -30,59 +30,59 @@ export interface Column {
   readonly description: string;
   /** Above 0 the column shows only with `-o wide`. */
   readonly priority?: number;
-  /** The cell; `now` in milliseconds, for ages. Must not throw, whatever the object holds. */
+  /** The cell; `now` in milliseconds, for ages. Must not throw, whatever the object contains. */
   readonly cell: (object: ApiObject, now: number) => string | number | boolean | null;
 }
 
-/** The other end of a connection. */
+/** The remote end of a connection. */
 export interface RequestSource {
   readonly address: string;
-  /** What the client called itself. */
+  /** The User-Agent of the client. */
   readonly userAgent: string;
 }
 
-/** What the pure functions of a resource may know of the request besides the object. */
+/** The parts of the request that the pure functions of a resource may use besides the object. */
 export interface PrepareContext {
   readonly user: UserInfo;
-  /** Where the request came from; absent inside the hub. */
+  /** The client's address; absent inside the hub. */
   readonly source?: RequestSource;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** What lies below an object, with a path and an authorization of its own. */
+/** A subresource: a path below an object with an authorization of its own. */
 export type Subresource = PartOfObject | CreatedUnderObject | ConnectedSubresource;
 
-/** A part of the object itself that is read and changed by itself, such as `status` or `approval`. */
+/** A part of the object itself that is read and changed separately, such as `status` or `approval`. */
 export interface PartOfObject {
   readonly verbs: readonly Verb[];
-  /** Takes from `incoming` only what this subresource may change and the rest from `stored`. */
+  /** Takes from `incoming` only the fields that this subresource may change and the rest from `stored`. */
   readonly prepareForUpdate: (incoming: ApiObject, stored: ApiObject, context: PrepareContext) => ApiObject;
   readonly validateUpdate?: (next: ApiObject, stored: ApiObject) => readonly FieldError[];
   /** In place of `validateUpdate`, where that may take long. */
   readonly validateUpdateInSteps?: (next: ApiObject, stored: ApiObject) => Steps<readonly FieldError[]>;
   /** Absent where it is read and written in the shape of the object itself. */
   readonly shownAs?: ShownAs;
-  /** False where Kubernetes answers a wish for a Table with 406: its storage has no TableConvertor. */
+  /** False where Kubernetes answers a request for a Table with 406: its storage has no TableConvertor. */
   readonly table?: false;
   readonly creates?: undefined;
   readonly connects?: undefined;
 }
 
-/** A part of an object in the shape of another kind, such as `scale`. */
+/** A part of an object in the form of another kind, such as `scale`. */
 export interface ShownAs {
   readonly kind: Resource;
   readonly show: (object: ApiObject) => ApiObject;
-  /** Why the object cannot be read in this shape, or undefined. */
+  /** Why the object cannot be read in this form, or undefined. */
   readonly missing: (object: ApiObject) => string | undefined;
-  /** The object as `shown`, of that other kind, wants it. */
+  /** The object as `shown`, of that other kind, requires it. */
   readonly write: (shown: ApiObject, stored: ApiObject) => ApiObject;
 }
 
-/** Something of another kind that is created under the object and answered instead of stored, such as the `token` of a ServiceAccount. */
+/** An object of another kind that is created under the object and returned instead of stored, such as the `token` of a ServiceAccount. */
 export interface CreatedUnderObject {
   readonly verbs: readonly ["create"];
-  /** The kind that is sent and answered. Its plural and names are never used: what is created goes by the object it is under. */
+  /** The kind of request and response. Its plural and names are never used: the parent object identifies it. */
   readonly creates: Resource;
   readonly table?: undefined;
   readonly connects?: undefined;
@@ -92,11 +92,11 @@ export interface CreatedUnderObject {
   readonly validateUpdateInSteps?: undefined;
 }
 
-/** What the kubelet of a Pod or Node serves, such as `exec`: the hub relays it and stores nothing. */
+/** An endpoint of the kubelet of a Pod or Node, such as `exec`: the hub relays it and stores nothing. */
 export interface ConnectedSubresource {
   readonly verbs: readonly Verb[];
   readonly connects: "attach" | "exec" | "log" | "portforward" | "proxy";
-  /** The kind of the options in the query, which admission sees as a CONNECT; undefined where there is none: a log is read with GET. */
+  /** The kind of the options in the query, which admission receives as a CONNECT; undefined where there is none: a log is read with GET. */
   readonly options?: Resource;
   readonly table?: undefined;
   readonly creates?: undefined;
@@ -112,49 +112,49 @@ export function kindOf(resource: Resource, subresource: Subresource | undefined)
   return subresource?.creates ?? subresource?.shownAs?.kind ?? resource;
 }
 
-/** All that sets a kind made from a CustomResourceDefinition apart from a built-in one. */
+/** The differences between a kind made from a CustomResourceDefinition and a built-in one. */
 export interface CustomKind {
-  /** Reads a parsed value: metadata as that of any object, unknown fields left out, defaults filled in. @throws DecodeError */
+  /** Decodes a parsed value: metadata as that of any object, unknown fields pruned, defaults filled in. @throws DecodeError */
   readonly decode: (value: JsonObject) => Decoded;
-  /** Reads the schemas that other functions of the kind look at: at once when they are used before, and then in one go. */
+  /** Reads the schemas that other functions of the kind use; they read them in one go when they run first. */
   readonly prepare: () => Steps<void>;
-  /** How expressions see objects of the kind, as far as its schema says; undefined where it says nothing. */
+  /** The type of objects of the kind in expressions, from its schema; undefined without a known type. */
   readonly celType: () => Steps<CelType | undefined>;
   /** The OpenAPI of the kind, references included, for either version of OpenAPI. */
   readonly published: (flavour: "v2" | "v3") => Steps<JsonObject>;
   readonly storage: CustomStorage;
-  /** A warning to all who use this version. */
+  /** A warning to all clients that use this version. */
   readonly warning: string | undefined;
-  /** The definition is being deleted: no more objects can be created, and discovery shows only what reads and deletes. */
+  /** The definition is being deleted: no more objects can be created, and discovery lists only verbs that read and delete. */
   readonly terminating: boolean;
 }
 
-/** How objects of a custom kind lie in the store, and how they become objects of the version at hand. */
+/** How objects of a custom kind are stored, and how they are converted to the requested version. */
 export interface CustomStorage {
   /** The apiVersion in which objects are written. */
   readonly apiVersion: string;
-  /** What was written later was written under this very definition. */
+  /** Objects written later were written under this very definition. */
   readonly since: number;
-  /** A stored object as the schema of its version has it now; itself when nothing is different. */
+  /** A stored object by the current schema of its version; itself when nothing changes. */
   readonly settle: (stored: ApiObject) => ApiObject;
-  /** Objects of any version in another one; undefined where nothing but the apiVersion differs. @throws StatusError InternalError */
+  /** Converts objects of any version to another one; undefined where only the apiVersion differs. @throws StatusError InternalError */
   readonly convert: ((objects: readonly ApiObject[], apiVersion: string) => Promise<readonly ApiObject[]>) | undefined;
 }
 
-/** What is special about deleting objects of a kind; all functions are pure. */
+/** The deletion rules of a kind; all functions are pure. */
 export interface Deletion {
   /** Seconds until a marked object may be removed; 0 removes at once. `requested` comes from the DeleteOptions. */
   readonly graceSeconds?: (object: ApiObject, requested: number | undefined) => number;
-  /** Whether something outside `metadata.finalizers` still holds the object (a namespace's spec.finalizers). */
+  /** Whether a finalizer outside `metadata.finalizers` still keeps the object (a namespace's spec.finalizers). */
   readonly held?: (object: ApiObject) => boolean;
-  /** What lies in the object is deleted before it (a namespace), without a time in which it could be graceful. */
+  /** The contents of the object are deleted before it (a namespace), without a grace period. */
   readonly emptied?: boolean;
-  /** The object as it looks once marked for deletion (a namespace's phase Terminating). */
+  /** The object as it is stored once marked for deletion (a namespace's phase Terminating). */
   readonly marked?: (object: ApiObject) => ApiObject;
 }
 
 /**
- * Everything the server needs to know about one kind, in one place. Discovery, OpenAPI, tables, protobuf, RBAC verbs and reference
+ * The complete definition of one kind for the server. Discovery, OpenAPI, tables, protobuf, RBAC verbs and reference
  * docs derive from it; built-in and custom kinds take one path. Its functions are pure: `prepare*` returns a new object,
  * `validate*` returns a list, none throws or changes its arguments.
  */
@@ -169,12 +169,12 @@ export interface Resource {
   readonly categories: readonly string[];
   readonly scope: "Namespaced" | "Cluster";
   readonly verbs: readonly Verb[];
-  /** Why clients cannot write objects of this kind, in the refusal of a write; undefined where they can. */
+  /** Why clients cannot write objects of this kind, for the error of a write; undefined where they can. */
   readonly readOnly?: string;
   readonly schema: ObjectSchema;
   readonly columns: readonly Column[];
   readonly subresources: Readonly<Record<string, Subresource>>;
-  /** How names are checked; `path` takes any one path segment (certificate signing requests, RBAC kinds). */
+  /** The rule for names; `path` allows any one path segment (certificate signing requests, RBAC kinds). */
   readonly names: "dns-label" | "dns-subdomain" | "path";
   /** PUT of a missing object creates it (leases, events, RBAC). */
   readonly createOnUpdate: boolean;
@@ -186,21 +186,21 @@ export interface Resource {
   readonly generation: boolean;
   readonly prepareForCreate?: (object: ApiObject, context: PrepareContext) => ApiObject;
   readonly prepareForUpdate?: (incoming: ApiObject, stored: ApiObject, context: PrepareContext) => ApiObject;
-  /** Checks a new object, or one that replaces `stored`: a fault that was there before may then be let pass. */
+  /** Checks a new object, or one that replaces `stored`: an error that the stored object has as well may be ignored. */
   readonly validate?: (object: ApiObject, stored?: ApiObject) => readonly FieldError[];
-  /** The same as `validate` in steps, where that may take long; what stores objects takes this one then. */
+  /** The same as `validate` in steps, where that may take long; the registry prefers it. */
   readonly validateInSteps?: (object: ApiObject, stored?: ApiObject) => Steps<readonly FieldError[]>;
   readonly validateUpdate?: (next: ApiObject, stored: ApiObject) => readonly FieldError[];
   readonly deletion?: Deletion;
   /** Field labels beyond metadata.name and metadata.namespace, with their value in an object. */
   readonly selectableFields?: Readonly<Record<string, (object: ApiObject) => string>>;
-  /** Fields besides status that the server sets, and that nobody owns by writing the object. */
+  /** Fields besides status that the server sets, and that no field manager owns. */
   readonly serverFields?: FieldSet;
   /** Present in kinds that were made from a CustomResourceDefinition. */
   readonly custom?: CustomKind;
 }
 
-/** Where the objects of a resource live in the store, ending in a slash: `/registry/<group or core>/<plural>/`. */
+/** The key prefix of the objects of a resource, ending in a slash: `/registry/<group or core>/<plural>/`. */
 export function storagePrefix(resource: Pick<Resource, "group" | "plural">): string {
   return `/registry/${resource.group === "" ? "core" : resource.group}/${resource.plural}/`;
 }

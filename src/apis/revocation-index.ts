@@ -3,30 +3,30 @@ import { bootstrapUserPrefix, type UserInfo } from "../apimachinery/user.ts";
 import { revokedText, type CredentialRevocationSpec } from "./credential-revocation.ts";
 import { stringAt } from "./json-fields.ts";
 
-/** What a request was authenticated with, as far as that can be revoked. */
+/** The credential of a request, as far as it can be revoked. */
 export interface Credential {
-  /** The user that it makes its holder; never one that is impersonated. */
+  /** The authenticated user; never an impersonated one. */
   readonly username: string;
   /** As in user extra: `X509SHA256=<hex>`, `JTI=<id>`. */
   readonly ids: readonly string[];
-  /** Of a certificate: the id that it has once somebody writes its signature in the other form. What revokes one revokes both. */
+  /** Of a certificate: its id with the signature in the other encoding. A revocation of one revokes both. */
   readonly malleated?: string;
   /** Of a certificate; lower-case hexadecimal. */
   readonly serialNumber?: string;
   /** The SHA-256 of the DER of the issuer's name, in lower-case hexadecimal. */
   readonly issuer?: string;
-  /** `<namespace>/<name>` of the Secret that a token stands on. */
+  /** `<namespace>/<name>` of the Secret that a token is stored in. */
   readonly secret?: string;
-  /** The resourceVersion that this Secret had when the token was judged. */
+  /** The resourceVersion of this Secret when the token was verified. */
   readonly secretVersion?: string;
-  /** The moment from which on it is worth nothing, in milliseconds since the epoch; absent where it has no end, or none that is known. */
+  /** Its expiry, in milliseconds since the epoch; absent where it has none, or an unknown one. */
   readonly until?: number;
 }
 
-/** The key in user extra under which credentials are named. Source: apiserver pkg/authentication/user. */
+/** The key in user extra that identifies credentials. Source: apiserver pkg/authentication/user. */
 export const credentialIdKey = "authentication.kubernetes.io/credential-id";
 
-/** On a revocation of the credential with which it is made; the only value is `accepted`. */
+/** On a revocation of the credential that creates it; the only value is `accepted`. */
 export const lockOutAnnotation = "access.pratique.dev/lock-out";
 
 const none: readonly string[] = [];
@@ -36,21 +36,21 @@ export function credentialOf({ username, extra }: UserInfo): Credential {
   return { username, ids: extra?.[credentialIdKey] ?? none };
 }
 
-/** One revocation that is in force. */
+/** One active revocation. */
 export interface FoundRevocation {
   /** The name of the CredentialRevocation. */
   readonly name: string;
   readonly what: string;
 }
 
-/** Revocations by what they name; a look-up costs the same however many there are. */
+/** Revocations by their targets; a look-up takes constant time. */
 export interface RevocationIndex {
-  /** Takes a revocation in, in place of the one of its name. */
+  /** Adds a revocation, and replaces the one of its name. */
   put(object: ApiObject): void;
   remove(name: string): void;
-  /** How many there are. */
+  /** The number of revocations. */
   size(): number;
-  /** A revocation of this credential that is in force at `now`, in milliseconds since the epoch. */
+  /** A revocation of this credential that is active at `now`, in milliseconds since the epoch. */
   find(credential: Credential, now: number): FoundRevocation | undefined;
 }
 
@@ -58,11 +58,11 @@ interface Entry extends FoundRevocation {
   readonly keys: readonly string[];
   /** In milliseconds since the epoch. */
   readonly until: number;
-  /** Of the certificates meant; undefined: of any issuer. */
+  /** The issuer of the certificates; undefined: any. */
   readonly issuer: string | undefined;
 }
 
-/** An index without revocations. */
+/** An empty index. */
 export function revocationIndex(): RevocationIndex {
   const byName = new Map<string, Entry>();
   const byKey = new Map<string, Entry[]>();
@@ -111,13 +111,13 @@ function entryOf(object: ApiObject): Entry {
     name: object.metadata.name ?? "",
     what: revokedText(object),
     keys: keysOf(spec),
-    // An end that is absent or cannot be read is none: what is revoked stays so.
+    // A revocation with an absent or unreadable end does not end.
     until: Number.isNaN(until) ? Number.POSITIVE_INFINITY : until,
     issuer: stringAt(spec, "certificate", "issuer") || undefined,
   };
 }
 
-/** One on the hub; where no server checks that there is one only, each counts. */
+/** One on the hub; where no server enforces that there is only one, each counts. */
 function keysOf(spec: CredentialRevocationSpec): readonly string[] {
   const { user, fingerprint, credentialID, bootstrapTokenID, certificate, secret } = spec;
   const texts = [

@@ -6,7 +6,7 @@ import { fieldsAt, isFields, stringAt, withField } from "./json-fields.ts";
 import type { Column, Resource } from "./resource.ts";
 import { fieldErrors } from "./field-rules.ts";
 
-/** Small confidential data. `stringData` exists on the way in only. Source: api/core/v1 Secret. */
+/** Small confidential data. `stringData` is write-only. Source: api/core/v1 Secret. */
 export interface Secret extends ApiObject {
   readonly type?: string;
   readonly immutable?: boolean;
@@ -45,7 +45,7 @@ export const secrets: Resource = builtinKind({
   selectableFields: { type: (object) => stringAt(object, "type") },
 });
 
-/** Folds `stringData` into `data`, where it wins, and gives a Secret without a type the default one. */
+/** Merges `stringData` into `data`, which it overrides, and sets the default type. */
 function prepare(object: ApiObject): ApiObject {
   const typed: ApiObject = stringAt(object, "type") === "" ? { ...object, type: opaqueSecretType } : object;
   if (!isFields(typed["stringData"])) return typed;
@@ -68,7 +68,7 @@ function validateSecret(object: ApiObject): readonly FieldError[] {
 
 type TypeRule = (object: ApiObject, data: Readonly<Record<string, unknown>>) => readonly FieldError[];
 
-/** The types whose contents are checked; bootstrap tokens are not among them, in Kubernetes neither. Source: pkg/apis/core/validation ValidateSecret. */
+/** The types whose contents are checked; bootstrap tokens are not among them, as in Kubernetes. Source: pkg/apis/core/validation ValidateSecret. */
 const typeRules: ReadonlyMap<string, TypeRule> = new Map<string, TypeRule>([
   [
     serviceAccountTokenSecretType,

@@ -4,7 +4,7 @@ import { ageColumn, builtinKind } from "./builtin-kind.ts";
 import { arrayAt, fieldListAt, stringAt, withField, numberAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
-/** The wish for a token of a ServiceAccount, and the token. Source: api/authentication/v1. */
+/** The request for a token of a ServiceAccount, and the token. Source: api/authentication/v1. */
 export interface TokenRequest extends ApiObject {
   readonly spec: {
     readonly audiences: readonly string[];
@@ -14,7 +14,7 @@ export interface TokenRequest extends ApiObject {
   readonly status?: { readonly token: string; readonly expirationTimestamp: string };
 }
 
-/** The object with which a token ends: a Pod, Secret or Node. */
+/** The object whose deletion invalidates a token: a Pod, Secret or Node. */
 export interface BoundObjectReference {
   readonly kind?: string;
   readonly apiVersion?: string;
@@ -22,7 +22,7 @@ export interface BoundObjectReference {
   readonly uid?: string;
 }
 
-/** Served as the subresource `token` of ServiceAccounts, and nowhere else. */
+/** Served only as the subresource `token` of ServiceAccounts. */
 export const tokenRequests: Resource = builtinKind({
   group: "authentication.k8s.io",
   kind: "TokenRequest",
@@ -65,7 +65,7 @@ export const serviceAccounts: Resource = builtinKind({
   prepareForUpdate: withSecretNames,
 });
 
-/** Of a reference to a Secret only the name is kept: it always lies in the account's own namespace. */
+/** A reference to a Secret keeps only the name: it is always in the account's own namespace. */
 function withSecretNames(object: ApiObject): ApiObject {
   if (arrayAt(object, "secrets").length === 0) return object;
   return withField(

@@ -4,7 +4,7 @@ import { fieldListAt, numberAt, stringAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
 /**
- * Addresses for Pods. The hub itself writes the only one that there is, `kubernetes` in `default`; clients such as kubelets read it.
+ * Addresses for Pods. The hub itself writes the only one, `kubernetes` in `default`; clients such as kubelets read it.
  * Source: api/core/v1 Service.
  */
 export const services: Resource = builtinKind({
@@ -26,7 +26,7 @@ export const services: Resource = builtinKind({
   names: "dns-label",
   unconditionalUpdate: true,
   deleteReturnsObject: true,
-  // A kubelet asks for those with an address: spec.clusterIP!=None.
+  // A kubelet lists those with an address: spec.clusterIP!=None.
   selectableFields: {
     ...stringFields("spec.clusterIP", "spec.type"),
   },

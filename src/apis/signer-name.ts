@@ -3,12 +3,12 @@ import { dnsLabelProblems, dnsSubdomainProblems } from "../apimachinery/names.ts
 import { utf8Length } from "../apimachinery/utf8.ts";
 import { fieldErrors } from "./field-rules.ts";
 
-/** A domain, a slash, and room for `<namespace>.<name>` behind it: 253 + 1 + 63 + 1 + 253 bytes. */
+/** A domain, a slash, and `<namespace>.<name>`: 253 + 1 + 63 + 1 + 253 bytes. */
 const maxSignerNameBytes = 571;
 const maxDomainBytes = 253;
 
 /**
- * What is wrong with the name of a signer, which is `<domain>/<path>`: a domain of two labels or more, and a path of DNS
+ * Errors of the name of a signer, which is `<domain>/<path>`: a domain of two labels or more, and a path of DNS
  * subdomains joined by dots. Source: pkg/apis/certificates/validation ValidateCertificateSigningRequestSignerName.
  */
 export function validateSignerName(path: string, signerName: string): readonly FieldError[] {

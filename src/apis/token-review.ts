@@ -5,7 +5,7 @@ import { builtinKind, reviewKind } from "./builtin-kind.ts";
 import { stringAt } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
-/** The question who a bearer token belongs to. Source: api/authentication/v1. */
+/** The question which user a bearer token authenticates. Source: api/authentication/v1. */
 export interface TokenReview extends ApiObject {
   readonly spec: { readonly token?: string; readonly audiences?: readonly string[] };
   readonly status?: TokenReviewStatus;

@@ -29,12 +29,12 @@ export interface ExpressionWarning {
   readonly warning: string;
 }
 
-/** So many kinds are checked. Source: apiserver pkg/admission/plugin/policy/validating typechecking. */
+/** Maximum number of kinds checked. Source: apiserver pkg/admission/plugin/policy/validating typechecking. */
 const maxTypes = 10;
-/** All warnings of a policy together, in characters, so that its status can be stored; Kubernetes has no limit. */
+/** Maximum length of all warnings of a policy together, in characters, so that its status can be stored; Kubernetes has no limit. */
 const maxCharacters = 128 * 1024;
 
-/** A kind that a policy matches, and what is known of its objects. */
+/** A kind that a policy matches, and the type of its objects. */
 interface CheckedKind {
   /** As Go prints a GroupVersionKind. */
   readonly name: string;
@@ -43,7 +43,7 @@ interface CheckedKind {
 
 /**
  * Checks the validations and message expressions of a policy against the types of the objects that it matches: at most ten kinds, of
- * rules without wildcards. It changes nothing about what the policy does. Source: apiserver
+ * rules without wildcards. It does not change the effect of the policy. Source: apiserver
  * pkg/admission/plugin/policy/validating TypeChecker.
  */
 export function* expressionWarnings(
@@ -87,7 +87,7 @@ function* warningOf(expression: string, kinds: readonly CheckedKind[]): Steps<st
   return problems.join("\n");
 }
 
-/** The type of an expression, or what is wrong with it. */
+/** The type of an expression, or its error. */
 function typeOrProblem(expression: string, scope: CheckedScope): CelType | string {
   try {
     return checkedType(expression, scope);
@@ -97,7 +97,7 @@ function typeOrProblem(expression: string, scope: CheckedScope): CelType | strin
   }
 }
 
-/** A variable whose own expression does not fit is dynamic, and told nowhere. */
+/** A variable whose own expression does not fit is dyn, and is not reported. */
 function withVariables({ variables = [] }: PolicySpec, scope: CheckedScope): CheckedScope {
   if (variables.length === 0) return scope;
   let types: Readonly<Record<string, CelType>> = {};
@@ -142,7 +142,7 @@ function* kindsOfRule(rule: AdmissionRule, resources: readonly Resource[]): Gene
   }
 }
 
-/** As the RESTMapper of Kubernetes finds kinds: by plural or singular, and the core group stands for any. */
+/** As the RESTMapper of Kubernetes finds kinds: by plural or singular, and the core group matches any. */
 function isNamed({ plural, singular }: Resource, name: string): boolean {
   return name.toLowerCase() === plural || name.toLowerCase() === singular;
 }
@@ -168,8 +168,8 @@ function kindName({ group, version, kind }: Resource): string {
 type Fields = ReadonlyMap<string, CelField>;
 
 /**
- * How the type checker of policies sees objects of a kind; undefined where nothing is known of them. Messages call the type by the name
- * of the kind. Source: apiserver pkg/cel/common SchemaDeclType over the published OpenAPI, references resolved by
+ * The type of objects of a kind in policies; undefined where it is unknown. Messages name the type after the
+ * kind. Source: apiserver pkg/cel/common SchemaDeclType over the published OpenAPI, references resolved by
  * pkg/cel/openapi/resolver.
  */
 function* objectTypeOf(resource: Resource): Steps<CelType | undefined> {
@@ -178,7 +178,7 @@ function* objectTypeOf(resource: Resource): Steps<CelType | undefined> {
   if (custom === undefined)
     return { kind: "object", name: kind, fields: new Map([...meta, ...fieldsOf(schema, kind, [schema])]) };
   const type = yield* custom.celType();
-  // What each object has wins over what the schema says of it.
+  // The fields that each object has override what the schema declares for them.
   return type?.kind === "object" ? { ...type, name: kind, fields: new Map([...type.fields, ...meta]) } : type;
 }
 
@@ -192,7 +192,7 @@ function metaFields(name: string): Fields {
   ]);
 }
 
-/** `above` are the objects in which this one lies. */
+/** `above` are the objects that contain this one. */
 function typeOf(schema: Schema, name: string, above: readonly Schema[]): CelType | undefined {
   switch (schema.type) {
     case "string":
@@ -218,7 +218,7 @@ function mapped(inside: CelType | undefined, made: (inside: CelType) => CelType)
   return inside === undefined ? undefined : made(inside);
 }
 
-/** A quantity is published without a type, which leaves it out. */
+/** A quantity is published without a type, so it is omitted. */
 function textType({ format }: StringSchema): CelType | undefined {
   switch (format) {
     case "byte":
@@ -237,12 +237,12 @@ function textType({ format }: StringSchema): CelType | undefined {
   }
 }
 
-/** Of what is published as an object without fields, no field is known. */
+/** An object published without fields has no known field. */
 function anyType({ object }: AnySchema, name: string): CelType | undefined {
   return object === true ? { kind: "object", name, fields: new Map() } : undefined;
 }
 
-/** Nothing is known of an object inside itself. */
+/** An object inside itself is unknown. */
 function objectIn(schema: ObjectSchema, name: string, above: readonly Schema[]): CelType {
   const fields = above.includes(schema) ? new Map<string, CelField>() : fieldsOf(schema, name, [...above, schema]);
   return { kind: "object", name, fields };
@@ -257,13 +257,13 @@ function fieldsOf({ properties }: ObjectSchema, name: string, above: readonly Sc
     const made = lazyField(field, `${name}.${property}`, above);
     const escaped = escapeName(property);
     if (escaped !== undefined) found.set(escaped, made);
-    // A word that CEL keeps for itself can be read as it is, too, behind a dot.
+    // A reserved word of CEL is also readable unescaped after a dot.
     if (escaped === `__${property}__`) found.set(property, made);
   }
   return found;
 }
 
-/** Whether values of the schema have a type at all, which does not need the types of what lies in an object. */
+/** Whether values of the schema have a type at all, which does not depend on the types inside an object. */
 function isTyped(schema: Schema): boolean {
   switch (schema.type) {
     case "array":
@@ -277,7 +277,7 @@ function isTyped(schema: Schema): boolean {
   }
 }
 
-/** The type is made when an expression reads the field: a Pod has thousands, and policies speak of few. */
+/** The type is created when an expression reads the field: a Pod has thousands, and policies use few. */
 function lazyField({ schema }: Field, name: string, above: readonly Schema[]): CelField {
   let made: CelType | undefined;
   return {

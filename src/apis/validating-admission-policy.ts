@@ -19,7 +19,7 @@ import { collectErrors, fieldErrors, type FieldResult, optionalOneOf } from "./f
 import { arrayAt, fieldListAt, type Fields, fieldsAt, stringAt, withField } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
-/** Conditions in CEL on what is written; a binding puts them into force. Source: api/admissionregistration/v1 ValidatingAdmissionPolicy. */
+/** Conditions in CEL on a write; a binding activates them. Source: api/admissionregistration/v1 ValidatingAdmissionPolicy. */
 export interface ValidatingAdmissionPolicy extends ApiObject {
   readonly spec?: PolicySpec;
 }
@@ -30,7 +30,7 @@ export interface PolicySpec extends PolicyTerms {
   readonly auditAnnotations?: readonly { readonly key: string; readonly valueExpression: string }[];
 }
 
-/** One condition that must hold. */
+/** One condition that must be true. */
 export interface PolicyValidation {
   readonly expression: string;
   readonly message?: string;

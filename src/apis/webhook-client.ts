@@ -12,7 +12,7 @@ export function defaultedClientConfig(parent: Fields): Fields {
   return { clientConfig: { ...config, service: { port: 443, ...config["service"] } } };
 }
 
-/** What is wrong with a client configuration. Source: apiserver pkg/util/webhook validation. */
+/** Errors of a client configuration. Source: apiserver pkg/util/webhook validation. */
 export function validateClientConfig(config: Fields, path: string): readonly FieldError[] {
   const url = valueAt(config, "url");
   if ((url === undefined) === !isFields(config["service"])) {

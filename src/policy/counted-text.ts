@@ -1,22 +1,22 @@
 import { MatcherInput, type MatcherInputBase } from "re2js";
 
-/** A text to search in, and how much was read of it so far. */
+/** A text to search, and the number of characters read so far. */
 export interface CountedText {
   readonly input: MatcherInputBase;
-  /** Characters read, those read again included. */
+  /** Characters read, repeated reads included. */
   readonly read: () => number;
 }
 
-/** The runtime looks for a text far faster than an expression is run over characters. */
+/** The runtime searches a text far faster than it matches an expression character by character. */
 const readTogether = 16;
 
 /**
- * A text that counts what searches read of it. A search is linear in the text, but all of them together are not: each may read to the
- * end to find a match at its beginning.
+ * A text that counts the characters that searches read. A search is linear in the text, but all of them together are not: each may
+ * read to the end to find a match at its beginning.
  */
 export function countedText(text: string): CountedText {
   let read = 0;
-  // The searches take nothing but a string, or an object of one.
+  // The searches accept only a string, or an object of one.
   const charSequence: unknown = Object.assign(Object(text), {
     charCodeAt: (at: number): number => {
       read += 1;

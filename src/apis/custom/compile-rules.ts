@@ -22,29 +22,29 @@ export interface RuledNode {
 /** A rule of a node, compiled over the type of its values. */
 export interface NodeRule {
   readonly compiled: CompiledRule;
-  /** The path below the value that errors name. */
+  /** The path in errors, below the value. */
   readonly fieldPath: string | undefined;
 }
 
-/** Where rules stand, and the schema of the values that they apply to: of a branch of `allOf`, the schema that holds it. */
+/** The schema that has the rules, and the schema of the values that they apply to: for a branch of `allOf`, the parent schema. */
 interface Schemas {
   readonly rules: StructuralSchema;
   readonly values: StructuralSchema;
 }
 
-/** What is shared by all parts of one schema. */
+/** State that all parts of one schema share. */
 interface Compilation {
   readonly pace: Pace;
   readonly compiled: CompiledRules;
 }
 
-/** Rules that were compiled already, by the part of the schema that has them. */
+/** Compiled rules, by the part of the schema that has them. */
 export type CompiledRules = Map<StructuralSchema, readonly NodeRule[]>;
 
-/** What compiling a rule costs besides its characters, next to looking at a place. */
+/** The cost of compiling a rule besides its characters, relative to visiting a place. */
 const placesOfRule = 64;
 
-/** Compiles the rules of a schema and of all below it, in steps; undefined where there are none. A rule that does not compile is there with its problem. */
+/** Compiles the rules of a schema and of all below it, in steps; undefined where there are none. A rule that does not compile has a problem. */
 export function* compileRuleTree(
   { rules, values }: Schemas,
   type: RuleType | undefined,
@@ -72,7 +72,7 @@ export function* compileRuleTree(
   const node: RuledNode = {
     schema: values,
     type,
-    rules: type === undefined ? [] : yield* compiledRules({ rules, values }, type, compilation),
+    rules: yield* compiledRules({ rules, values }, type, compilation),
     allOf,
     properties,
     items: yield* below(rules.items, values.items, type?.inside),
@@ -88,20 +88,20 @@ function isEmpty({ rules, allOf, properties, items, values }: RuledNode): boolea
 
 function* compiledRules(
   { rules, values }: Schemas,
-  { type }: RuleType,
+  type: RuleType | undefined,
   { pace, compiled }: Compilation,
 ): Steps<readonly NodeRule[]> {
-  if (rules.validations.length === 0) return [];
+  if (type === undefined || rules.validations.length === 0) return [];
   const known = compiled.get(rules);
   if (known !== undefined) return known;
-  const made: NodeRule[] = [];
+  const results: NodeRule[] = [];
   for (const rule of rules.validations) {
     if (endsStep(pace, placesOfRule + rule.rule.length)) yield;
     const fieldPath = rule.fieldPath === undefined ? undefined : ruleFieldPath(rule.fieldPath, values);
-    made.push({ compiled: compileRule(rule, type), fieldPath });
+    results.push({ compiled: compileRule(rule, type.type), fieldPath });
   }
-  compiled.set(rules, made);
-  return made;
+  compiled.set(rules, results);
+  return results;
 }
 
 function freshType(schema: StructuralSchema): RuleType | undefined {
@@ -112,15 +112,15 @@ function schemaOf(additional: StructuralSchema["additionalProperties"]): Structu
   return typeof additional === "object" ? additional : undefined;
 }
 
-/** One rule ready to be evaluated, or why it cannot be. */
+/** A compiled rule, or why it does not compile. */
 export interface CompiledRule {
   readonly rule: ValidationRule;
   readonly program: CelProgram | undefined;
-  /** What is wrong with the rule; it has no program then. */
+  /** The error of the rule; it has no program then. */
   readonly problem: string | undefined;
   readonly message: CelProgram | undefined;
   readonly messageProblem: string | undefined;
-  /** Whether the rule compares with what was before. */
+  /** Whether the rule uses `oldSelf`. */
   readonly usesOldSelf: boolean;
 }
 
@@ -179,7 +179,7 @@ export function ruleFieldPath(fieldPath: string, schema: StructuralSchema): stri
   let path = "";
   while (step.lastIndex < fieldPath.length) {
     const [, plain, quoted] = step.exec(fieldPath) ?? [];
-    const name: string | undefined = plain ?? unescaped(quoted);
+    const name: string | undefined = plain ?? unescape(quoted);
     const below = fieldSchema(found, name);
     if (name === undefined || below === undefined) return undefined;
     path = found.properties.has(name) ? joinedPath(path, name) : `${path}[${name}]`;
@@ -206,7 +206,7 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ["\\", "\\"],
 ]);
 
-function unescaped(text: string | undefined): string | undefined {
+function unescape(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const isKnown = [...text.matchAll(/\\(.)/gs)].every(([, character = ""]) => escapes.has(character));
   return isKnown ? text.replaceAll(/\\(.)/gs, (_match, character: string) => escapes.get(character) ?? "") : undefined;

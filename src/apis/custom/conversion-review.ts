@@ -6,15 +6,15 @@ import { fieldsAt, stringAt, valueAt } from "../json-fields.ts";
 import type { CustomStorage } from "../resource.ts";
 import type { CustomResourceDefinition } from "./crd-object.ts";
 
-/** How long a conversion may take, in milliseconds. Source: apiextensions-apiserver pkg/apiserver/conversion. */
+/** Timeout of a conversion, in milliseconds. Source: apiextensions-apiserver pkg/apiserver/conversion. */
 const timeoutMs = 30_000;
 
-/** What the hub understands, in the order in which it would rather speak. */
+/** The versions that the hub supports, in order of preference. */
 const reviewVersions: readonly string[] = ["v1", "v1beta1"];
 
 /**
- * Converts through the webhook of a definition. What it answers must be the objects that were asked about, in order, and of metadata it
- * may change labels and annotations only. Source: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go.
+ * Converts through the webhook of a definition. The response must contain the objects of the request, in order, and may change
+ * labels and annotations only of the metadata. Source: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go.
  */
 export function conversionByWebhook(
   crd: CustomResourceDefinition,
@@ -34,18 +34,18 @@ export function conversionByWebhook(
       apiVersion: `apiextensions.k8s.io/${version}`,
       request: { uid, desiredAPIVersion: apiVersion, objects },
     };
-    const answer = await called(options.call, { config: webhook.clientConfig, body: review, timeoutMs }, failure);
+    const answer = await callWith(options.call, { config: webhook.clientConfig, body: review, timeoutMs }, failure);
     const converted = convertedObjects(answer, { uid, version, failure });
     if (converted.length !== objects.length) {
       throw failure(`webhook returned ${converted.length} objects, expected ${objects.length}`);
     }
-    return objects.map((object, index) => checked(object, converted[index], { index, apiVersion, failure }));
+    return objects.map((object, index) => checkResponse(object, converted[index], { index, apiVersion, failure }));
   };
 }
 
 type Failure = (why: string) => StatusError;
 
-async function called(call: CallWebhook, request: Parameters<CallWebhook>[0], failure: Failure): Promise<unknown> {
+async function callWith(call: CallWebhook, request: Parameters<CallWebhook>[0], failure: Failure): Promise<unknown> {
   try {
     return await call(request);
   } catch (error) {
@@ -74,7 +74,7 @@ function convertedObjects(
   return isJsonArray(objects) ? objects : [];
 }
 
-function checked(
+function checkResponse(
   original: ApiObject,
   converted: unknown,
   { index, apiVersion, failure }: { readonly index: number; readonly apiVersion: string; readonly failure: Failure },
@@ -92,7 +92,7 @@ function checked(
   const labels = textsAt(metadata, "labels", failure);
   const annotations = textsAt(metadata, "annotations", failure);
   const { labels: _labels, annotations: _annotations, ...kept } = original.metadata;
-  // All the rest of the metadata is the original's: a webhook has no say in who owns an object or when it goes.
+  // All other metadata is that of the original: a webhook cannot change owners or deletion.
   return {
     ...converted,
     kind: original.kind,

@@ -6,8 +6,8 @@ import { kind as kindSchema } from "../schemas/shorthand.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
 /**
- * The schema of a custom kind in the terms of built-in kinds, for what walks objects by their types: server-side apply, tables.
- * Lists are atomic unless they say otherwise, and values below `x-kubernetes-preserve-unknown-fields` are open.
+ * The schema of a custom kind in the form of built-in kinds, for code that walks objects by their types: server-side apply, tables.
+ * Lists are atomic by default, and values below `x-kubernetes-preserve-unknown-fields` are open.
  */
 export function coreSchemaOf(schema: StructuralSchema, kind: KindName): ObjectSchema {
   return finish(coreSchemaSteps(schema, kind));
@@ -17,7 +17,7 @@ export function coreSchemaOf(schema: StructuralSchema, kind: KindName): ObjectSc
 export function* coreSchemaSteps(schema: StructuralSchema, kind: KindName): Steps<ObjectSchema> {
   const { description, properties, ...rest } = yield* objectSchema(schema, { places: 0 });
   const named = kindSchema(definitionNameOf(kind), description ?? `${kind.kind} is a custom resource.`, properties);
-  // What each object has wins over what the schema says of it.
+  // The fields that each object has override what the schema declares for them.
   return { ...rest, ...named, properties: { ...named.properties, ...ofEveryObject(named.properties) } };
 }
 
@@ -33,7 +33,7 @@ function* objectSchema(schema: StructuralSchema, pace: Pace): Steps<ObjectSchema
   for (const [name, property] of schema.properties) {
     const field: Field = {
       schema: yield* schemaOf(property, pace),
-      ...described(property),
+      ...descriptionOf(property),
       ...(needed.has(name) ? { required: true } : {}),
       ...(property.default === undefined ? {} : { default: property.default }),
     };
@@ -43,7 +43,7 @@ function* objectSchema(schema: StructuralSchema, pace: Pace): Steps<ObjectSchema
   const isOpen = schema.preserveUnknownFields || (schema.additionalProperties ?? false) !== false;
   return {
     type: "object",
-    ...described(schema),
+    ...descriptionOf(schema),
     properties: schema.embeddedResource ? { ...own, ...typeFields } : own,
     ...(isOpen ? { open: true } : {}),
     ...(schema.mapType === undefined ? {} : { mapType: schema.mapType }),
@@ -53,18 +53,18 @@ function* objectSchema(schema: StructuralSchema, pace: Pace): Steps<ObjectSchema
 function* schemaOf(schema: StructuralSchema, pace: Pace): Steps<Schema> {
   if (endsStep(pace)) yield;
   const { type } = schema;
-  if (schema.intOrString) return { type: "string", format: "int-or-string", ...described(schema) };
+  if (schema.intOrString) return { type: "string", format: "int-or-string", ...descriptionOf(schema) };
   if (type === "array") return yield* arraySchema(schema, pace);
   if (type === "object") return (yield* mapSchema(schema, pace)) ?? (yield* objectSchema(schema, pace));
-  if (type !== "integer") return { type: type ?? "any", ...described(schema) };
-  return { type, format: schema.format === "int32" ? "int32" : "int64", ...described(schema) };
+  if (type !== "integer") return { type: type ?? "any", ...descriptionOf(schema) };
+  return { type, format: schema.format === "int32" ? "int32" : "int64", ...descriptionOf(schema) };
 }
 
 function* arraySchema(schema: StructuralSchema, pace: Pace): Steps<Schema> {
   const { items, listType = "atomic", listMapKeys } = schema;
   return {
     type: "array",
-    ...described(schema),
+    ...descriptionOf(schema),
     items: items === undefined ? { type: "any" } : yield* schemaOf(items, pace),
     listType,
     ...(listType === "map" ? { listMapKeys } : {}),
@@ -77,12 +77,12 @@ function* mapSchema(schema: StructuralSchema, pace: Pace): Steps<Schema | undefi
     return undefined;
   return {
     type: "map",
-    ...described(schema),
+    ...descriptionOf(schema),
     values: additionalProperties === true ? { type: "any" } : yield* schemaOf(additionalProperties, pace),
     ...(mapType === undefined ? {} : { mapType }),
   };
 }
 
-function described({ description }: StructuralSchema): { readonly description?: string } {
+function descriptionOf({ description }: StructuralSchema): { readonly description?: string } {
   return description === undefined ? {} : { description };
 }

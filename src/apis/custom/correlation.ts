@@ -4,15 +4,15 @@ import { endsStep, type Pace } from "../../apimachinery/step-budget.ts";
 import { finish, type Steps } from "../../apimachinery/steps.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
-/** The schema of what stands under `key` in an object: a property, or a value of `additionalProperties`. */
+/** The schema of the value under `key` in an object: a property, or a value of `additionalProperties`. */
 export function memberSchema(structure: StructuralSchema | undefined, key: string): StructuralSchema | undefined {
   const additional = structure?.additionalProperties;
   return structure?.properties.get(key) ?? (typeof additional === "object" ? additional : undefined);
 }
 
 /**
- * What stood in `stored` in place of an element of a list: in lists of type map the element of the same keys; in others nobody
- * can tell, so that the answer is undefined. Source: KEP-4008, apiserver pkg/cel/common CorrelatedObject.
+ * The element in `stored` that an element of a list replaces: in lists of type map the element of the same keys; undefined in
+ * all others. Source: KEP-4008, apiserver pkg/cel/common CorrelatedObject.
  */
 export function* storedElements(
   structure: StructuralSchema | undefined,
@@ -38,8 +38,8 @@ function scalarKey(element: unknown, keys: readonly string[]): string | undefine
 }
 
 /**
- * Whether a value is what was stored. As in Kubernetes, an object with a field that its schema does not know counts as changed, and the
- * order of a list of type map does not count.
+ * Whether a value equals the stored one. As in Kubernetes, an object with a field that its schema does not declare counts as changed,
+ * and the order of a list of type map is irrelevant.
  */
 export function* isUnchanged(
   structure: StructuralSchema | undefined,
@@ -92,13 +92,13 @@ function* isSameList(value: readonly unknown[], stored: readonly unknown[], pace
   return true;
 }
 
-/** What validation ratcheting compares: the value and the one that it replaces (`current`); where these cannot be matched, the nearest value above that can be (`above`). */
+/** Operands of validation ratcheting: the value and the one that it replaces (`current`); without such a pair, the nearest one above (`above`). */
 export interface Ratchet {
   readonly current: Correlation | undefined;
   readonly above: Correlation | undefined;
 }
 
-/** A value that rules apply to, its path, the value that it replaces, and what is compared for ratcheting. */
+/** A value that rules apply to, its path, the value that it replaces, and the operands of ratcheting. */
 export interface RulePlace {
   readonly path: string;
   readonly value: unknown;
@@ -109,7 +109,7 @@ export interface RulePlace {
 /** The ratchet of a field of an object. */
 export function ratchetBelow({ current, above }: Ratchet, name: string): Ratchet {
   if (current === undefined) return { current, above };
-  // What the object is does not change with its version, and so cannot be what excuses it.
+  // Type and name of the object do not depend on its version, and so cannot justify an old error.
   if (above === undefined && (name === "apiVersion" || name === "kind"))
     return { current: undefined, above: undefined };
   return { current: correlatedField(current, name), above: current };
@@ -120,7 +120,7 @@ export function joinedPath(path: string, name: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 
-/** Whether the value, or what it is a part of, is as it was before. */
+/** Whether the value, or a value that contains it, is unchanged. */
 export function isUnchangedPlace({ current, above }: Ratchet): boolean {
   return (current ?? above)?.isUnchanged() === true;
 }
@@ -130,12 +130,12 @@ export function shownPath(path: string): string {
   return path === "" ? "<nil>" : path;
 }
 
-/** A value beside the one that it replaces. */
+/** A value and the one that it replaces. */
 interface Correlation {
   readonly schema: StructuralSchema;
   readonly value: unknown;
   readonly stored: unknown;
-  /** Whether the two say the same; found out once. */
+  /** Whether the two are equal; computed once. */
   readonly isUnchanged: () => boolean;
   readonly elementBefore: (element: unknown) => unknown;
 }
@@ -153,7 +153,7 @@ export function correlate(schema: StructuralSchema, value: unknown, stored: unkn
   };
 }
 
-/** What stood under the same key before; undefined where that cannot be known. */
+/** The previous value under the same key; undefined where it is unknown. */
 export function correlatedField(above: Correlation, key: string): Correlation | undefined {
   const { schema, value, stored } = above;
   const below = memberSchema(schema, key);
@@ -162,7 +162,7 @@ export function correlatedField(above: Correlation, key: string): Correlation | 
   return correlate(below, ownValue(value, key), ownValue(stored, key));
 }
 
-/** The element of a list of type map that had the same keys before; elements of other lists cannot be matched. */
+/** The previous element of a list of type map with the same keys; elements of other lists have none. */
 export function correlatedElement(above: Correlation, element: unknown): Correlation | undefined {
   const before = above.elementBefore(element);
   const { items } = above.schema;

@@ -4,7 +4,7 @@ import { invalid, required, type FieldError } from "../../apimachinery/field-err
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import { arrayAt, fieldsAt, stringAt } from "../json-fields.ts";
 
-/** A CustomResourceDefinition in the shape that validation has left behind. Source: apiextensions-apiserver apis/apiextensions/v1. */
+/** A CustomResourceDefinition that has passed validation. Source: apiextensions-apiserver apis/apiextensions/v1. */
 export interface CustomResourceDefinition extends ApiObject {
   readonly spec: CrdSpec;
   readonly status?: CrdStatus;
@@ -18,7 +18,7 @@ export interface CrdSpec {
   readonly conversion?: CrdConversion;
 }
 
-/** What a kind is called. */
+/** The names of a kind. */
 export interface CrdNames {
   readonly plural: string;
   readonly singular?: string;
@@ -40,7 +40,7 @@ export interface CrdVersion {
   readonly deprecationWarning?: string;
 }
 
-/** Where an object says how many replicas it has, as simple JSON paths. */
+/** The paths of the replica counts of an object, as simple JSON paths. */
 export interface ScalePaths {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
@@ -73,7 +73,7 @@ export interface CrdStatus {
   readonly storedVersions?: readonly string[];
 }
 
-/** The finalizer that holds a definition until its objects are gone. */
+/** The finalizer that keeps a definition until its objects are deleted. */
 export const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
 /** The names with their defaults: the singular is the kind in lower case, the list kind is the kind and `List`. */
@@ -92,7 +92,7 @@ export function isEstablished(crd: CustomResourceDefinition): boolean {
   return isConditionTrue(crd.status?.conditions, "Established");
 }
 
-/** Whether an object has what every valid definition has; what came out of the store was valid once. */
+/** Whether an object has the fields of every valid definition; a stored one was valid once. */
 export function isDefinition(object: ApiObject): object is CustomResourceDefinition {
   const names = fieldsAt(object, "spec", "names");
   return (
@@ -106,7 +106,7 @@ export function isDefinition(object: ApiObject): object is CustomResourceDefinit
 const approvalAnnotation = "api-approved.kubernetes.io";
 const policy = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-/** What the annotation of a definition in a group of Kubernetes says of its approval. */
+/** The meaning of the approval annotation of a definition in a group of Kubernetes. */
 export interface Approval {
   readonly state: "missing" | "invalid" | "bypassed" | "approved";
   readonly why: string;
@@ -125,7 +125,7 @@ export function approvalOf(crd: ApiObject): Approval | undefined {
   return { state: "invalid", why: `${must} with either a URL or a reason starting with "unapproved", ${policy}` };
 }
 
-/** What is wrong with the approval of a new definition, or with one that has changed. */
+/** Errors of the approval of a new definition, or of a changed one. */
 export function approvalErrors(crd: ApiObject, stored: ApiObject | undefined): readonly FieldError[] {
   const approval = approvalOf(crd);
   if (approval === undefined || (stored !== undefined && approvalOf(stored)?.state === approval.state)) return [];

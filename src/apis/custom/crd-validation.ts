@@ -20,7 +20,7 @@ import { versionsErrors } from "./crd-version-errors.ts";
 import { dns1035LabelProblems } from "../object-validation.ts";
 
 /**
- * What is wrong with a definition. A specification that is stored already was checked when it came.
+ * Errors of a definition. A stored specification was checked when it was written.
  * Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
  */
 export function crdErrors(crd: ApiObject, stored?: ApiObject): readonly FieldError[] {
@@ -39,7 +39,7 @@ export function* crdErrorSteps(crd: ApiObject, stored?: ApiObject): Steps<readon
   ];
 }
 
-/** What an update does that no update may do: a kind that is in use keeps its scope and its name, and every kind its path. */
+/** Errors of an update: a kind in use keeps its scope and its name, and every kind its path. */
 export function crdUpdateErrors(next: ApiObject, stored: ApiObject): readonly FieldError[] {
   const inUse = isEstablished(stored as CustomResourceDefinition);
   const paths = [...(inUse ? [["scope"], ["names", "kind"]] : []), ["group"], ["names", "plural"]];
@@ -146,7 +146,7 @@ function conversionErrors(spec: Fields): readonly FieldError[] {
   const errors = oneOf(conversion, "strategy", { path: `${path}.strategy`, allowed: ["None", "Webhook"] });
   const config = valueAt(webhook, "clientConfig");
   const versions = stringsAt(webhook, "conversionReviewVersions");
-  // The paths are those of the form in which Kubernetes validates.
+  // Paths follow the internal form, in which Kubernetes validates.
   const [configPath, versionsPath] = [`${path}.webhookClientConfig`, `${path}.conversionReviewVersions`];
   if (strategy !== "Webhook") {
     const why = "should not be set when strategy is not set to Webhook";
@@ -177,7 +177,7 @@ function reviewVersionErrors(versions: readonly string[], path: string): readonl
   );
 }
 
-/** What is wrong with the versions in which objects may lie: one can only go once they have all been written in another. */
+/** Errors of the stored versions: a version can be removed only after all objects have been rewritten in another. */
 export function storedVersionErrors(crd: ApiObject): readonly FieldError[] {
   const path = "status.storedVersions";
   const stored = stringsAt(crd, "status", "storedVersions");

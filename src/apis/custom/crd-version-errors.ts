@@ -11,11 +11,11 @@ import { schemaErrorSteps, type SchemaErrorOptions } from "./schema-errors.ts";
 import { pathFields } from "./simple-path.ts";
 import { newDefaultRules } from "./validation-rules.ts";
 
-/** What Kubernetes validates in one place where all versions say the same. */
+/** Fields that Kubernetes validates at the top level where all versions agree. */
 const parts = ["schema", "subresources", "additionalPrinterColumns", "selectableFields"] as const;
 type Part = (typeof parts)[number];
 
-/** Where it stands then. */
+/** The path of the field then. */
 const commonPaths: Readonly<Record<Part, string>> = {
   schema: "spec.validation",
   subresources: "spec.subresources",
@@ -23,7 +23,7 @@ const commonPaths: Readonly<Record<Part, string>> = {
   selectableFields: "spec.selectableFields",
 };
 
-/** What is wrong with the versions of a definition; `path` is where they stand. Source: apiextensions/v1 conversion.go, apiextensions-apiserver pkg/apis/apiextensions/validation. */
+/** Errors of the versions of a definition; `path` is their field. Source: apiextensions/v1 conversion.go, apiextensions-apiserver pkg/apis/apiextensions/validation. */
 export function* versionsErrors(versions: readonly Fields[], path: string): Steps<readonly FieldError[]> {
   const [first] = versions;
   if (first === undefined) return [];
@@ -46,7 +46,7 @@ export function* versionsErrors(versions: readonly Fields[], path: string): Step
   return errors;
 }
 
-/** What the schemas of all versions may take together. */
+/** What remains of the limits that the schemas of all versions share. */
 interface Shared {
   readonly rules: RulesSize;
   readonly patterns: SeenPatterns;
@@ -60,11 +60,11 @@ function newShared(): Shared {
 interface Place {
   readonly path: string;
   readonly shared: Shared;
-  /** How many versions say the same. */
+  /** The number of versions with the same schema. */
   readonly versions: number;
 }
 
-/** Errors after which no more versions are looked at. */
+/** Maximum number of errors before the remaining versions are skipped. */
 const enoughErrors = 32;
 
 function ownErrors(version: Fields, path: string): readonly FieldError[] {
@@ -158,7 +158,7 @@ function pathBelow(
 ): readonly FieldError[] {
   if (value === "") return [required(path)];
   if (!value.startsWith(".")) return [invalid(path, value, "must be a simple json path starting with .")];
-  // Array notation, which the rest of Kubernetes knows, leads nowhere here.
+  // Array notation, which other parts of Kubernetes accept, matches nothing here.
   if (/[[\]]/.test(value)) return [invalid(path, value, "must be a json path in the dot notation")];
   return roots.some((root) => value.startsWith(root) && value.length > root.length) ? [] : [invalid(path, value, why)];
 }
@@ -184,14 +184,14 @@ function columnErrors(column: Fields, path: string): readonly FieldError[] {
 
 function jsonPathErrors(jsonPath: string, path: string): readonly FieldError[] {
   if (jsonPath === "") return [required(path)];
-  // A path that leads nowhere makes an empty column and no more.
+  // A path without a match only makes an empty column.
   return jsonPath.startsWith(".") ? [] : [invalid(path, jsonPath, "must be a simple json path starting with .")];
 }
 
 const maxFields = 8;
 const selectable: ReadonlySet<unknown> = new Set(["string", "boolean", "integer"]);
 
-/** What is wrong with the selectable fields of a version whose schema is right. Source: apiextensions-apiserver pkg/apis/apiextensions/validation. */
+/** Errors of the selectable fields of a version whose schema is valid. Source: apiextensions-apiserver pkg/apis/apiextensions/validation. */
 function selectableFieldErrors(version: Fields, path: string): readonly FieldError[] {
   const schema = fieldsAt(version, "schema", "openAPIV3Schema");
   const seen = new Set<string>();

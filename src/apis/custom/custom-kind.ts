@@ -20,28 +20,28 @@ import { structuralSteps, type StructuralSchema } from "./structural-schema.ts";
 import { statusErrors, valueErrorSteps } from "./validate-value.ts";
 import { ruleSetSteps, withRuleErrors, type RuleSet } from "./validation-rules.ts";
 
-/** What a kind needs to know besides its definition. */
+/** Dependencies of a kind besides its definition. */
 export interface CustomKindOptions {
-  /** What was written after this revision of the store was written under this definition. */
+  /** Objects written after this revision of the store were written under this definition. */
   readonly since: number;
-  /** Objects in another version, where nobody but a webhook of the definition or the hub itself knows how. @throws StatusError InternalError */
+  /** Converts objects through the definition's webhook or the hub itself. @throws StatusError InternalError */
   readonly convert: CustomStorage["convert"];
 }
 
-/** A version of a definition, and its schema once somebody needs it. */
+/** A version of a definition, and its schema at first use. */
 interface Version {
   readonly spec: CrdVersion;
   readonly apiVersion: string;
   readonly structural: Shared<StructuralSchema>;
 }
 
-/** What is made once: at once, or in steps that all who ask for it take together. */
+/** A value that is computed once: at once, or in steps that all callers share. */
 interface Shared<Made> {
   (): Made;
   readonly inSteps: () => Steps<Made>;
 }
 
-function shared<Made>(make: () => Steps<Made>): Shared<Made> {
+function shareSteps<Made>(make: () => Steps<Made>): Shared<Made> {
   const inSteps = sharedSteps(make);
   return Object.assign(() => finish(inSteps()), { inSteps });
 }
@@ -56,11 +56,11 @@ export function customKinds(crd: CustomResourceDefinition, options: CustomKindOp
   const versions = spec.versions.map((version): Version => ({
     spec: version,
     apiVersion: apiVersionOf(spec.group, version.name),
-    structural: shared(() => structuralSteps(fieldsAt(version, "schema", "openAPIV3Schema"), { places: 0 })),
+    structural: shareSteps(() => structuralSteps(fieldsAt(version, "schema", "openAPIV3Schema"), { places: 0 })),
   }));
   const storage = storageOf(versions, options);
   const terminating = crd.metadata.deletionTimestamp !== undefined;
-  // The stored version first: whoever needs no other is told of that, which no webhook has to convert.
+  // The stored version first: a kind of one version needs no webhook.
   return [...versions]
     .sort((a, b) => Number(b.spec.storage) - Number(a.spec.storage))
     .filter((version) => version.spec.served || (terminating && version.spec.storage))
@@ -75,7 +75,7 @@ function storageOf(versions: readonly Version[], { since, convert }: CustomKindO
     since,
     settle: (object) => {
       const version = byApiVersion.get(object.apiVersion) ?? stored;
-      return version === undefined ? object : settled(version.structural(), object).object;
+      return version === undefined ? object : pruneAndDefault(version.structural(), object).object;
     },
     convert,
     *prepare() {
@@ -101,7 +101,7 @@ function kindOfVersion({ crd, names, version, storage, terminating }: KindParts)
   const { spec, structural } = version;
   const hasStatus = spec.subresources?.status !== undefined;
   const kindName = { group: crd.spec.group, version: spec.name, kind: names.kind };
-  const schema = shared(function* () {
+  const schema = shareSteps(function* () {
     return yield* coreSchemaSteps(yield* structural.inSteps(), kindName);
   });
   const rules = lazyRules(structural);
@@ -175,7 +175,7 @@ function customPart(
   };
 }
 
-/** The rules of a schema, compiled when they are asked for first: with many rules that takes long. */
+/** The rules of a schema, compiled at first use: with many rules that takes long. */
 function lazyRules(structural: Version["structural"]): () => Steps<RuleSet | undefined> {
   return sharedSteps(function* () {
     return yield* ruleSetSteps(yield* structural.inSteps(), { isResource: true });
@@ -200,21 +200,21 @@ function subresourcesOf(
   };
 }
 
-/** Metadata is that of any object, whatever the schema says of it. */
+/** Metadata has the schema of any object, whatever the definition declares. */
 function decodeCustom(schema: StructuralSchema, value: JsonObject): Decoded {
   const problem = jsonProblem(value);
   if (problem !== undefined)
     throw new DecodeError(problem.includes("__proto__") ? "forbiddenKey" : "tooDeep", "", problem);
   const { metadata = {}, ...fields } = value;
   const meta = decodeObject(publishedMeta("ObjectMeta"), metadata);
-  const { object, unknown } = settled(schema, fields);
+  const { object, unknown } = pruneAndDefault(schema, fields);
   return {
     object: { ...object, metadata: meta.object },
     unknown: [...meta.unknown.map((path) => `metadata.${path}`), ...unknown],
   };
 }
 
-function settled<T extends JsonObject>(
+function pruneAndDefault<T extends JsonObject>(
   schema: StructuralSchema,
   object: T,
 ): { readonly object: T; readonly unknown: readonly string[] } {
@@ -222,7 +222,7 @@ function settled<T extends JsonObject>(
   return { object: withDefaults(schema, known.object) as T, unknown: known.unknown };
 }
 
-/** The field labels of a version, named by their path without the leading dot; what is missing in an object reads as empty. */
+/** The field labels of a version, named by their path without the leading dot; a missing field reads as empty. */
 export function selectableFields(version: Pick<CrdVersion, "selectableFields">): Resource["selectableFields"] {
   const entries = (version.selectableFields ?? []).map(({ jsonPath }) => {
     const fields = pathFields(jsonPath);

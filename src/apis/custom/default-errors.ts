@@ -8,7 +8,7 @@ import { pruned, isMetaField } from "./settle.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import { valueSchemaErrors } from "./value-schema-errors.ts";
 
-/** Holds the default of a schema against the CEL rules of that schema. */
+/** Checks the default of a schema against the CEL rules of that schema. */
 export type DefaultRuleErrors = (
   schema: StructuralSchema,
   value: unknown,
@@ -16,8 +16,8 @@ export type DefaultRuleErrors = (
 ) => Steps<readonly FieldError[]>;
 
 /**
- * What is wrong with the defaults of the structural schema of a resource: fields that would be pruned, values that the schema itself
- * refuses, metadata that no resource could have. Values of `additionalProperties` have no defaults that could be checked.
+ * Errors of the defaults of the structural schema of a resource: fields that would be pruned, values that the schema itself
+ * rejects, invalid metadata. Values of `additionalProperties` have no defaults that could be checked.
  * Source: apiextensions-apiserver pkg/apiserver/schema/defaulting ValidateDefaults.
  */
 export function* defaultErrors(
@@ -31,18 +31,18 @@ export function* defaultErrors(
   return errors;
 }
 
-/** Errors after which the rest of a schema is not looked at. */
+/** Maximum number of errors before the rest of a schema is skipped. */
 const enoughErrors = 1000;
-/** What a default costs to check, next to looking at a place. */
+/** The cost of checking a default, relative to visiting a place. */
 const placesOfDefault = 4;
 
 interface Walk {
   readonly rules: DefaultRuleErrors | undefined;
   readonly errors: FieldError[];
   readonly pace: Pace;
-  /** The resource that the place is a part of. */
+  /** The resource that contains the place. */
   readonly resource: StructuralSchema;
-  /** That resource with nothing but a value at the place. */
+  /** That resource with only a value at the place. */
   readonly around: (value: unknown) => unknown;
   /** Whether the place is in apiVersion, kind or metadata of the resource. */
   readonly isMeta: boolean;
@@ -93,7 +93,7 @@ function* metadataErrors(value: unknown, path: string, { resource, around }: Wal
 function prunedErrors(schema: StructuralSchema, path: string): readonly FieldError[] {
   const value = schema.default;
   if (!isJsonObject(value) && !isJsonArray(value)) return [];
-  // A list is pruned as what it is inside an object.
+  // A list is pruned inside an object.
   const held = { default: value };
   const holder: StructuralSchema = { ...schema, ...plainHolder, properties: new Map([["default", schema]]) };
   const isPruned = jsonEqual(pruned(holder, held, { isResourceRoot: false, embeddedMetadata: "kept" }).object, held);

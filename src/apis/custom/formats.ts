@@ -5,13 +5,13 @@ import { utf8Length } from "../../apimachinery/utf8.ts";
 
 /**
  * Whether `text` is of a format; undefined for formats that Kubernetes does not know, which are not checked. Hyphens in the name of a format
- * do not count. Source: apiextensions-apiserver pkg/apiserver/validation/formats.go, kube-openapi strfmt.
+ * are ignored. Source: apiextensions-apiserver pkg/apiserver/validation/formats.go, kube-openapi strfmt.
  */
 export function formatCheck(format: string): ((text: string) => boolean) | undefined {
   return formats.get(format.replaceAll("-", ""));
 }
 
-/** Beyond this no format but byte and password has values; it keeps the checks short whatever is sent. */
+/** Maximum length for every format but byte and password; limits the time of the checks. */
 const maxCharacters = 4096;
 
 function short(check: (text: string) => boolean): (text: string) => boolean {
@@ -53,7 +53,7 @@ function matcher(source: string): (text: string) => boolean {
   return (text) => expression.test(text);
 }
 
-/** Padded, in whole groups, not empty. In two looks, since one regular expression would need a stack as deep as the text is long. */
+/** Padded, in whole groups, not empty. Two checks, since one regular expression would need a stack as deep as the text is long. */
 function isBase64(text: string): boolean {
   if (text === "" || text.length % 4 !== 0) return false;
   const padding = text.endsWith("==") ? 2 : Number(text.endsWith("="));
@@ -102,7 +102,7 @@ function isHostname(text: string): boolean {
   return labels.slice(0, -1).every((part) => label.test(part)) && /^\p{L}{2,63}$/u.test(labels.at(-1) ?? "");
 }
 
-/** Leading zeros in the parts of an IPv4 address are let pass, as Go did before 1.17. */
+/** Leading zeros in the parts of an IPv4 address are accepted, as in Go before 1.17. */
 function isIp(text: string): boolean {
   return isPlainIpv6(text) || isIPv4(text.replaceAll(/(^|\.)0+(?=\d)/g, "$1"));
 }
@@ -175,7 +175,7 @@ function isCreditCard(text: string): boolean {
 }
 
 /**
- * Whether Go would take `text` for the target of a request: an absolute URI or a path that begins with a slash.
+ * Whether Go accepts `text` as the target of a request: an absolute URI or a path that begins with a slash.
  * Source: Go net/url ParseRequestURI.
  */
 function isRequestUri(text: string): boolean {
@@ -183,11 +183,11 @@ function isRequestUri(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (text === "" || /^:|[\u0000-\u001f\u007f]/.test(text)) return false;
   const [scheme = ""] = /^[a-zA-Z][a-zA-Z0-9+.-]*:/.exec(text) ?? [];
-  const [rest = ""] = text.slice(scheme.length).split("?", 1);
+  const rest = text.slice(scheme.length).replace(/\?.*$/s, "");
   if (!rest.startsWith("/")) return scheme !== "";
   if (scheme === "" || !rest.startsWith("//")) return hasValidEscapes(rest);
-  const [, authority = "", path = ""] = /^\/\/([^/]*)(.*)$/s.exec(rest) ?? [];
-  return isAuthority(authority) && hasValidEscapes(path);
+  const slash = `${rest}/`.indexOf("/", 2);
+  return isAuthority(rest.slice(2, slash)) && hasValidEscapes(rest.slice(slash));
 }
 
 function isAuthority(text: string): boolean {
@@ -213,7 +213,7 @@ const atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\u0080-\\uffff-]+";
 const dotAtom = new RegExp(`^${atom}(?:\\.${atom})*$`);
 const quoted = /^"(?:[^"\\]|\\.)*"$/;
 
-/** Whether `text` is one address of a mail, with or without the name of its owner. Source: Go net/mail ParseAddress. */
+/** Whether `text` is one mail address, with or without a display name. Source: Go net/mail ParseAddress. */
 export function isEmail(text: string): boolean {
   const plain = text.trim();
   const open = plain.lastIndexOf("<");

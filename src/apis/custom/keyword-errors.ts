@@ -6,7 +6,7 @@ import { arrayAt, fieldsAt, isFields, isTrueAt, stringAt, stringsAt, valueAt } f
 import { fieldErrors, type FieldResult, unsupported, optionalOneOf } from "../field-rules.ts";
 
 /**
- * What each part of a schema says that no CustomResourceDefinition may say, or says in a way that contradicts itself.
+ * Errors of each part of a schema: keywords that a CustomResourceDefinition may not have, or that contradict each other.
  * Source: apiextensions-apiserver ValidateCustomResourceDefinitionOpenAPISchema.
  */
 export function* keywordErrors(raw: JsonObject, path: string): Steps<KeywordErrors> {
@@ -15,7 +15,7 @@ export function* keywordErrors(raw: JsonObject, path: string): Steps<KeywordErro
   return found;
 }
 
-/** What is wrong, and whether what is said can still be read as a structural schema. */
+/** The errors, and whether the schema can still be read as a structural schema. */
 export interface KeywordErrors {
   readonly errors: readonly FieldError[];
   readonly isReadable: boolean;
@@ -33,21 +33,21 @@ interface Place {
   readonly isRoot: boolean;
   /** Whether this is part of apiVersion, kind or metadata of a resource. */
   readonly isMeta: boolean;
-  /** Why there must be no default here, if so. */
+  /** Why a default is forbidden here, if it is. */
   readonly noDefaults: string | undefined;
 }
 
-/** Errors after which the rest of a schema is not looked at. */
+/** Maximum number of errors before the rest of a schema is skipped. */
 const enoughErrors = 1000;
 
-/** Keywords of which there is nothing to say here, whatever their values are. */
+/** Keywords without checks here, whatever their values. */
 const unsuspicious: ReadonlySet<string> = new Set(
   `title description format pattern enum example externalDocs nullable required default
   minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength
   minItems maxItems minProperties maxProperties x-kubernetes-validations`.split(/\s+/),
 );
 
-/** Whether a schema is one of the many of which there is nothing to say, and which have nothing below them. */
+/** Whether a schema is one of the many without checks, and without schemas below. */
 function isPlainLeaf(raw: JsonObject, { isMeta, noDefaults }: Place): boolean {
   if (isMeta || noDefaults !== undefined) return false;
   for (const keyword of Object.keys(raw)) {
@@ -205,7 +205,7 @@ function nullableItemErrors(raw: JsonObject, listType: unknown, path: string): r
   );
 }
 
-/** The items of a set are replaced as a whole, so that what they hold must be so too. */
+/** The items of a set are replaced as a whole, so their parts must be atomic too. */
 function setItemErrors(raw: JsonObject, path: string): readonly FieldError[] {
   const items = fieldsAt(raw, "items");
   const listType = valueAt(items, "x-kubernetes-list-type") ?? null;

@@ -4,8 +4,8 @@ import { pathOf, wholePath, type Where } from "./value-result.ts";
 import { fieldErrors, type FieldResult } from "../field-rules.ts";
 
 /**
- * What is wrong with a number but its type: its range and the bounds of the schema. Source: kube-openapi validate numberValidator,
- * but that bounds with a fraction also hold for whole numbers.
+ * Errors of a number besides its type: its range and the bounds of the schema. Source: kube-openapi validate numberValidator,
+ * except that bounds with a fraction also apply to whole numbers.
  */
 export function numberErrors(schema: StructuralSchema, value: number, where: Where): readonly FieldError[] {
   const { maximum, minimum, exclusiveMaximum, exclusiveMinimum } = schema;
@@ -73,12 +73,12 @@ function fits(schema: StructuralSchema, value: number, format: string | undefine
   return format !== "float" || Math.abs(value) <= 3.4028234663852886e38;
 }
 
-/** Whether Go would read the number as an integer; JavaScript does not tell 1.0 from 1, and both are. */
+/** Whether Go would read the number as an integer; JavaScript does not distinguish 1.0 from 1, and both are. */
 export function isInt64(value: number): boolean {
   return Number.isInteger(value) && value < 2 ** 63 && value >= -(2 ** 63);
 }
 
-/** Fractions may be off by what division of binary numbers leaves over. Source: go-openapi swag IsFloat64AJSONInteger. */
+/** Fractions may be off by the rounding of binary division. Source: go-openapi swag IsFloat64AJSONInteger. */
 function isMultiple(value: number, factor: number): boolean {
   if (Number.isInteger(value) && Number.isInteger(factor)) return value % factor === 0;
   const times = value / factor;
@@ -92,7 +92,7 @@ function invalidNumber(value: number, why: string, where: Where): FieldError {
   return { path: pathOf(where), type: "FieldValueInvalid", message: `Invalid value: ${shown}: ${why}` };
 }
 
-/** A number with a fraction as Go prints it: with an exponent below 0.0001 and from a million on, which has two digits at least. */
+/** A number with a fraction as Go prints it: with an exponent below 0.0001 and from a million on, of at least two digits. */
 function goNumber(value: number): string {
   const size = Math.abs(value);
   const text = size !== 0 && (size < 1e-4 || size >= 1e6) ? value.toExponential() : String(value);

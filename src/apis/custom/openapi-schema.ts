@@ -5,8 +5,8 @@ import { reference, type Json, type KindName, type OpenApiFlavour } from "../ope
 import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
 
 /**
- * The schema of a custom kind as `/openapi/v3` and `/openapi/v2` show it, in steps: as it was written, with apiVersion, kind and metadata of the
- * object and of embedded resources filled in. Version 2 leaves out what it cannot say and what kubectl would take for a closed list
+ * The schema of a custom kind as `/openapi/v3` and `/openapi/v2` publish it, in steps: as written, with apiVersion, kind and metadata of the
+ * object and of embedded resources filled in. Version 2 omits what it cannot express and what kubectl would treat as a closed list
  * of fields. Source: apiextensions-apiserver pkg/controller/openapi.
  */
 export function* publishedSchema(
@@ -24,7 +24,7 @@ export function* publishedSchema(
 
 const objectMetaName = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/** Adds what each resource has, over anything the schema says of it. */
+/** Adds the fields of each resource, over those that the schema declares. */
 function withTypeFields(body: Json, version: OpenApiFlavour): Json {
   const metadata = reference(objectMetaName, version);
   const { apiVersion, kind, metadata: description } = typeDescriptions();
@@ -34,7 +34,7 @@ function withTypeFields(body: Json, version: OpenApiFlavour): Json {
       ...(body["properties"] as Json | undefined),
       apiVersion: { type: "string", description: apiVersion },
       kind: { type: "string", description: kind },
-      // Beside a reference version 3 ignores everything, so the reference moves into allOf.
+      // Version 3 ignores everything beside a reference, so the reference moves into allOf.
       metadata: version === "v3" ? { description, allOf: [metadata] } : { description, ...metadata },
     },
   };
@@ -66,7 +66,7 @@ function* schemaJsonV3(schema: StructuralSchema, pace: Pace): Steps<Json> {
   return withEmbedded(schema, body, "v3");
 }
 
-/** As far as version 2 can say it, and so that kubectl does not take fields for unknown. */
+/** What version 2 can express, such that kubectl reports no field as unknown. */
 function* schemaJsonV2(schema: StructuralSchema, pace: Pace): Steps<Json> {
   if (endsStep(pace)) yield;
   const { preserveUnknownFields, additionalProperties } = schema;
@@ -107,12 +107,12 @@ function* propertiesJson(
   pace: Pace,
 ): Steps<Json | undefined> {
   if (properties.size === 0) return undefined;
-  const made: [string, Json][] = [];
-  for (const [name, property] of properties) made.push([name, yield* json(property, pace)]);
-  return Object.fromEntries(made);
+  const results: [string, Json][] = [];
+  for (const [name, property] of properties) results.push([name, yield* json(property, pace)]);
+  return Object.fromEntries(results);
 }
 
-/** The types behind `x-kubernetes-int-or-string`, for readers that do not know it. */
+/** The types of `x-kubernetes-int-or-string`, for clients that do not know it. */
 function* intOrStringUnfolded(schema: StructuralSchema, pace: Pace): Steps<Rules> {
   const either = { anyOf: [{ type: "integer" }, { type: "string" }] };
   const declaresBoth = [schema.anyOf, schema.allOf[0]?.anyOf ?? []].some(
@@ -142,9 +142,9 @@ function* rulesOf(schema: StructuralSchema, pace: Pace): Steps<Rules> {
 }
 
 function* alternativesJson(schemas: readonly StructuralSchema[], pace: Pace): Steps<readonly Json[]> {
-  const made: Json[] = [];
-  for (const schema of schemas) made.push(yield* schemaJsonV3(schema, pace));
-  return made;
+  const results: Json[] = [];
+  for (const schema of schemas) results.push(yield* schemaJsonV3(schema, pace));
+  return results;
 }
 
 function generics({ description, title, default: value, example, externalDocs }: StructuralSchema): Json {

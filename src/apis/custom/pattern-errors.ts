@@ -5,13 +5,13 @@ import { patternProblem } from "./pattern.ts";
 import { type StructuralSchema, alternatives } from "./structural-schema.ts";
 
 /**
- * How many characters the different patterns of one definition may have in all. Compiling a pattern takes time, and there would be
+ * Maximum number of characters of the different patterns of one definition. Compiling a pattern takes time, and there would be
  * room for thousands of long ones in one definition; those of real kinds have a few hundred.
  */
 const maxCharacters = 65_536;
 const placesOfPattern = 16;
 
-/** The patterns of a schema that are none, each different one compiled once. Source: apiextensions-apiserver pkg/apiserver/schema. */
+/** The invalid patterns of a schema; each different one is compiled once. Source: apiextensions-apiserver pkg/apiserver/schema. */
 export function* patternErrors(
   schema: StructuralSchema,
   path: string,
@@ -22,9 +22,9 @@ export function* patternErrors(
   return walk.errors;
 }
 
-/** The patterns of a definition that were looked at so far. */
+/** The patterns of a definition that were checked so far. */
 export interface SeenPatterns {
-  /** What is wrong with each. */
+  /** The error of each. */
   readonly problems: Map<string, string | undefined>;
   characters: number;
 }
@@ -41,7 +41,7 @@ interface Walk {
 }
 
 function* collect(schema: StructuralSchema, path: string, walk: Walk): Steps<void> {
-  // Compiling a pattern costs about as much as looking at sixteen places.
+  // Compiling a pattern costs about as much as visiting sixteen places.
   if (endsStep(walk.pace, schema.pattern === undefined ? 1 : placesOfPattern)) yield;
   const { pattern, items, additionalProperties } = schema;
   const problem = pattern && problemOf(pattern.source, walk.seen);

@@ -3,7 +3,7 @@ import { ageOf } from "../builtin-kind.ts";
 import type { Column } from "../resource.ts";
 import type { PrinterColumn } from "./crd-object.ts";
 
-/** The column of a kind that names none: its age. */
+/** The default column: the age. */
 const ageOnly: readonly PrinterColumn[] = [
   {
     name: "Age",
@@ -14,7 +14,7 @@ const ageOnly: readonly PrinterColumn[] = [
 ];
 
 /**
- * The columns after the name that a definition asks for; only the age where it asks for none. What is missing in an object shows as null.
+ * The columns that a definition declares after the name; only the age where it declares none. A missing field shows as null.
  * Source: apiextensions-apiserver pkg/registry/customresource/tableconvertor.
  */
 export function printerColumns(columns: readonly PrinterColumn[] | undefined): readonly Column[] {
@@ -56,10 +56,10 @@ function plainText(value: unknown): string {
   return value === null ? "<nil>" : JSON.stringify(value);
 }
 
-/** Finds the values under a path in an object; never throws, whatever the object holds. */
+/** Finds the values under a path in an object; never throws, whatever the object contains. */
 type PathReader = (object: unknown) => readonly unknown[];
 
-/** More than this is never looked at: a wildcard below a wildcard could ask for the square of an object. */
+/** Maximum number of values visited: a wildcard below a wildcard could visit the square of an object. */
 const maxResults = 1000;
 
 interface Cursor {
@@ -69,7 +69,7 @@ interface Cursor {
 
 /**
  * Reads a path such as `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `.spec.hosts[*]` or `.metadata.labels['a.b/c']`.
- * Undefined where it cannot be read. Source: client-go util/jsonpath, of which this is the part without functions and unions.
+ * Undefined where it is invalid. Source: client-go util/jsonpath, of which this is the part without functions and unions.
  */
 export function pathReader(path: string): PathReader | undefined {
   const cursor: Cursor = { text: path, at: 0 };
@@ -77,7 +77,7 @@ export function pathReader(path: string): PathReader | undefined {
   return cursor.at === path.length ? read : undefined;
 }
 
-/** Reads steps up to the first character that begins none. */
+/** Reads steps up to the first character that starts none. */
 function parseSteps(cursor: Cursor): PathReader {
   const steps: PathReader[] = [];
   for (let next = parseStep(cursor); next !== undefined; next = parseStep(cursor)) steps.push(...next);
@@ -100,7 +100,7 @@ const [singleQuoted, doubleQuoted] = [String.raw`'((?:\\[^]|[^'\\])*)'`, String.
 const quotedKey = new RegExp(String.raw`\[(?:${singleQuoted}|${doubleQuoted})\]`, "y");
 const bracket = /\[([^\]]*)\]/y;
 const filterStart = /\[\?\( *@/y;
-// Blanks have one place each where they can match: a path is written by others, and must be read in linear time.
+// Blanks can match in one place each: clients write paths, and they must be read in linear time.
 const comparison = new RegExp(
   String.raw` *(?:(==|!=|<=|>=|<|>)(?: *${singleQuoted} *| *${doubleQuoted} *|([^)]*)))?\)\]`,
   "y",
@@ -118,7 +118,7 @@ function unescaped(text: string): string {
   return text.replaceAll(/\\([^])/g, "$1");
 }
 
-/** What stands at the cursor, which stays where it is when that is no step. */
+/** The match at the cursor, which does not move when there is none. */
 function parseStep(cursor: Cursor): readonly PathReader[] | undefined {
   const start = cursor.at;
   const found = cursor.text[start] === "." ? parseDotted(cursor) : (parseKey(cursor) ?? parseFilter(cursor));

@@ -7,19 +7,19 @@ import { maxRequest, ruleType, type RuleType } from "./rule-type.ts";
 import type { StructuralSchema, ValidationRule } from "./structural-schema.ts";
 import { fieldErrors } from "../field-rules.ts";
 
-/** What one expression may cost at worst, times the number of values that it applies to. Source: apiextensions-apiserver validation. */
+/** Maximum cost of one expression, times the number of values that it applies to. Source: apiextensions-apiserver validation. */
 const expressionLimit = 10_000_000;
-/** What all rules of a schema may cost together. */
+/** Maximum cost of all rules of a schema together. */
 const schemaLimit = 100_000_000;
-/** What a rule costs to compile, besides its characters, next to looking at a place. */
+/** The cost of compiling a rule, besides its characters, relative to visiting a place. */
 const placesOfRule = 64;
-/** Many errors tell no more than some. */
+/** Maximum number of errors. */
 const maxErrors = 100;
 
 /**
- * Everything for which Kubernetes refuses the CEL rules of a schema in which nothing else is wrong: expressions that do not compile
- * or could cost too much, messages, reasons and paths that are of no use, `oldSelf` where values of before and after cannot be
- * matched. `path` is that of the schema. Source: apiextensions-apiserver validation, ValidateCustomResourceDefinitionOpenAPISchema.
+ * All errors of the CEL rules of a schema that is otherwise valid: expressions that do not compile
+ * or could cost too much, invalid messages, reasons and paths, `oldSelf` where old and new values cannot be
+ * correlated. `path` is that of the schema. Source: apiextensions-apiserver validation, ValidateCustomResourceDefinitionOpenAPISchema.
  */
 export function* ruleSchemaErrors(
   schema: StructuralSchema,
@@ -44,11 +44,11 @@ export function* ruleSchemaErrors(
   return [...walk.errors, ...totalErrors(walk.costs, path)];
 }
 
-/** Where a schema with rules stands. */
+/** The context of a schema with rules. */
 export interface RulesPlace {
-  /** The rules of the definition that were looked at so far; those of this schema are added. */
+  /** The rules of the definition that were checked so far; those of this schema are added. */
   readonly used: RulesSize;
-  /** How many versions have this schema; each has its rules compiled by itself. */
+  /** The number of versions with this schema; each compiles its own rules. */
   readonly versions: number;
 }
 
@@ -58,13 +58,13 @@ export function newRulesSize(): RulesSize {
 }
 
 /**
- * How many rules all versions of a definition may have, and how many characters they may have together: compiling a rule takes up to a millisecond,
- * and each is kept compiled for as long as its kind is served. Kubernetes bounds what rules cost when they run, not this.
+ * Maximum number of rules of all versions of a definition, and of their characters together: compiling a rule takes up to a millisecond,
+ * and it stays compiled as long as its kind is served. Kubernetes limits the cost of rules at run time, not this.
  */
 const maxRules = 2_000;
 const maxCharacters = 262_144;
 
-/** How many rules there are, and how many characters they have. */
+/** The number of rules, and of their characters. */
 export interface RulesSize {
   rules: number;
   characters: number;
@@ -154,9 +154,9 @@ interface Walk {
 interface Place {
   readonly path: string;
   readonly type: RuleType | undefined;
-  /** How many values of the schema one object holds at most; undefined where nothing declares it. */
+  /** Maximum number of values of the schema in one object; undefined where nothing declares it. */
   readonly count: number | undefined;
-  /** The path of the list or map whose parts cannot be matched with those of before, if the place is in one. */
+  /** The path of the list or map whose parts cannot be correlated with the old ones, if the place is in one. */
   readonly uncorrelatable: string | undefined;
 }
 
@@ -175,7 +175,7 @@ function* check(walk: Walk, schema: StructuralSchema, place: Place): Steps<void>
   if (schema.validations.length > 0) yield* checkRules(walk, schema, place);
 }
 
-/** The type of what lies below, also where the names above cannot be written in rules. */
+/** The type of a value below, also where the names above cannot be written in rules. */
 function typeBelow({ schema, step }: Child, { type }: Place): RuleType | undefined {
   const name = /^properties\[(.*)\]$/s.exec(step)?.[1];
   const known = name === undefined ? type?.inside : type?.properties.get(name);
@@ -227,7 +227,7 @@ function note(
   walk: Walk,
   { path, cost, name }: { readonly path: string; readonly cost: number; readonly name: string },
 ): void {
-  // What is no number is over every limit.
+  // NaN exceeds every limit.
   if (!(cost <= expressionLimit)) walk.errors.push(forbiddenField(path, tooCostly(name, cost, expressionLimit)));
   walk.costs.push({ path, cost });
 }
@@ -283,7 +283,7 @@ function tooCostly(name: string, cost: number, limit: number): string {
   return `${name} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
 }
 
-/** Nothing times without bound is nothing. */
+/** Zero times infinity is zero. */
 function multiplied(one: number, other: number | undefined): number | undefined {
   if (other === undefined) return undefined;
   return one === 0 || other === 0 ? 0 : one * other;

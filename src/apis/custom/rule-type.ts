@@ -11,35 +11,35 @@ import {
 } from "../../policy/cel/types.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
-/** How rules see the values of a schema. */
+/** The types of the values of a schema in rules. */
 export interface RuleType {
   readonly type: CelType;
-  /** How many bytes of JSON a value has at least. */
+  /** Minimum number of bytes of a value in JSON. */
   readonly minSize: number;
-  /** The types of what lies below, by property, for as far as it can be reached. */
+  /** The types of the properties that rules can reach. */
   readonly properties: ReadonlyMap<string, RuleType>;
   /** The type of the elements of a list, or of the values of a map. */
   readonly inside: RuleType | undefined;
 }
 
-/** The most bytes of a request. Source: apiserver apis/cel MaxRequestSizeBytes. */
+/** Maximum size of a request in bytes. Source: apiserver apis/cel MaxRequestSizeBytes. */
 export const maxRequest: number = 3 * 1024 * 1024;
 
 const maxText = maxRequest - 2;
-/** Names are DNS subdomains; of generated ones at least one character is generated. */
+/** Names are DNS subdomains; generated ones have at least one generated character. */
 const maxName = 253;
 const noProperties: ReadonlyMap<string, RuleType> = new Map();
 
-/** Which schema, where it stands, and whether it is that of a resource (the root, or an embedded one). */
+/** The schema, its path, and whether it is that of a resource (the root, or an embedded one). */
 export interface RuleTypePlace {
-  /** What messages call objects of the type. */
+  /** The name of the type in messages. */
   readonly name: string;
   readonly isResource: boolean;
 }
 
 /**
- * The type in rules of the values of a schema, or undefined where rules cannot see them: nothing is known of the type. Unknown
- * fields that are preserved cannot be seen. Source: apiserver cel/common SchemaDeclType, apiextensions-apiserver schema/cel/model.
+ * The type in rules of the values of a schema, or undefined where rules cannot read them because the type is unknown. Unknown
+ * fields that are preserved are not visible. Source: apiserver cel/common SchemaDeclType, apiextensions-apiserver schema/cel/model.
  */
 export function ruleType(schema: StructuralSchema, place: RuleTypePlace): RuleType | undefined {
   if (schema.intOrString) return leaf(dynType, 1);
@@ -88,7 +88,7 @@ function objectRuleType(schema: StructuralSchema, place: RuleTypePlace): RuleTyp
   const inside = below(additionalProperties, `${place.name}.@elem`);
   if (inside === undefined) return undefined;
   const maxSize = bounded(maxProperties) ?? Math.floor(maxText / (inside.minSize + 6));
-  // Kubernetes reckons with keys of no length.
+  // Kubernetes assumes keys of no length.
   const type: CelType = { kind: "map", key: { kind: "string", maxSize: 0 }, value: inside.type, maxSize };
   return { type, minSize: 2, properties: noProperties, inside };
 }
@@ -115,7 +115,7 @@ function fieldsOf(properties: ReadonlyMap<string, RuleType>): ReadonlyMap<string
   for (const [property, { type }] of properties) {
     const escaped = escapeName(property);
     if (escaped !== undefined) fields.set(escaped, { type, ...(escaped === property ? {} : { key: property }) });
-    // A word that CEL keeps for itself can be read as it is, too, behind a dot.
+    // A reserved word of CEL is also readable unescaped after a dot.
     if (escaped === `__${property}__`) fields.set(property, { type });
   }
   return fields;
@@ -136,7 +136,7 @@ function declaresMeta({ properties }: StructuralSchema): boolean {
   );
 }
 
-/** What rules of a resource see of it whatever its schema says: what it is and what it is called, and nothing else of its metadata. */
+/** The fields of a resource that rules always see: type and name, and no other metadata. */
 function metaRuleTypes(schema: StructuralSchema, name: string): ReadonlyMap<string, RuleType> {
   const declared = schema.properties.get("metadata")?.properties;
   const text = leaf({ kind: "string", maxSize: maxText }, 2);
@@ -174,7 +174,7 @@ function textRuleType(schema: StructuralSchema): RuleType {
     case "date-time":
       return leaf(timestampType, 21);
     default: {
-      // Lengths are declared in code points, and costs reckon with bytes.
+      // Lengths are declared in code points, and costs use bytes.
       const maxSize = maxLength === undefined ? longestOf(schema.enum) : maxLength * 4;
       return leaf({ kind: "string", maxSize }, 2);
     }

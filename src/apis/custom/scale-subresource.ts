@@ -7,7 +7,7 @@ import type { PartOfObject, Resource } from "../resource.ts";
 import type { ScalePaths } from "./crd-object.ts";
 import { pathFields, valueUnder, withValueUnder } from "./simple-path.ts";
 
-/** What is wrong with the numbers of replicas in an object. Source: apiextensions-apiserver pkg/registry/customresource/validator.go. */
+/** Errors of the replica counts of an object. Source: apiextensions-apiserver pkg/registry/customresource/validator.go. */
 export function replicaErrors(paths: ScalePaths, object: ApiObject): readonly FieldError[] {
   return [paths.specReplicasPath, paths.statusReplicasPath].flatMap((path) => {
     const replicas = valueUnder(object, pathFields(path));
@@ -17,7 +17,7 @@ export function replicaErrors(paths: ScalePaths, object: ApiObject): readonly Fi
   });
 }
 
-/** The greatest number of a 32-bit field. */
+/** The maximum of a 32-bit field. */
 const maxReplicas = 2 ** 31 - 1;
 
 /** The subresource `scale` of a custom kind, which reads and writes by the paths of its definition. Source: apiextensions-apiserver pkg/registry/customresource ScaleREST. */
@@ -55,7 +55,7 @@ export function scaleSubresource(
             ...stored,
             metadata: {
               ...metadata,
-              // Without a version the last writer wins, as Scale is updated that way everywhere.
+              // Without a resourceVersion the last write wins, as for every Scale.
               resourceVersion:
                 resourceVersion === undefined || resourceVersion === ""
                   ? (stored.metadata.resourceVersion ?? "")
@@ -92,7 +92,7 @@ function withoutUndefined(fields: Readonly<Record<string, string | undefined>>):
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-/** What the subresource `scale` of any kind is shown as; it has no paths of its own. Source: api/autoscaling/v1 Scale. */
+/** The kind of the subresource `scale`; it has no paths of its own. Source: api/autoscaling/v1 Scale. */
 export const scale: Resource = builtinKind({
   group: "autoscaling",
   kind: "Scale",

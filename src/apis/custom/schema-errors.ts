@@ -10,22 +10,22 @@ import { structuralErrors } from "./structural-errors.ts";
 import { structuralSteps, type StructuralSchema } from "./structural-schema.ts";
 import { fieldErrors } from "../field-rules.ts";
 
-/** What else there is to know of a schema that is checked. */
+/** The context of a schema that is checked. */
 export interface SchemaErrorOptions {
-  /** Whether its version has the subresource status, which allows less at the root. */
+  /** Whether its version has the subresource status, which allows fewer keywords at the root. */
   readonly statusSubresource: boolean;
-  /** Checks all CEL rules of the schema, given the path of its root; called only when nothing else is wrong. */
+  /** Checks all CEL rules of the schema, given the path of its root; called only when there are no other errors. */
   readonly rules?: (schema: StructuralSchema, path: string) => Steps<readonly FieldError[]>;
   /** The patterns of other versions of the definition; default: none. */
   readonly patterns?: SeenPatterns;
-  /** Holds a default against the CEL rules of its schema. */
+  /** Checks a default against the CEL rules of its schema. */
   readonly defaultRules?: DefaultRuleErrors;
 }
 
 /**
- * Everything for which Kubernetes refuses the schema of one version of a CustomResourceDefinition: keywords of the wrong type, of
- * no use or forbidden, what is not structural, patterns that are none, defaults that are not pruned or not valid. `path` is where the schema
- * stands, such as `spec.versions[0].schema.openAPIV3Schema`. The schema nests no deeper than decoding allows.
+ * All errors of the schema of one version of a CustomResourceDefinition: keywords of the wrong type, useless
+ * or forbidden ones, a schema that is not structural, invalid patterns, unpruned or invalid defaults. `path` is that of the schema,
+ * such as `spec.versions[0].schema.openAPIV3Schema`. The schema is no deeper than decoding allows.
  * Source: apiextensions-apiserver pkg/apis/apiextensions/validation.
  */
 export function schemaErrors(raw: JsonObject, path: string, options: SchemaErrorOptions): readonly FieldError[] {
@@ -50,7 +50,7 @@ export function* schemaErrorSteps(
   const structure = keywords.isReadable ? yield* structureErrors(schema, path, options) : [];
   const errors = [
     ...rootErrors(raw, path, options),
-    // A type that is none reads as absent, but it is there.
+    // An invalid type reads as absent, but it is present.
     ...structure.filter((error) => error.type !== "FieldValueRequired" || !typed.has(error.path)),
     ...keywords.errors,
   ].slice(0, maxErrors);
@@ -68,7 +68,7 @@ function* structureErrors(
   return errors.length > 0 ? errors : yield* defaultErrors(schema, path, options.defaultRules);
 }
 
-/** Keywords that may stand at the root beside a status that is validated by itself, as Kubernetes lists them. */
+/** Keywords that are allowed at the root beside the subresource status, as Kubernetes lists them. */
 const allowedWithStatus: readonly string[] =
   `description type format title maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems minItems
   uniqueItems multipleOf required items properties externalDocs example
@@ -103,13 +103,13 @@ function rootErrorsWithStatus(raw: JsonObject, path: string): readonly FieldErro
   return [invalid(path, raw, why)];
 }
 
-/** Go does not tell these from absence. */
+/** Go does not distinguish these from absence. */
 function isZero(value: unknown): boolean {
   return value === undefined || value === null || value === false || value === "";
 }
 
 /**
- * Keywords whose values are of the wrong type, which Go would not decode; keywords that no schema has are passed over.
+ * Keywords whose values are of the wrong type, which Go would not decode; unknown keywords are ignored.
  * Source: apiextensions v1 JSONSchemaProps.
  */
 function* schemaShapeErrors(raw: JsonObject, path: string): Steps<readonly FieldError[]> {
@@ -191,7 +191,7 @@ function* collect(raw: JsonObject, path: string, walk: Walk): Steps<void> {
   }
 }
 
-/** The schemas in the value of a keyword, each with its step from there. */
+/** The schemas in the value of a keyword, each with its path step. */
 function schemasOf(shape: Shape, value: unknown): readonly (readonly [step: string, schema: unknown])[] {
   if (!shape.startsWith("schema")) return [];
   if (isJsonArray(value)) return value.map((schema, index) => [`[${index}]`, schema]);
@@ -206,7 +206,7 @@ function* collectSchema(schema: unknown, path: string, walk: Walk): Steps<void> 
   else if (schema !== null) walk.errors.push(typeInvalid(path, schema, wording.schema));
 }
 
-/** Whether a key is one that a schema can have and whose value is of a known type. */
+/** Whether a key is a keyword whose value is of a known type. */
 function isSchemaKeyword(key: string): boolean {
   return shapes.has(key);
 }

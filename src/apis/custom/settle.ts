@@ -6,24 +6,24 @@ import { publishedMeta } from "../schemas/published.ts";
 import { memberSchema } from "./correlation.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 
-/** An object of known fields only, and the sorted paths of what was left out, at most 100. */
+/** An object with known fields only, and the sorted paths of the pruned fields, at most 100. */
 export interface Pruned {
   readonly object: JsonObject;
   readonly unknown: readonly string[];
 }
 
-/** What is kept besides what the schema knows. */
+/** What is preserved besides the fields of the schema. */
 export interface PruneOptions {
   /** Whether the object is a whole resource. */
   readonly isResourceRoot: boolean;
-  /** Whether metadata of embedded resources keeps what ObjectMeta does not have; pruned by default. */
+  /** Whether metadata of embedded resources preserves fields that ObjectMeta does not have; pruned by default. */
   readonly embeddedMetadata?: "pruned" | "kept";
 }
 
 /**
- * Leaves out the fields that the schema does not know, but for what `x-kubernetes-preserve-unknown-fields` keeps. apiVersion,
+ * Prunes the fields that the schema does not declare, except where `x-kubernetes-preserve-unknown-fields` is set. apiVersion,
  * kind and metadata stay in embedded resources, and at the root with `isResourceRoot`; metadata of embedded resources keeps only
- * what ObjectMeta has. What has not changed is shared with `object`, which is never changed itself.
+ * fields of ObjectMeta. Unchanged parts are shared with `object`, which is never changed itself.
  * Source: apiextensions-apiserver pkg/apiserver/schema/pruning and objectmeta.
  */
 export function pruned(schema: StructuralSchema, object: JsonObject, options: PruneOptions): Pruned {
@@ -44,7 +44,7 @@ interface State {
   readonly embeddedMetadata: "pruned" | "kept";
 }
 
-/** What a value is held against: a schema, nothing (all fields are unknown), or a list item of what keeps unknown fields. */
+/** The schema of a value: a schema, nothing (all fields are unknown), or a list item below preserved unknown fields. */
 type Against = StructuralSchema | undefined;
 
 function pruneValue(state: State, schema: Against, value: unknown): unknown {
@@ -62,7 +62,7 @@ function pruneArray(state: State, schema: Against, value: readonly unknown[]): r
   });
 }
 
-/** Items of a list that keeps unknown fields keep theirs too, whatever their own schema says. */
+/** Items of a list that preserves unknown fields preserve theirs too, whatever their own schema. */
 function keepValue(state: State, schema: Against, value: unknown): unknown {
   if (schema === undefined) return value;
   return pruneValue(state, schema.preserveUnknownFields ? schema : { ...schema, preserveUnknownFields: true }, value);
@@ -72,15 +72,15 @@ function pruneObject(state: State, schema: Against, value: JsonObject): JsonObje
   return changedMembers(value, (key, member) => prunedMember(state, schema, { key, member }));
 }
 
-/** What stays of one field; undefined when nothing does. */
+/** The pruned value of one field; undefined when the field is dropped. */
 function prunedMember(
   state: State,
   schema: Against,
   { key, member }: { readonly key: string; readonly member: unknown },
 ): unknown {
   const isRoot = state.path.length === 0;
-  const isResource = isRoot && state.isResourceRoot ? true : schema?.embeddedResource === true;
-  if (isResource && isMetaField(key)) return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
+  if (isMetaField(key) && isResource(state, schema))
+    return key === "metadata" && !isRoot ? prunedMetadata(state, member) : member;
   const isProperty = schema?.properties.has(key) === true;
   if (!isProperty && schema?.additionalProperties === undefined) return unknownMember(state, schema, { key, member });
   const step = stepTo(state, key);
@@ -89,7 +89,11 @@ function prunedMember(
   return within(state, [step, isProperty ? step : `[${key}]`], () => pruneValue(state, against, member));
 }
 
-/** A schema need not name the fields that every object has. */
+function isResource(state: State, schema: Against): boolean {
+  return (state.path.length === 0 && state.isResourceRoot) || schema?.embeddedResource === true;
+}
+
+/** A schema need not declare the fields that every object has. */
 function unknownMember(
   state: State,
   schema: Against,
@@ -100,7 +104,7 @@ function unknownMember(
   return undefined;
 }
 
-/** Malformed metadata is left for validation to refuse; null is none, as in Go. */
+/** Malformed metadata is left for validation to reject; null is none, as in Go. */
 function prunedMetadata(state: State, value: unknown): unknown {
   if (value === null) return {};
   if (!isJsonObject(value) || state.embeddedMetadata === "kept") return value;
@@ -114,7 +118,7 @@ function prunedMetadata(state: State, value: unknown): unknown {
   }
 }
 
-/** Whether a field of a resource is none of its own. */
+/** Whether a field is one that every resource has. */
 export function isMetaField(key: string): boolean {
   return key === "apiVersion" || key === "kind" || key === "metadata";
 }
@@ -138,8 +142,8 @@ function report(state: State, path: string): void {
 }
 
 /**
- * The object with the defaults of the schema where a property is missing. A null that the schema does not allow gives way to the
- * default, or goes when there is none; nulls in lists stay, for validation to refuse. What has not changed is shared with
+ * The object with the defaults of the schema where a property is missing. A null that the schema does not allow is replaced by the
+ * default, or removed when there is none; nulls in lists stay, for validation to reject. Unchanged parts are shared with
  * `object`, and defaults are shared with the schema; neither is ever changed.
  * Source: apiextensions-apiserver pkg/apiserver/schema/defaulting.
  */
@@ -168,7 +172,7 @@ function defaultedValue(schema: StructuralSchema | undefined, value: unknown): u
   );
 }
 
-/** The object with what `change` makes of each member, undefined being nothing; itself where nothing changes. */
+/** The object with each member mapped by `change`, where undefined removes it; itself where nothing changes. */
 function changedMembers(object: JsonObject, change: (key: string, member: unknown) => unknown): JsonObject {
   let result: Map<string, unknown> | undefined;
   for (const key of Object.keys(object)) {
@@ -178,11 +182,11 @@ function changedMembers(object: JsonObject, change: (key: string, member: unknow
     if (next === undefined) result.delete(key);
     else result.set(key, next);
   }
-  // fromEntries defines properties, so that a key __proto__ is one of its own.
+  // fromEntries defines properties, so that a key __proto__ is an own property.
   return result === undefined ? object : Object.fromEntries(result);
 }
 
-/** The list with what `change` makes of each element; itself where nothing changes. */
+/** The list with each element mapped by `change`; itself where nothing changes. */
 function changedElements(
   list: readonly unknown[],
   change: (element: unknown, index: number) => unknown,

@@ -6,7 +6,7 @@ export function pathFields(path: string): readonly string[] {
   return path.split(".").filter((part) => part !== "");
 }
 
-/** What stands under the fields, or undefined; never throws. */
+/** The value at the path, or undefined; never throws. */
 export function valueUnder(object: unknown, fields: readonly string[]): unknown {
   let value = object;
   for (const field of fields) {
@@ -16,7 +16,7 @@ export function valueUnder(object: unknown, fields: readonly string[]): unknown 
   return value;
 }
 
-/** A copy of `object` with `value` under the fields, objects made where there are none; undefined removes. */
+/** A copy of `object` with `value` at the path, with missing objects created; undefined removes. */
 export function withValueUnder<T extends object>(object: T, fields: readonly string[], value: unknown): T {
   const [first, ...rest] = fields;
   if (first === undefined) return object;

@@ -6,8 +6,8 @@ import { type StructuralSchema, alternatives } from "./structural-schema.ts";
 import { fieldErrors, type FieldResult } from "../field-rules.ts";
 
 /**
- * For what a schema is not structural: types that are missing, keywords below `allOf` and the like that must not stand there,
- * value rules for what has no schema, patterns that are none. Sorted by path. Source: apiextensions-apiserver pkg/apiserver/schema ValidateStructural.
+ * Why a schema is not structural: missing types, forbidden keywords below `allOf` and the like,
+ * value rules without a schema, invalid patterns. Sorted by path. Source: apiextensions-apiserver pkg/apiserver/schema ValidateStructural.
  */
 export function* structuralErrors(
   schema: StructuralSchema,
@@ -25,7 +25,7 @@ export function* structuralErrors(
     .map(({ error }) => error);
 }
 
-/** Errors after which the rest of a schema is not looked at. */
+/** Maximum number of errors before the rest of a schema is skipped. */
 const enoughErrors = 1000;
 
 interface Place {
@@ -115,7 +115,7 @@ function metaTypeErrors(schema: StructuralSchema, { path }: Place): readonly Fie
   });
 }
 
-/** Keywords that metadata of the root may have; all others would restrict what every object has. */
+/** Keywords that metadata of the root may have; all others would restrict the metadata of every object. */
 const metadataAllows: ReadonlySet<keyof StructuralSchema> = new Set([
   "type",
   "default",
@@ -147,13 +147,13 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === false || (Array.isArray(value) && value.length === 0);
 }
 
-/** Which parts have the one form in which types may stand there. */
+/** Which parts have the one form in which types are allowed there. */
 interface Skips {
   readonly skipAnyOf: boolean;
   readonly skipFirstOfAll: boolean;
 }
 
-/** Checks what stands below `allOf` and the like. */
+/** Checks the schemas below `allOf` and the like. */
 function* checkValueRules(schema: StructuralSchema, place: Place, skips: Skips): Steps<void> {
   for (const [step, one] of alternatives(schema)) {
     if (skips.skipAnyOf && step.startsWith("anyOf")) continue;
@@ -161,7 +161,7 @@ function* checkValueRules(schema: StructuralSchema, place: Place, skips: Skips):
   }
 }
 
-/** The one form in which types may stand below `anyOf`: an integer, or a text. */
+/** The one form in which types are allowed below `anyOf`: an integer, or a text. */
 function isIntOrString([first, second, ...more]: readonly StructuralSchema[]): boolean {
   return more.length === 0 && isBare(first, "integer") && isBare(second, "string");
 }
@@ -186,7 +186,7 @@ function* checkNested(schema: StructuralSchema, place: Place, skipAnyOf = false)
   for (const [keyword, isUsed, why] of forbiddenWithin(schema)) {
     if (isUsed) errors.push(forbiddenField(`${path}.${keyword}`, `must be ${why} to be structural`));
   }
-  // Metadata could otherwise be restricted by way of allOf.
+  // allOf could otherwise restrict metadata.
   if (schema.properties.has("metadata")) {
     errors.push(forbiddenField(`${path}.properties[metadata]`, "must not be specified in a nested context"));
   }
@@ -212,15 +212,15 @@ function forbiddenWithin(schema: StructuralSchema): readonly (readonly [string, 
 }
 
 interface Pair {
-  /** Where the structural schema of the place is, or would be. */
+  /** The path where the structural schema of the place is, or would be. */
   readonly structuralPath: string;
-  /** Where the value rule is that needs it. */
+  /** The path of the value rule that needs it. */
   readonly path: string;
   readonly errors: FieldError[];
   readonly pace: Pace;
 }
 
-/** Checks that each value rule below `allOf` and the like has a structural schema for what it is about. */
+/** Checks that each value rule below `allOf` and the like has a structural schema. */
 function* checkCompleteness(rules: StructuralSchema, structure: StructuralSchema | undefined, pair: Pair): Steps<void> {
   for (const [step, one] of alternatives(rules)) {
     yield* checkNestedCompleteness(one, structure, { ...pair, path: `${pair.path}.${step}` });

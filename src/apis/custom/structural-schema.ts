@@ -6,7 +6,7 @@ import { lazyPattern, type Pattern } from "./pattern.ts";
 /** The types that a value of a custom resource can have. */
 export type StructuralType = "array" | "boolean" | "integer" | "number" | "object" | "string";
 
-/** One rule of `x-kubernetes-validations`, as it was written. */
+/** One rule of `x-kubernetes-validations`, as written. */
 export interface ValidationRule {
   readonly rule: string;
   readonly message: string | undefined;
@@ -17,8 +17,8 @@ export interface ValidationRule {
 }
 
 /**
- * A part of the schema of a CustomResourceDefinition, read into typed form. The same type serves the structural part and what
- * stands below `allOf`, `anyOf`, `oneOf` and `not`. All fields are always present, undefined where the schema is silent.
+ * A part of the schema of a CustomResourceDefinition in typed form. The same type serves the structural part and the schemas
+ * below `allOf`, `anyOf`, `oneOf` and `not`. All fields are always present, undefined where the schema does not set them.
  * Source: apiextensions v1 JSONSchemaProps, apiextensions-apiserver pkg/apiserver/schema Structural.
  */
 export interface StructuralSchema {
@@ -31,7 +31,7 @@ export interface StructuralSchema {
   readonly example: unknown;
   readonly externalDocs: JsonObject | undefined;
   readonly nullable: boolean;
-  /** Empty when any value will do. */
+  /** Empty when any value is valid. */
   readonly enum: readonly unknown[];
   /** Those of `enum` that are no objects and lists; undefined where `enum` is empty. */
   readonly enumScalars: ReadonlySet<unknown> | undefined;
@@ -50,7 +50,7 @@ export interface StructuralSchema {
   readonly maxProperties: number | undefined;
   readonly required: readonly string[];
   readonly items: StructuralSchema | undefined;
-  /** A map, since its keys are chosen by others; empty when the schema names no properties. */
+  /** A map, since clients choose its keys; empty when the schema declares no properties. */
   readonly properties: ReadonlyMap<string, StructuralSchema>;
   readonly additionalProperties: StructuralSchema | boolean | undefined;
   readonly allOf: readonly StructuralSchema[];
@@ -77,8 +77,8 @@ export interface StructuralSchema {
 }
 
 /**
- * The typed form of a schema in which `schemaErrors` found nothing; what is of the wrong type reads as absent. Patterns are
- * compiled when a value meets them first, and once.
+ * The typed form of a schema without `schemaErrors`; a keyword of the wrong type reads as absent. Patterns are
+ * compiled once, at first use.
  */
 export function readStructural(raw: JsonObject): StructuralSchema {
   return finish(structuralSteps(raw, { places: 0 }));
@@ -88,7 +88,7 @@ export function readStructural(raw: JsonObject): StructuralSchema {
 export function* structuralSteps(raw: JsonObject, pace: Pace): Steps<StructuralSchema> {
   if (endsStep(pace)) yield;
   const node: Draft = { ...silent };
-  // Schemas of real kinds have thousands of parts, which say little each: keywords that are absent must cost nothing.
+  // Schemas of real kinds have thousands of parts with few keywords: absent ones must cost nothing.
   for (const keyword in raw) {
     if (!Object.hasOwn(raw, keyword)) continue;
     const nested = nestedReaders.get(keyword);
@@ -100,7 +100,7 @@ export function* structuralSteps(raw: JsonObject, pace: Pace): Steps<StructuralS
   return node;
 }
 
-/** The schemas below `anyOf`, `allOf`, `oneOf` and `not`, each with its step from the schema. */
+/** The schemas below `anyOf`, `allOf`, `oneOf` and `not`, each with its path step. */
 export function* alternatives(schema: StructuralSchema): Generator<readonly [step: string, schema: StructuralSchema]> {
   for (const keyword of ["anyOf", "allOf", "oneOf"] as const) {
     for (const [index, one] of schema[keyword].entries()) yield [`${keyword}[${index}]`, one];
@@ -112,7 +112,7 @@ type Draft = { -readonly [Field in keyof StructuralSchema]: StructuralSchema[Fie
 
 const nothing: readonly never[] = [];
 
-/** A schema that says nothing. */
+/** A schema without keywords. */
 const silent: StructuralSchema = {
   type: undefined,
   format: undefined,
@@ -176,7 +176,7 @@ const flags = ["nullable", "exclusiveMinimum", "exclusiveMaximum", "uniqueItems"
 const sizes = ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"] as const;
 const numbers = ["minimum", "maximum", "multipleOf", ...sizes] as const;
 
-/** How each keyword is read, given its value. */
+/** The parser of each keyword's value. */
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ...textFields.map((field) => [field, reader(field, text)] as const),
   ...flags.map((field) => [field, reader(field, isTrue)] as const),
@@ -199,7 +199,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 
 type NestedReader = (node: Draft, value: unknown, pace: Pace) => Steps<void>;
 
-/** How the keywords are read that hold schemas. */
+/** The parsers of keywords that contain schemas. */
 const nestedReaders: ReadonlyMap<string, NestedReader> = new Map<string, NestedReader>([
   [
     "items",
@@ -253,7 +253,7 @@ function* readProperties(node: Draft, value: unknown, pace: Pace): Steps<void> {
   node.properties = properties;
 }
 
-/** Takes note in `node` of what a part structurally below it holds. */
+/** Updates the summary flags of `node` from a part structurally below it. */
 function below<Part extends StructuralSchema | undefined>(node: Draft, part: Part): Part {
   if (part?.holdsEmbedded === true) node.holdsEmbedded = true;
   if (part?.holdsUniqueLists === true) node.holdsUniqueLists = true;
@@ -276,7 +276,7 @@ function* schema(value: unknown, pace: Pace): Steps<StructuralSchema | undefined
   return isJsonObject(value) ? yield* structuralSteps(value, pace) : undefined;
 }
 
-/** Go keeps no difference between an empty text and none. */
+/** Go does not distinguish an empty text from an absent one. */
 function text(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }

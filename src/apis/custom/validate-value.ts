@@ -12,17 +12,17 @@ import { memberSchema } from "./correlation.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
 import { canonicalText, valueSchemaErrors } from "./value-schema-errors.ts";
 
-/** What the value is compared with and where it stands. */
+/** The value that is replaced, and the path. */
 export interface ValueOptions {
-  /** The value that this one replaces; faults in parts that have not changed are let pass. Undefined for a new value. */
+  /** The value that this one replaces; errors in unchanged parts are ignored. Undefined for a new value. */
   readonly stored?: unknown;
-  /** What errors begin with; empty for a whole object. */
+  /** The prefix of paths in errors; empty for a whole object. */
   readonly path: string;
 }
 
 /**
- * Everything but CEL rules that is wrong with a value which is pruned and has its defaults: the schema first, then apiVersion, kind
- * and metadata of embedded resources, then repeated elements of lists that must not have any. Repeated elements pass when the
+ * All errors except those of CEL rules in a pruned and defaulted value: the schema first, then apiVersion, kind
+ * and metadata of embedded resources, then duplicates in lists that must not have any. Duplicates pass when the
  * stored value had some already. Metadata of the object itself is left to `validateObjectMeta`.
  * Source: apiextensions-apiserver pkg/registry/customresource strategy.
  */
@@ -45,7 +45,7 @@ export function* valueErrorSteps(
 }
 
 /**
- * What is wrong with an update of the status of a resource alone, in steps: faults elsewhere, which such an update cannot mend, pass.
+ * Errors of an update of the status alone, in steps: errors elsewhere, which such an update cannot fix, pass.
  * Source: apiextensions-apiserver pkg/registry/customresource statusStrategy.
  */
 export function* statusErrors(
@@ -85,7 +85,7 @@ interface Place {
   readonly path: string;
 }
 
-/** The parts of a value in or below which the schema has what is looked for. */
+/** The parts of a value whose schema, or a schema below, has the property that is searched for. */
 function* partsWith(what: "holdsEmbedded" | "holdsUniqueLists", { schema, value, path }: Place): Generator<Place> {
   if (isJsonArray(value)) {
     if (schema.items?.[what] !== true) return;
@@ -106,7 +106,7 @@ function* partsWith(what: "holdsEmbedded" | "holdsUniqueLists", { schema, value,
 }
 
 /**
- * What is wrong with apiVersion, kind and metadata of the embedded resources in a value.
+ * Errors of apiVersion, kind and metadata of the embedded resources in a value.
  * Source: apiextensions-apiserver pkg/apiserver/schema/objectmeta.
  */
 export function* embeddedErrors(schema: StructuralSchema, value: unknown, path: string): Steps<readonly FieldError[]> {
@@ -115,7 +115,7 @@ export function* embeddedErrors(schema: StructuralSchema, value: unknown, path: 
   return walk.errors;
 }
 
-/** What the metadata of an embedded resource costs to check, next to looking at a place. */
+/** The cost of checking the metadata of an embedded resource, relative to visiting a place. */
 const placesOfResource = 16;
 
 function* collectEmbedded(place: Place, walk: Walk): Steps<void> {
@@ -160,7 +160,7 @@ function metadataErrors(value: JsonObject, path: string): readonly FieldError[] 
   if (metadata === undefined) return [];
   try {
     const decoded = decodeObject(publishedMeta("ObjectMeta"), metadata).object;
-    // A name is not required here, and what is empty would be taken for missing.
+    // A name is optional here, and an empty field would be reported as missing.
     const named = stringAt(decoded, "name") === "" ? { ...decoded, name: "unnamed" } : decoded;
     const object: ApiObject = { apiVersion: "embedded.invalid/v1", kind: "Embedded", metadata: named };
     const scope = stringAt(decoded, "namespace") === "" ? "Cluster" : "Namespaced";
@@ -178,8 +178,8 @@ function child(path: string, key: string): string {
 }
 
 /**
- * What repeats in lists of type set, and which keys repeat in lists of type map; each repeated value is named once. The time
- * taken is linear in the size of the value. Source: apiextensions-apiserver pkg/apiserver/schema/listtype.
+ * Duplicates in lists of type set, and duplicate keys in lists of type map; each is reported once. The time
+ * is linear in the size of the value. Source: apiextensions-apiserver pkg/apiserver/schema/listtype.
  */
 function* listErrors(schema: StructuralSchema, value: unknown, path: string): Steps<readonly FieldError[]> {
   const walk: Walk = { errors: [], pace: { places: 0 } };
@@ -199,7 +199,7 @@ function* collectRepeats(place: Place, walk: Walk): Steps<void> {
   for (const part of partsWith("holdsUniqueLists", place)) yield* collectRepeats(part, walk);
 }
 
-/** Where a list stands, and how far the step is. */
+/** The path of a list, and the pace of the steps. */
 interface ListPlace {
   readonly path: string;
   readonly pace: Pace;
@@ -228,7 +228,7 @@ function* mapErrors(
   return yield* repeated(value, { path, pace }, text);
 }
 
-/** The elements that share their text with one before; `text` says what of them counts, as JSON. */
+/** The elements whose text equals that of an earlier one; `text` returns the relevant part, as JSON. */
 function* repeated(
   values: readonly unknown[],
   { path, pace }: ListPlace,

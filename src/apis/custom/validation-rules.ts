@@ -22,9 +22,9 @@ import type { StructuralSchema } from "./structural-schema.ts";
 /** Evaluates all CEL rules of a schema over a value. */
 export interface RuleSet {
   /**
-   * What the rules say of a value that its schema takes, in steps. `stored` is the value that it replaces, undefined for a new one: rules that
-   * name `oldSelf` apply where there was something, and other rules let pass what has not changed. `path` is that of the value,
-   * empty for a whole object. Costs are bounded; when they are used up, that is an error, and rules that are left are not evaluated.
+   * The errors of the rules for a value that its schema accepts, in steps. `stored` is the value that it replaces, undefined for a new one:
+   * rules with `oldSelf` apply where there was a value, and other rules ignore unchanged values. `path` is that of the value,
+   * empty for a whole object. Costs are limited; beyond the limit there is one error, and the remaining rules are not evaluated.
    */
   readonly errors: (
     value: unknown,
@@ -32,12 +32,12 @@ export interface RuleSet {
   ) => Steps<readonly FieldError[]>;
 }
 
-/** What rules may still cost together. */
+/** The remaining cost of rules. */
 export interface RuleBudget {
   left: number;
 }
 
-/** What all expressions over one object may cost. Source: apiserver apis/cel RuntimeCELCostBudget. */
+/** Maximum cost of all expressions over one object. Source: apiserver apis/cel RuntimeCELCostBudget. */
 const objectBudget = 10_000_000;
 
 interface RuleSetPlace {
@@ -46,7 +46,7 @@ interface RuleSetPlace {
   readonly compiled?: CompiledRules;
 }
 
-/** The rules of a schema in which `schemaErrors` and `ruleSchemaErrors` found nothing wrong, or undefined where it has none. */
+/** The rules of a schema without `schemaErrors` and `ruleSchemaErrors`, or undefined where it has none. */
 export function ruleSet(schema: StructuralSchema, place: RuleSetPlace): RuleSet | undefined {
   return finish(ruleSetSteps(schema, place));
 }
@@ -76,7 +76,7 @@ export function* ruleSetSteps(
   };
 }
 
-/** Faults after which rules would only say the same again, or could not be evaluated. */
+/** Errors after which rules would only repeat them, or could not be evaluated. */
 const blocking: ReadonlySet<string> = new Set([
   "FieldValueNotSupported",
   "FieldValueRequired",
@@ -85,7 +85,7 @@ const blocking: ReadonlySet<string> = new Set([
   "FieldValueTypeInvalid",
 ]);
 
-/** What is wrong with an object: what its schema has found, and what its rules say, unless the former makes that pointless. */
+/** Errors of an object: those of its schema, and those of its rules, unless the former make rules pointless. */
 export function* withRuleErrors(
   errors: readonly FieldError[],
   rules: RuleSet | undefined,
@@ -101,8 +101,8 @@ export function* withRuleErrors(
 }
 
 /**
- * Says what the rules of a schema say of its default; each rule is compiled once for all defaults, which together may cost what one object
- * may. Source: apiextensions-apiserver pkg/apiserver/schema/defaulting ValidateDefaults.
+ * Checks the defaults of a schema against its rules; each rule is compiled once for all defaults, which together have the cost limit
+ * of one object. Source: apiextensions-apiserver pkg/apiserver/schema/defaulting ValidateDefaults.
  */
 export function newDefaultRules(): DefaultRuleErrors {
   const compiled: CompiledRules = new Map();
@@ -152,29 +152,29 @@ function* visitFields(run: RuleRun, { properties, values }: RuledNode, place: Ru
   }
 }
 
-/** What one expression may cost. Source: apiserver apis/cel PerCallLimit. */
+/** Maximum cost of one expression. Source: apiserver apis/cel PerCallLimit. */
 const callLimit = 1_000_000;
-/** Measured: evaluating what costs so much takes as long as looking at a place of a value. */
+/** Measured: evaluating this cost takes as long as visiting a place of a value. */
 const costOfPlace = 16;
 const maxMessageBytes = 5 * 1024;
 
-/** Many errors tell no more than some, and each shows the value. */
+/** Maximum number of errors, each of which shows the value. */
 const maxErrors = 100;
 const maxErrorCharacters = 1_000_000;
 
 /** One evaluation of all rules of a schema over one value. */
 interface RuleRun {
   readonly errors: FieldError[];
-  /** How many characters the messages of the errors have. */
+  /** The number of characters of the messages of the errors. */
   length: number;
-  /** What rules may still cost. */
+  /** The remaining cost. */
   budget: number;
-  /** Whether the costs are used up, so that no further rule is evaluated. */
+  /** Whether the cost limit is exceeded, so that no further rule is evaluated. */
   exhausted: boolean;
   readonly pace: Pace;
 }
 
-/** Evaluates the rules of a node over a value of it, in steps; their errors and costs are counted in `run`. */
+/** Evaluates the rules of a node for a value of it, in steps; their errors and costs are counted in `run`. */
 function* applyRules(run: RuleRun, node: RuledNode, place: RulePlace): Steps<void> {
   for (const { compiled, fieldPath } of node.rules) {
     if (endsStep(run.pace)) yield;
@@ -261,7 +261,7 @@ interface Failure {
 }
 
 function ruleError(path: string, value: unknown, { message, node, reason }: Failure): FieldError {
-  // A whole object or list is more than an error should show.
+  // An error should not show a whole object or list.
   const isLarge = node.schema.type === "object" || node.schema.type === "array";
   switch (reason) {
     case "FieldValueForbidden":
@@ -277,7 +277,7 @@ function ruleError(path: string, value: unknown, { message, node, reason }: Fail
   }
 }
 
-/** The message of a failed rule: of its message expression, or where that has no usable result its plain one; or why no further rule is evaluated. */
+/** The message of a failed rule: of its message expression, or without a usable result the plain one; or why no further rule is evaluated. */
 function failureMessage(run: RuleRun, place: RuleAtPlace): string | { readonly problem: string } {
   const { message, rule } = place.compiled;
   const plain = rule.message === undefined ? `failed rule: ${rule.rule.trim()}` : rule.message.trim();

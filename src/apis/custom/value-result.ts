@@ -2,13 +2,13 @@ import type { FieldError } from "../../apimachinery/field-error.ts";
 import type { Pace } from "../../apimachinery/step-budget.ts";
 import type { Pattern } from "./pattern.ts";
 
-/** The errors of one value, and how many checks it passed: of several alternatives that fail, the one with most passed is reported. */
+/** The errors of one value, and the number of checks it passed: of several failing alternatives, the one with most passed is reported. */
 export interface ValueResult {
   readonly errors: FieldError[];
   passed: number;
 }
 
-/** Enough for any reader; a hostile object must not make the reply, and the work for it, many times as large as itself. */
+/** Maximum number of errors: a hostile object must not multiply the size of the reply, and the work for it. */
 export const maxErrors = 100;
 
 /** A result to add to. */
@@ -25,50 +25,50 @@ export function merge(result: ValueResult, other: ValueResult): void {
   }
 }
 
-/** Where a value stands: the path before it, which errors begin with, and its name below that, which messages say. */
+/** The position of a value: the path before it, which errors begin with, and its name below that, which messages contain. */
 export interface Where {
   readonly prefix: string;
   readonly name: string;
 }
 
-/** The path of the value itself. A value without any is shown as Go prints a path that is nil. */
+/** The path of the value itself. An empty path is shown as Go prints a nil path. */
 export function pathOf({ prefix, name }: Where): string {
   if (name === "") return wholePath(prefix);
   const relative = name.startsWith(".") ? name.slice(1) : name;
   return prefix === "" ? relative : `${prefix}.${relative}`;
 }
 
-/** The path that errors have which Kubernetes attaches to no field. */
+/** The path of errors that Kubernetes attaches to no field. */
 export function wholePath(prefix: string): string {
   return prefix === "" ? "<nil>" : prefix;
 }
 
-/** What looking at one object may still cost. Used up means refused: alternatives and `not` must not take a check that was left out for one that failed. */
+/** The remaining cost of checking one object. Beyond it the object is rejected: alternatives and `not` must not count a skipped check as failed. */
 export interface ValueBudget {
   /** Pairs of a schema and a value. */
   checks: number;
   /** Steps of patterns over all texts of the object. */
   patternSteps: number;
-  /** Why the object is refused, once something is used up. */
+  /** Why the object is rejected, once a limit is exceeded. */
   refused: FieldError | undefined;
-  /** What was taken since the last step. */
+  /** Work since the last step. */
   readonly pace: Pace;
 }
 
-/** Measured: a thousand take about a millisecond. An object has at most 20,000 values, each of which several schemas may look at. */
+/** Measured: a thousand take about a millisecond. An object has at most 20,000 values, each of which several schemas may check. */
 const maxChecks = 200_000;
 /** Measured: 65,000 take about a millisecond, whatever the pattern. Enough for 100 KB of text and a pattern as long as that of DNS names. */
 const maxPatternSteps = 2_500_000;
 
-/** Measured: so many steps of a pattern take as long as one place. */
+/** Measured: this many steps of a pattern take as long as one place. */
 const patternStepsOfPlace = 64;
 
-/** All that one object may cost. */
+/** The limits for one object. */
 export function newValueBudget(): ValueBudget {
   return { checks: maxChecks, patternSteps: maxPatternSteps, refused: undefined, pace: { places: 0 } };
 }
 
-/** Takes so many checks for the value at `path`; false where there are not so many left. */
+/** Charges this many checks for the value at `path`; false where the rest is too small. */
 export function takeChecks(budget: ValueBudget, count: number, path: () => string): boolean {
   if (budget.refused !== undefined) return false;
   budget.checks -= count;
@@ -81,7 +81,7 @@ export function takeChecks(budget: ValueBudget, count: number, path: () => strin
   return false;
 }
 
-/** Takes what it costs to look for the pattern in the text at `path`, before that is done; false where there is not so much left. */
+/** Charges the search for the pattern in the text at `path` before it starts; false where the rest is too small. */
 export function takePattern(
   budget: ValueBudget,
   pattern: Pattern,

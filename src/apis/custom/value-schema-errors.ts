@@ -30,8 +30,8 @@ import {
 } from "./value-result.ts";
 
 /**
- * What the schema finds wrong with a value, in the words of Kubernetes, at most 100 errors; in steps. With `stored`, what equals its
- * stored counterpart is not looked at: properties correspond by name, elements of lists of type map by their keys (KEP-4008).
+ * The schema errors of a value, in Kubernetes' wording, at most 100; in steps. With `stored`, parts that equal their
+ * stored counterpart are skipped: properties correspond by name, elements of lists of type map by their keys (KEP-4008).
  * Source: kube-openapi validate, apiextensions-apiserver pkg/apiserver/validation.
  */
 export function* valueSchemaErrors(
@@ -50,11 +50,11 @@ export function* valueSchemaErrors(
   });
 }
 
-/** A value on its way through the schema, and through what stands below `allOf` and the like at the same place. */
+/** A value and its path through the schema, and through the schemas below `allOf` and the like at the same place. */
 interface Visit {
-  /** The structural schema of the place, which says how lists are correlated. */
+  /** The structural schema of the place, which defines how lists are correlated. */
   readonly structure: StructuralSchema | undefined;
-  /** What stood here before; undefined when nothing did, or when nobody can tell what. */
+  /** The previous value; undefined when there was none, or when it is unknown. */
   readonly stored: unknown;
   readonly where: Where;
   /** Shared by all places of the object. */
@@ -92,7 +92,7 @@ function nullResult(schema: StructuralSchema, where: Where): ValueResult {
   return { errors: [...errors, ...enumErrors(schema, null, where)], passed: errors.length === 0 ? 1 : 0 };
 }
 
-/** What is wrong inside of a text, a number or a list. */
+/** Errors inside of a text, a number or a list. */
 function* checkContents(schema: StructuralSchema, value: unknown, visit: Visit): Steps<ValueResult> {
   if (typeof value === "string") return textResult(schema, value, visit);
   if (typeof value === "number") return { errors: [...numberErrors(schema, value, visit.where)], passed: 2 };
@@ -115,7 +115,7 @@ function checkType(schema: StructuralSchema, value: unknown, { where, result }: 
   result.passed += errors.length === 0 ? 2 : 1;
 }
 
-/** Formats of numbers count with their type only, those of text with text or no type; Kubernetes ignores all others. */
+/** Formats of numbers apply with their type only, those of text with type string or none; Kubernetes ignores all others. */
 function hasFormat(schema: StructuralSchema): boolean {
   return checkedTextFormat(schema) !== undefined || numberFormat(schema) !== undefined;
 }
@@ -125,7 +125,7 @@ function checkedTextFormat({ type, format, intOrString }: StructuralSchema): ((t
   return formatCheck(format);
 }
 
-/** Unlike Kubernetes this lets no list pass for a text that has a format. */
+/** Unlike Kubernetes this accepts no list as a text with a format. */
 function typeErrors(schema: StructuralSchema, value: unknown, where: Where): readonly FieldError[] {
   const types = typesOf(schema);
   const actual = typeOf(value);
@@ -155,7 +155,7 @@ function typeOf(value: unknown): string {
 
 function enumErrors(schema: StructuralSchema, value: unknown, where: Where): readonly FieldError[] {
   if (schema.enum.length === 0) return [];
-  // A null matches no enumeration, even one that holds it.
+  // A null matches no enumeration, even one that contains it.
   const isAllowed =
     typeof value === "object"
       ? schema.enum.some((one) => jsonEqual(one, value))
@@ -183,7 +183,7 @@ function textResult(schema: StructuralSchema, value: string, { where, budget }: 
   return result;
 }
 
-/** What is wrong with the length of a text, or with the text by the pattern of its schema. */
+/** Errors of the length of a text, or of the text by the pattern of its schema. */
 function textError(
   { minLength, maxLength, pattern }: StructuralSchema,
   value: string,
@@ -276,7 +276,7 @@ function* checkObject(schema: StructuralSchema, value: JsonObject, visit: Visit)
   return result;
 }
 
-/** What is wrong with the members that are none of the properties. */
+/** Errors of the members that are not declared as properties. */
 function* checkAdditional(
   { additionalProperties, properties }: StructuralSchema,
   value: JsonObject,
@@ -297,7 +297,7 @@ function* checkAdditional(
 function member(visit: Visit, key: string, name: string): Visit {
   const { structure, stored, where, budget } = visit;
   const below = memberSchema(structure, key);
-  // The version that the client wrote is not visible in what was stored.
+  // The version that the client wrote is not visible in the stored object.
   const isVersioned = where.name === "" && (key === "apiVersion" || key === "kind");
   return {
     structure: below,
@@ -312,19 +312,19 @@ function hasJunctors({ anyOf, oneOf, allOf, not }: StructuralSchema): boolean {
 }
 
 function* checkJunctors(schema: StructuralSchema, value: unknown, { where, budget }: Visit): Steps<ValueResult> {
-  // As in Kubernetes, alternatives are decided upon by the whole value, whether parts of it have changed or not.
+  // As in Kubernetes, alternatives are decided by the whole value, whether parts of it have changed or not.
   const visit: Visit = { structure: undefined, stored: undefined, where, budget };
   const result = emptyResult();
   if (schema.anyOf.length > 0) merge(result, yield* checkAnyOf(schema.anyOf, value, visit));
   if (schema.oneOf.length > 0) merge(result, yield* checkOneOf(schema.oneOf, value, visit));
   if (schema.allOf.length > 0) merge(result, yield* checkAllOf(schema.allOf, value, visit));
   if (schema.not !== undefined && (yield* check(schema.not, value, visit)).errors.length === 0) {
-    add(result, [failed(visit, "must not validate the schema (not)")]);
+    add(result, [alternativeError(visit, "must not validate the schema (not)")]);
   }
   return result;
 }
 
-function failed({ where }: Visit, why: string): FieldError {
+function alternativeError({ where }: Visit, why: string): FieldError {
   return invalid(wholePath(where.prefix), "", `${JSON.stringify(where.name)} ${why}`);
 }
 
@@ -336,7 +336,7 @@ function* checkAnyOf(schemas: readonly StructuralSchema[], value: unknown, visit
     if (best === undefined || one.passed > best.passed) best = one;
   }
   const result = emptyResult();
-  add(result, [failed(visit, "must validate at least one schema (anyOf)")]);
+  add(result, [alternativeError(visit, "must validate at least one schema (anyOf)")]);
   if (best !== undefined) merge(result, best);
   return result;
 }
@@ -348,7 +348,7 @@ function* checkOneOf(schemas: readonly StructuralSchema[], value: unknown, visit
   if (first !== undefined && more.length === 0) return first;
   const result = emptyResult();
   const found = first === undefined ? "Found none valid" : `Found ${more.length + 1} valid alternatives`;
-  add(result, [failed(visit, `must validate one and only one schema (oneOf). ${found}`)]);
+  add(result, [alternativeError(visit, `must validate one and only one schema (oneOf). ${found}`)]);
   const best = all.reduce((leading, one) => (one.passed > leading.passed ? one : leading));
   if (first === undefined) merge(result, best);
   return result;
@@ -363,7 +363,9 @@ function* checkAllOf(schemas: readonly StructuralSchema[], value: unknown, visit
     merge(result, one);
   }
   if (valid === schemas.length) return result;
-  add(result, [failed(visit, `must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`)]);
+  add(result, [
+    alternativeError(visit, `must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`),
+  ]);
   return result;
 }
 

@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 
 /**
  * The definitions of Kubernetes' own kinds as JSON, by name: few of them are used, and text takes less memory than objects.
- * bundle-options.mjs writes this function anew, with the data, for the bundle.
+ * bundle-options.mjs replaces this function in the bundle, with the data included.
  */
 export function kubernetesDefinitions(): Readonly<Record<string, string>> {
   const file: unknown = createRequire(import.meta.url)("./kubernetes-definitions.json");

@@ -21,7 +21,7 @@ import {
   accessKindSchema,
 } from "./shorthand.ts";
 
-// Requests for access, what approving them grants, and how machines that were away get in again.
+// Access requests, profiles, and recovery policies.
 
 const yearSeconds = 366 * 86_400;
 
@@ -123,13 +123,13 @@ const accessRule = accessPart("AccessRule", "A rule that decides by itself.", {
   message: about("Why, for people.", str(3)),
 });
 
-/** How many recoveries of one machine are remembered, and so how many can be allowed. */
+/** Maximum number of recorded recoveries of one machine, and so of allowed ones. */
 export const maxRecoveries = 16;
 
-/** Records of what was issued are kept for as long. */
+/** The retention of records of issued credentials. */
 const maxSeconds = 400 * 86_400;
 
-/** The terms, with field numbers from `first` on. */
+/** The conditions, with field numbers from `first` on. */
 function terms(first: number): Readonly<Record<string, Field>> {
   return {
     windowSeconds: about(

@@ -15,7 +15,7 @@ import {
   accessKindSchema,
 } from "./shorthand.ts";
 
-// What was given out, and what of it was taken back.
+// Issued credentials and revocations.
 
 const revokedCertificate = accessPart("RevokedCertificate", "A certificate by its number.", {
   serialNumber: about("Lower-case hexadecimal, two digits a byte, without leading zero bytes.", required(str(1))),

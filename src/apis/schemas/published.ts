@@ -10,35 +10,35 @@ import type {
 } from "../../apimachinery/schema.ts";
 import { kubernetesDefinitions } from "../generated/kubernetes-definitions.ts";
 
-/** A schema as the data file has it: other definitions by their names, those of the same package from the dot on. */
+/** A schema in the data file: other definitions by their names, those of the same package from the dot on. */
 export type PublishedSchema =
   | Exclude<Schema, ArraySchema | MapSchema | ObjectSchema | AnySchema>
   | (Omit<ArraySchema, "items"> & { readonly items: PublishedSchema })
   | (Omit<MapSchema, "values"> & { readonly values: PublishedSchema })
   | { readonly ref: string };
 
-/** A field as the data file has it. Inline without a number is TypeMeta, which is no message of its own in protobuf. */
+/** A field in the data file. Inline without a number is TypeMeta, which is no message of its own in protobuf. */
 export type PublishedField = Omit<Field, "schema"> & { readonly schema: PublishedSchema };
 
-/** A definition as the data file has it. */
+/** A definition in the data file. */
 export type PublishedDefinition =
   | StringSchema
   | (Omit<ObjectSchema, "name" | "properties"> & { readonly properties: Readonly<Record<string, PublishedField>> })
   | (Omit<AnySchema, "name" | "forms"> & { readonly forms?: readonly PublishedForm[] });
 
-/** A form of a value that has several, as the data file has it. */
+/** One of several forms of a value, in the data file. */
 export type PublishedForm = Omit<AnyForm, "schema"> & { readonly schema: PublishedSchema };
 
 interface Definitions {
   /** The JSON of each definition, by its name. */
   readonly texts: ReadonlyMap<string, string>;
-  /** The schemas that were asked for. Each is made once, since the protobuf codecs are kept by the identity of the schema. */
+  /** Cache of the schemas. Each is created once, since the protobuf codecs are kept by the identity of the schema. */
   readonly schemas: Map<string, ObjectSchema | AnySchema>;
 }
 
 let loaded: Definitions | undefined;
 
-/** The data file is read at the first use, so that a program that uses none of it holds none. */
+/** The data file is read at first use, so that a program that uses none of it does not load it. */
 function definitions(): Definitions {
   loaded ??= { texts: new Map(Object.entries(kubernetesDefinitions())), schemas: new Map() };
   return loaded;
@@ -46,8 +46,8 @@ function definitions(): Definitions {
 
 /**
  * The schema of a kind of Kubernetes, or of a part of one, by its name in OpenAPI, such as `io.k8s.api.core.v1.Pod`, as the release
- * that `generate/inputs.mts` names publishes it. It is made when it is first asked for, with everything that it refers to.
- * @throws TypeError for a name that the kinds of `generate/kinds.mts` do not refer to, or one of something else than an object.
+ * that `generate/inputs.mts` names publishes it. It is created at first use, with everything that it refers to.
+ * @throws TypeError for a name that the kinds of `generate/kinds.mts` do not refer to, or one that is no object.
  */
 export function published(name: string): ObjectSchema {
   const schema = schemaOf(name);
@@ -60,7 +60,7 @@ export function publishedMeta(type: string): ObjectSchema {
   return published(`io.k8s.apimachinery.pkg.apis.meta.v1.${type}`);
 }
 
-/** What Kubernetes says of the fields that every object has, those of custom kinds included. */
+/** Kubernetes' descriptions of the fields that every object has, those of custom kinds included. */
 export interface TypeDescriptions {
   readonly apiVersion: string;
   readonly kind: string;
@@ -73,11 +73,11 @@ export function typeDescriptions(): TypeDescriptions {
   return { apiVersion: apiVersion?.description ?? "", kind: kind?.description ?? "", metadata: standardMetadata };
 }
 
-/** What Kubernetes says of the metadata of an object. */
+/** Kubernetes' description of the metadata of an object. */
 export const standardMetadata: string =
   "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/** Whether a definition of this name was published. */
+/** Whether a definition of this name is published. */
 export function isPublished(name: string): boolean {
   return definitions().texts.has(name);
 }
@@ -99,7 +99,7 @@ function schemaOf(name: string): ObjectSchema | AnySchema {
   if (existing !== undefined) return existing;
   const definition = definitionNamed(name);
   if (definition.type === "string") throw new TypeError(`${name} is not an object`);
-  // Remembered before it is complete, since a definition may refer to itself.
+  // Cached before it is complete, since a definition may refer to itself.
   const schema = { ...definition, name } as ObjectSchema | AnySchema;
   schemas.set(name, schema);
   if (definition.type === "object") {
@@ -117,7 +117,7 @@ function resolvedFields(key: string, field: PublishedField, of: string): readonl
   return isTypeMeta && schema.type === "object" ? typeFields(schema) : [[key, { ...field, schema }]];
 }
 
-/** Those of TypeMeta, which in protobuf the envelope has: they have no numbers. */
+/** The fields of TypeMeta, which in protobuf the envelope has: they have no numbers. */
 function typeFields({ properties }: ObjectSchema): readonly (readonly [string, Field])[] {
   return ["apiVersion", "kind"].flatMap((key) => {
     const { number: _number, ...field } = properties[key] ?? {};
@@ -125,7 +125,7 @@ function typeFields({ properties }: ObjectSchema): readonly (readonly [string, F
   });
 }
 
-/** The schema with the definitions that it refers to, seen from the definition `of`. */
+/** The schema with its references resolved, seen from the definition `of`. */
 function resolved(schema: PublishedSchema, of: string): Schema {
   if ("ref" in schema) {
     const { ref } = schema;

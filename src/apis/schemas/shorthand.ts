@@ -3,12 +3,12 @@ import { published, publishedMeta, typeDescriptions, type TypeDescriptions, stan
 
 // Short names for the fields of protobuf-backed kinds, so that a message is a few lines. The first argument is always the field number.
 
-/** Text. */
+/** A string. */
 export function str(number: number): Field {
   return { number, schema: { type: "string" } };
 }
 
-/** True or false. */
+/** A boolean. */
 export function bool(number: number): Field {
   return { number, schema: { type: "boolean" } };
 }
@@ -18,7 +18,7 @@ export function int32(number: number): Field {
   return { number, schema: { type: "integer", format: "int32" } };
 }
 
-/** A 64-bit integer; JSON holds it as a number. */
+/** A 64-bit integer; a number in JSON. */
 export function int64(number: number): Field {
   return { number, schema: { type: "integer", format: "int64" } };
 }
@@ -33,7 +33,7 @@ export function object(number: number, schema: ObjectSchema): Field {
   return { number, schema };
 }
 
-/** An object that Kubernetes publishes, by its definition name; it is looked up when it is first looked into. */
+/** An object that Kubernetes publishes, by its definition name; resolved at first use. */
 export function embedded(number: number, name: string, terms: Pick<Field, "description" | "required">): Field {
   return {
     number,
@@ -59,12 +59,12 @@ export function conditions(number: number, description: string): Field {
 /** How a list is merged: see `byKey` and `atomic`. */
 export type ListTrait = Pick<ArraySchema, "listType" | "listMapKeys" | "patchStrategy" | "patchMergeKey">;
 
-/** A list of one schema; traits later in the row win. */
+/** A list of one schema; later traits override earlier ones. */
 export function list(number: number, items: Schema, ...traits: readonly ListTrait[]): Field {
   return { number, schema: Object.assign({ type: "array", items } as const, ...traits) };
 }
 
-/** A list of texts. */
+/** A list of strings. */
 export function strings(number: number, ...traits: readonly ListTrait[]): Field {
   return list(number, { type: "string" }, ...traits);
 }
@@ -77,32 +77,32 @@ export function byKey(...keys: readonly string[]): ListTrait {
 /** The list is replaced as a whole. */
 export const atomic: ListTrait = { listType: "atomic" };
 
-/** Texts to texts. */
+/** A map of strings. */
 export function stringMap(number: number): Field {
   return { number, schema: { type: "map", values: { type: "string" } } };
 }
 
-/** Must be present, and is written even when it is zero. */
+/** Required, and written even when it is zero. */
 export function required(field: Field): Field {
   return { ...field, required: true };
 }
 
-/** A number of these bounds, both of which are allowed. */
+/** A number within these bounds, inclusive. */
 export function between(minimum: number, maximum: number, field: Field): Field {
   return limited(field, { minimum, maximum });
 }
 
-/** A list of so many items at most. */
+/** A list of at most this many items. */
 export function maxItems(maximum: number, field: Field): Field {
   return limited(field, { maxItems: maximum });
 }
 
-/** Text of so many code points at most. */
+/** A string of at most this many code points. */
 export function maxLength(maximum: number, field: Field): Field {
   return limited(field, { maxLength: maximum });
 }
 
-/** Text that is one of these. */
+/** A string of this enumeration. */
 export function oneOf(values: readonly string[], field: Field): Field {
   return limited(field, { enum: values });
 }
@@ -111,12 +111,12 @@ function limited(field: Field, limits: object): Field {
   return { ...field, schema: { ...field.schema, ...limits } };
 }
 
-/** Adds what `kubectl explain` says of the field. */
+/** Adds the text of `kubectl explain` for the field. */
 export function about(description: string, field: Field): Field {
   return { ...field, description };
 }
 
-/** A message that says its `apiVersion` and `kind` in JSON; in protobuf the envelope does. */
+/** A message with `apiVersion` and `kind` in JSON; in protobuf the envelope has them. */
 export function typed(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
   return { type: "object", name, description, properties: { ...typeMeta, ...properties } };
 }
@@ -153,12 +153,12 @@ export const partialObjectMetadataSchema: ObjectSchema = kind(
 
 const accessPrefix = "dev.pratique.access.v1alpha1";
 
-/** A named part of a kind about access, which `kubectl explain` has a sentence for. */
+/** A named part of a kind of the access group, with a text for `kubectl explain`. */
 export function accessPart(name: string, description: string, properties: ObjectSchema["properties"]): ObjectSchema {
   return { type: "object", name: `${accessPrefix}.${name}`, description, properties };
 }
 
-/** A kind about access. */
+/** A kind of the access group. */
 export function accessKindSchema(
   name: string,
   description: string,

@@ -8,7 +8,7 @@ interface CostedCall {
   readonly numbers: readonly (number | undefined)[];
 }
 
-/** What a call costs beyond its arguments, and what its result holds where that is known. */
+/** The cost of a call beyond its arguments, and the size and type of its result where they are known. */
 interface CallEstimate {
   readonly cost: number;
   readonly size?: number;
@@ -116,7 +116,7 @@ function readOnce(call: CostedCall, size: number): CallEstimate {
   return { cost: textCost(first(call).size), size };
 }
 
-/** Types that are compared in one step. */
+/** Types whose comparison takes one step. */
 function isAtomic({ kind }: CelType): boolean {
   return kind === "opaque";
 }
@@ -157,7 +157,7 @@ function replacement(call: CostedCall): CallEstimate {
   const [text, , by = nothing] = call.args;
   const size = text?.size ?? 0;
   const from = second(call);
-  // Only of a literal is it known that it has at least so many characters.
+  // Only a literal has a known minimum length.
   const least = from.cost === 0 ? from.size : 0;
   const grown = least === 0 ? product(size + 1, by.size) + size : product(Math.ceil(size / least), by.size);
   return { cost: factor(size, 0.2), size: by.size <= least ? size : grown };
@@ -200,7 +200,7 @@ function contentOf(type: CelType): CelType {
   return type.kind === "optional" ? type.of : dynType;
 }
 
-/** What is known beforehand of a part of an expression, at worst: what it costs, how much its value holds, and of which type it is. */
+/** The worst-case estimate of a part of an expression: its cost, and the size and type of its value. */
 export interface Estimate {
   readonly cost: number;
   /** Characters, bytes, elements or entries; infinite where nothing bounds them. */
@@ -209,10 +209,10 @@ export interface Estimate {
   readonly type: CelType;
 }
 
-/** The most that a value of no declared type can hold: a request has at most 3 MiB, two bytes of which are quotes. */
+/** The maximum size of a value of no declared type: a request has at most 3 MiB, two bytes of which are quotes. */
 const requestSize: number = 3 * 1024 * 1024 - 2;
 
-/** How much a value of a declared type holds at worst. Kubernetes counts scalars as nothing, and times by their text. */
+/** The maximum size of a value of a declared type. Kubernetes counts scalars as nothing, and times by their text. */
 export function declaredSize(type: CelType): number {
   if (isSized(type)) return type.maxSize ?? Infinity;
   if (type.kind === "optional") return declaredSize(type.of);
@@ -226,7 +226,7 @@ const scalarSizes: ReadonlyMap<CelType["kind"], number> = new Map([
   ["parameter", Infinity],
 ]);
 
-/** How much a value of a type holds at worst that an expression made itself. */
+/** The maximum size of a value of a type that the expression itself creates. */
 export function computedSize(type: CelType): number {
   return Math.max(1, type.kind === "timestamp" || type.kind === "duration" ? 1 : declaredSize(type));
 }
@@ -240,7 +240,7 @@ function isSized(type: CelType): type is Extract<CelType, { readonly maxSize?: n
   return ["string", "bytes", "list", "map"].includes(type.kind);
 }
 
-/** The type without what is known of sizes. Declared objects keep theirs, since only a declaration makes them. */
+/** The type without sizes. Declared objects keep theirs, since only a declaration creates objects. */
 export function unsized(type: CelType): CelType {
   switch (type.kind) {
     case "string":
@@ -257,7 +257,7 @@ export function unsized(type: CelType): CelType {
   }
 }
 
-/** A type that bounds whatever either bounds. Types that differ otherwise are bounded by nothing. */
+/** A type that is an upper bound of both. Types that differ otherwise have no bound. */
 export function widest(one: CelType, other: CelType): CelType {
   if (one === other) return one;
   const maxSize = Math.max(declaredSize(one), declaredSize(other));
@@ -266,18 +266,21 @@ export function widest(one: CelType, other: CelType): CelType {
   if (one.kind === "map" && other.kind === "map")
     return { kind: "map", key: widest(one.key, other.key), value: widest(one.value, other.value), maxSize };
   if (one.kind === "optional" && other.kind === "optional") return { kind: "optional", of: widest(one.of, other.of) };
-  const isSame = one.kind === other.kind && (one.kind !== "object" || formatType(one) === formatType(other));
-  return isSame ? sized(one, maxSize) : dynType;
+  return isSame(one, other) ? sized(one, maxSize) : dynType;
 }
 
-/** What lies inside a list or the values of a map; anything where that is not known. */
+function isSame(one: CelType, other: CelType): boolean {
+  return one.kind === other.kind && (one.kind !== "object" || formatType(one) === formatType(other));
+}
+
+/** The type of the elements of a list or the values of a map; dyn where it is unknown. */
 export function insideOf(type: CelType): CelType {
   if (type.kind === "list") return type.element;
   if (type.kind === "optional") return insideOf(type.of);
   return type.kind === "map" ? type.value : dynType;
 }
 
-/** One times the other, neither of which is below zero. Nothing times without bound is nothing, and never no number. */
+/** The product of two numbers that are not negative. Zero times infinity is zero, never NaN. */
 export function product(one: number, other: number): number {
   return one === 0 || other === 0 ? 0 : one * other;
 }

@@ -13,7 +13,7 @@ import {
   type Estimate,
 } from "./call-costs.ts";
 
-/** What expressions refer to, innermost first: the variables that macros made. */
+/** What expressions refer to, innermost first: the variables that macros declare. */
 interface Locals {
   readonly name: string;
   readonly estimate: Estimate;
@@ -30,8 +30,8 @@ const mapCost = 30;
 const messageCost = 40;
 
 /**
- * What evaluating an expression costs at worst, from the sizes that the types of its variables declare; infinite where nothing
- * bounds it. Kubernetes refuses rules by this number, so it charges as cel-go does. Source: cel-go checker cost.
+ * The maximum cost of evaluating an expression, from the sizes that the types of its variables declare; infinite without a bound.
+ * Kubernetes rejects rules by this number, so it charges as cel-go does. Source: cel-go checker cost.
  */
 export function estimateCost(checked: CelChecked): number {
   return estimate({ checked, locals: undefined }, checked.root).cost;
@@ -64,7 +64,7 @@ function computed(cost: number, type: CelType): Estimate {
   return { cost, type: plain, size: computedSize(plain) };
 }
 
-/** What a declaration says of a value. */
+/** The estimate that the declaration of a value implies. */
 function declared(cost: number, type: CelType): Estimate {
   return { cost, type, size: declaredSize(type) };
 }
@@ -97,7 +97,7 @@ function select(walk: Walk, node: CelNode<"select">): Estimate {
   const charged = node.optional || holder.kind === "object" || holder.kind === "map" ? 1 : 0;
   const type: CelType = node.optional || operand.type.kind === "optional" ? { kind: "optional", of: found } : found;
   const known = declared(operand.cost + charged, type);
-  // Only of fields of objects is the declaration known; of what is a scalar then, its type says that it is one.
+  // Sizes are declared for fields of objects only; all other fields count at least 1.
   return holder.kind === "object" ? known : { ...known, size: Math.max(1, known.size) };
 }
 
@@ -111,7 +111,7 @@ function call(walk: Walk, node: CelNode<"call">): Estimate {
   const args = given.map((argument) => estimate(walk, argument));
   const spent = args.reduce((sum, { cost }) => sum + cost, 0);
   const [one, two, three] = args;
-  if (name === "_&&_" || name === "_||_") return computed(spent, checked.typeOf(node));
+  if (["_&&_", "_||_"].includes(name)) return computed(spent, checked.typeOf(node));
   if (name === "_?_:_" && one && two && three) return conditional(one, two, three);
   const numbers = given.map((argument) =>
     argument.kind === "literal" && typeof argument.value === "number" ? argument.value : undefined,
@@ -119,7 +119,7 @@ function call(walk: Walk, node: CelNode<"call">): Estimate {
   const result = unsized(checked.typeOf(node));
   const found = callEstimate(name, { args, result, numbers });
   const type = found.type ?? result;
-  // What was taken out of a declared value is as large as declared.
+  // A part of a declared value has the declared size.
   const size = found.size ?? (found.type === undefined ? computedSize(type) : declaredSize(type));
   return { cost: spent + found.cost, size, type: sized(type, size) };
 }
@@ -153,7 +153,7 @@ function map(walk: Walk, node: CelNode<"map">): Estimate {
 }
 
 /**
- * A macro costs as what cel-go makes of it: an accumulator that is looked at and changed once for each element. The numbers are
+ * A macro costs as much as its expansion in cel-go: an accumulator that is read and changed once for each element. The numbers are
  * those of that expansion.
  */
 function comprehension(walk: Walk, node: CelNode<"comprehension">): Estimate {
@@ -169,7 +169,7 @@ function comprehension(walk: Walk, node: CelNode<"comprehension">): Estimate {
   return { cost, size: range.size, type: sized(type, range.size) };
 }
 
-/** What cel-go's expansion of each macro costs before its loop, in each round besides condition and transform, and behind it. */
+/** The cost of cel-go's expansion of each macro before its loop, in each round besides condition and transform, and after it. */
 const expansions: Readonly<
   Record<CelMacro, { readonly start: number; readonly step: number; readonly finish: number }>
 > = {
@@ -187,11 +187,16 @@ function withElements(walk: Walk, node: CelNode<"comprehension">, range: CelType
   const [one, other] = node.variables;
   const key = range.kind === "map" ? range.key : range.kind === "list" ? intType : dynType;
   const value = insideOf(range);
-  if (other === undefined) return within(walk, one, declared(1, range.kind === "map" ? key : value));
+  if (other === undefined) return within(walk, one, declared(1, memberOf(range)));
   return within(within(walk, one, declared(1, key)), other, declared(1, value));
 }
 
-/** The type of the list or map that a macro makes, or undefined where it makes none. */
+/** The type of what a macro of one variable iterates over: the keys of a map, or the elements of a list. */
+function memberOf(range: CelType): CelType {
+  return range.kind === "map" ? range.key : insideOf(range);
+}
+
+/** The type of the list or map that a macro creates, or undefined where it creates none. */
 function comprehensionType(node: CelNode<"comprehension">, range: CelType, made: CelType): CelType | undefined {
   switch (node.macro) {
     case "all":
@@ -199,7 +204,7 @@ function comprehensionType(node: CelNode<"comprehension">, range: CelType, made:
     case "exists_one":
       return undefined;
     case "filter":
-      return { kind: "list", element: range.kind === "map" ? range.key : insideOf(range) };
+      return { kind: "list", element: memberOf(range) };
     case "map":
     case "transformList":
       return { kind: "list", element: made };
@@ -215,7 +220,7 @@ function optionalMap(walk: Walk, node: CelNode<"optionalMap">): Estimate {
   const content = operand.type.kind === "optional" ? operand.type.of : dynType;
   const body = estimate(within(walk, node.variable, declared(1, content)), node.body);
   const wrapped: CelType = node.flat ? body.type : { kind: "optional", of: body.type };
-  // Whether there is a value, the value, and what becomes of it.
+  // The presence test, the value, and the body.
   const cost = 1 + operand.cost + (1 + listCost + 1 + operand.cost + body.cost);
   return { cost, size: body.size, type: wrapped };
 }

@@ -20,7 +20,7 @@ import {
 interface Operation {
   readonly integers: (left: bigint, right: bigint) => bigint;
   readonly doubles?: (left: number, right: number) => number;
-  /** Why there is no result where the right one is zero. */
+  /** The error where the right operand is zero. */
   readonly byZero?: string;
 }
 
@@ -67,7 +67,7 @@ const timestampDifference = (left: Time, right: Time): CelValue | CelFailure => 
 const durationDifference = (left: Time, right: Time): CelValue | CelFailure => durationOf(left.nanos - right.nanos);
 
 const numbers = ["int", "uint", "double"];
-/** The types of which two values are ordered. */
+/** The types whose values are ordered. */
 const ordered: readonly string[] = [
   ...numbers.flatMap((left) => numbers.map((right) => `${left}, ${right}`)),
   ...["bool", "string", "bytes", "timestamp", "duration"].map((type) => `${type}, ${type}`),

@@ -12,11 +12,11 @@ export type CelMacro =
   | "transformMap"
   | "transformMapEntry";
 
-/** What a literal stands for. */
+/** The value of a literal. */
 export type CelLiteral = null | boolean | CelInt | string | Uint8Array | CelDouble | CelUint;
 
 interface Node {
-  /** Unique within the expression, counted from 0; what the checker found out is kept by it. */
+  /** Unique within the expression, counted from 0; the checker keeps its findings by it. */
   readonly id: number;
   /** Where messages point, in UTF-16 units of the source. */
   readonly offset: number;
@@ -36,7 +36,7 @@ export interface CelEntry extends CelElement {
 /** A field of a message. */
 export interface CelFieldValue extends CelElement {
   readonly name: string;
-  /** Where the colon stands, at which cel-go reports what is wrong with the field. */
+  /** Position of the colon, at which cel-go reports an error of the field. */
   readonly offset: number;
 }
 
@@ -62,9 +62,9 @@ export type CelExpression = Node &
         readonly range: CelExpression;
         /** One name: the element, or the key of a map. Two: index and element, or key and value. */
         readonly variables: readonly [string] | readonly [string, string];
-        /** The condition; for `map` and its kin only when one was given. */
+        /** The condition; optional for `map` and its kin. */
         readonly condition?: CelExpression;
-        /** What an element becomes, for `map` and its kin; for `transformMapEntry` a map of one entry. */
+        /** The result for an element, for `map` and its kin; for `transformMapEntry` a map of one entry. */
         readonly transform?: CelExpression;
       }
     | { readonly kind: "bind"; readonly variable: string; readonly value: CelExpression; readonly body: CelExpression }
@@ -81,15 +81,15 @@ export type CelExpression = Node &
 /** One kind of node. */
 export type CelNode<Kind extends CelExpression["kind"]> = Extract<CelExpression, { readonly kind: Kind }>;
 
-/** How deep nodes may nest. What walks the tree relies on it. */
+/** Maximum depth of nodes; recursive walks of the tree rely on it. */
 const maxNesting = 400;
 
 type WithoutPlace<Expression> = Expression extends unknown ? Omit<Expression, "id" | "offset"> : never;
 
-/** A node before it has an identity and a place. */
+/** A node before it has an id and an offset. */
 export type NewNode = WithoutPlace<CelExpression>;
 
-/** What makes the nodes of one expression. */
+/** Creates the nodes of one expression. */
 export interface Nodes {
   readonly make: (offset: number, node: NewNode) => CelExpression;
   readonly count: () => number;
@@ -97,7 +97,7 @@ export interface Nodes {
   readonly error: (offset: number, message: string) => Error;
 }
 
-/** Makes nodes with growing identities and refuses to nest them too deeply. */
+/** Creates nodes with ascending ids and rejects nesting that is too deep. */
 export function newNodes(source: string): Nodes {
   const depths: number[] = [];
   return {
@@ -131,7 +131,7 @@ const childrenOf: { readonly [K in CelExpression["kind"]]: (node: CelNode<K>) =>
   optionalMap: ({ operand, body }) => [operand, body],
 };
 
-/** The nodes right under a node, in the order of the source. */
+/** The direct children of a node, in the order of the source. */
 export function children(node: CelExpression): readonly CelExpression[] {
   return childrenOf[node.kind](node as never);
 }

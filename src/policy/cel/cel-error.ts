@@ -1,7 +1,7 @@
-/** What is wrong with an expression: its form, its types, or its size. */
+/** Whether the syntax, the types or the size of an expression is wrong. */
 export type CelErrorCode = "syntax" | "type" | "size";
 
-/** An expression that cannot be used. The message names line and column and shows the place, in the words of cel-go. */
+/** An invalid expression. The message has line and column and shows the source line, in cel-go's wording. */
 export class CelError extends Error {
   override readonly name = "CelError";
   readonly code: CelErrorCode;
@@ -22,7 +22,7 @@ export function celError(code: CelErrorCode, source: string, issues: readonly Ce
   return new CelError(code, issues.map((issue) => describe(source, issue)).join("\n"));
 }
 
-/** Characters beyond ASCII are taken to be as wide as two, as cel-go does. */
+/** Characters beyond ASCII count as two columns wide, as in cel-go. */
 function isNarrow(character: string): boolean {
   return character.length === 0 || (character.codePointAt(0) ?? 0) < 0x80;
 }

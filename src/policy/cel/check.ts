@@ -38,7 +38,7 @@ import {
 import { moreGeneral, newTypeBindings, substitute } from "./unify.ts";
 import { kindOf } from "./values.ts";
 
-/** What the checker found out about the nodes of an expression. */
+/** The checker's findings on the nodes of an expression. */
 export interface CelChecked {
   readonly root: CelExpression;
   readonly typeOf: (node: CelExpression) => CelType;
@@ -54,7 +54,7 @@ export interface CelChecked {
  */
 export function checkCel(parsed: CelParsed, source: string, scope: Scope): CelChecked {
   const { root } = parsed;
-  // Nodes that macros took apart are never visited.
+  // Nodes that a macro replaced are never visited.
   const types = Array.from({ length: parsed.nodeCount }, () => dynType);
   const checker: Checker = {
     scope,
@@ -97,7 +97,7 @@ const checks: { readonly [K in CelExpression["kind"]]: Check<K> } = {
   select: (checker, node, locals) =>
     qualified(checker, node, locals) ?? select(checker, node, check(checker, node.operand, locals)),
   has: (checker, node, locals) => {
-    selected(checker, node, check(checker, node.operand, locals));
+    checkSelection(checker, node, check(checker, node.operand, locals));
     return boolType;
   },
   call,
@@ -120,12 +120,12 @@ function literalType(_: Checker, { value }: CelNode<"literal">): CelType {
 }
 
 function select(checker: Checker, node: CelNode<"select">, operand: CelType): CelType {
-  const type = selected(checker, node, operand);
+  const type = checkSelection(checker, node, operand);
   const lifted = node.optional || substitute(checker.known, operand).kind === "optional";
   return lifted && type.kind !== "optional" ? optionalType(type) : type;
 }
 
-function selected(checker: Checker, node: CelNode<"select" | "has">, operandType: CelType): CelType {
+function checkSelection(checker: Checker, node: CelNode<"select" | "has">, operandType: CelType): CelType {
   const found = substitute(checker.known, operandType);
   const operand = found.kind === "optional" ? substitute(checker.known, found.of) : found;
   switch (operand.kind) {
@@ -170,7 +170,7 @@ function join(checker: Checker, sofar: CelType | undefined, type: CelType): CelT
     : dynType;
 }
 
-/** The type of what an element holds, of an optional one where it is there. */
+/** The type of an element's value; of an optional one, the type of the value inside. */
 function element(checker: Checker, { value, optional }: CelElement, locals: Locals | undefined): CelType {
   const given = check(checker, value, locals);
   if (!optional) return given;
@@ -198,11 +198,13 @@ function map(checker: Checker, node: CelNode<"map">, locals: Locals | undefined)
 
 function comprehension(checker: Checker, node: CelNode<"comprehension">, locals: Locals | undefined): CelType {
   const rangeType = check(checker, node.range, locals);
-  const [key, value] = ranged(checker, node, rangeType);
+  const [key, value] = rangeTypes(checker, node, rangeType);
   const [first, second] = node.variables;
   const single = substitute(checker.known, rangeType).kind === "map" ? key : value;
-  let inner: Locals = { name: first, type: second === undefined ? single : key, outer: locals };
-  if (second !== undefined) inner = { name: second, type: value, outer: inner };
+  const inner: Locals =
+    second === undefined
+      ? { name: first, type: single, outer: locals }
+      : { name: second, type: value, outer: { name: first, type: key, outer: locals } };
   if (node.condition !== undefined) predicate(checker, node, check(checker, node.condition, inner));
   const transformed = node.transform === undefined ? dynType : check(checker, node.transform, inner);
   if (node.macro === "filter") return listType(single);
@@ -232,7 +234,7 @@ function optionalMap(checker: Checker, node: CelNode<"optionalMap">, locals: Loc
 }
 
 /** The types of a range's two parts: index and element, or key and value. */
-function ranged(checker: Checker, node: CelNode<"comprehension">, range: CelType): readonly [CelType, CelType] {
+function rangeTypes(checker: Checker, node: CelNode<"comprehension">, range: CelType): readonly [CelType, CelType] {
   const type = substitute(checker.known, range);
   switch (type.kind) {
     case "list":
@@ -251,14 +253,14 @@ function ranged(checker: Checker, node: CelNode<"comprehension">, range: CelType
   }
 }
 
-/** The map that `transformMapEntry` makes of what its transform gives. */
+/** The map that `transformMapEntry` returns, from the type of its transform. */
 function mapEntry(checker: Checker, node: CelExpression, type: CelType): CelType {
   if (type.kind === "map" || type.kind === "dyn") return type;
   const applied = `(map(dyn, dyn), ${show(checker, type)})`;
   return issue(checker, node, `found no matching overload for 'cel.@mapInsert' applied to '${applied}'`);
 }
 
-/** How cel-go words a predicate that is not boolean: the macro's expansion shows through. */
+/** Reports a predicate that is not boolean, as cel-go does: with the functions of the macro's expansion. */
 function predicate(checker: Checker, node: CelNode<"comprehension">, type: CelType): void {
   if (fits(checker, type, boolType)) return;
   const shown = show(checker, type);

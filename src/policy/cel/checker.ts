@@ -4,7 +4,7 @@ import type { CelFunction, Scope } from "./environment.ts";
 import { dynType, formatType, mapInnerTypes, typeParameter, innerTypes, type CelType } from "./types.ts";
 import { substitute, unify, newTypeBindings, sameType, type TypeBindings } from "./unify.ts";
 
-/** What a name stands for: a variable, a type, or a variable that a macro made. */
+/** The meaning of a name: a variable, a type, or a variable that a macro declares. */
 export type CelReference =
   | { readonly kind: "variable"; readonly name: string }
   | { readonly kind: "local"; readonly name: string }
@@ -17,7 +17,7 @@ export interface CelResolvedCall {
   readonly overloads: readonly CelFunction[];
 }
 
-/** One check under way: what is known of each node by its id, and what is wrong. */
+/** One check in progress: the findings by node id, and the issues. */
 export interface Checker {
   readonly scope: Scope;
   readonly types: CelType[];
@@ -29,59 +29,59 @@ export interface Checker {
   fresh: number;
 }
 
-/** The variables that macros made, innermost first. */
+/** The variables that macros declare, innermost first. */
 export interface Locals {
   readonly name: string;
   readonly type: CelType;
   readonly outer: Locals | undefined;
 }
 
-/** The innermost variable of that name that a macro made. */
+/** The innermost variable of that name that a macro declares. */
 export function localNamed(locals: Locals | undefined, name: string): Locals | undefined {
   for (let local = locals; local !== undefined; local = local.outer) if (local.name === name) return local;
   return undefined;
 }
 
-/** Parameters that nothing decided are dyn. */
+/** Undecided type parameters are dyn. */
 export function settled(type: CelType): CelType {
   return type.kind === "parameter" ? dynType : mapInnerTypes(type, settled);
 }
 
-/** Notes a problem at a node, and goes on as if anything might stand there. */
+/** Reports an issue at a node, and continues with dyn. */
 export function issue(checker: Checker, node: CelExpression, message: string): CelType {
   checker.issues.push({ offset: node.offset, message });
   return dynType;
 }
 
-/** A name that nothing stands for. */
-function undeclared(checker: Checker, node: CelExpression, name: string): CelType {
+/** Reports an undeclared name. */
+function reportUndeclared(checker: Checker, node: CelExpression, name: string): CelType {
   return issue(checker, node, `undeclared reference to '${name}' (in container '')`);
 }
 
-/** A type as far as it is known, in the words of messages, at most 500 characters. */
+/** A type as far as it is known, as messages show it, at most 500 characters. */
 export function show(checker: Checker, type: CelType): string {
   const shown = formatType(settled(substitute(checker.known, type)));
   return shown.length > 500 ? `${shown.slice(0, 500)}…` : shown;
 }
 
-/** Whether a type can be another one; what must hold of parameters for that is kept. */
+/** Whether a type can be another one; binds parameters where that needs it. */
 export function fits(checker: Checker, given: CelType, wanted: CelType): boolean {
   return unify(checker.known, [given], [wanted]);
 }
 
-/** A type of which nothing is known yet. */
+/** A type parameter without a binding. */
 export function freshType(checker: Checker): CelType {
   return typeParameter(`_${checker.fresh++}`);
 }
 
-/** The type of a name that stands alone. */
+/** The type of a single name. */
 export function identifier(checker: Checker, node: CelNode<"identifier">, locals: Locals | undefined): CelType {
   const local = localNamed(locals, node.name);
   if (local !== undefined) {
     checker.references[node.id] = { kind: "local", name: node.name };
     return local.type;
   }
-  return named(checker, node, node.name) ?? undeclared(checker, node, node.name);
+  return named(checker, node, node.name) ?? reportUndeclared(checker, node, node.name);
 }
 
 function named(checker: Checker, node: CelExpression, written: string): CelType | undefined {
@@ -121,12 +121,12 @@ export interface Application {
   readonly types: readonly CelType[];
 }
 
-/** The result type of a call, by all overloads that fit; several results make it dyn. */
+/** The result type of a call, by all overloads that fit; several result types become dyn. */
 export function applied(checker: Checker, node: CelExpression, application: Application): CelType {
   const { name, args, member, types } = application;
   const overloads = checker.scope.overloads(name, member);
   const declared = overloads ?? checker.scope.overloads(name, !member);
-  if (declared === undefined) return undeclared(checker, node, name);
+  if (declared === undefined) return reportUndeclared(checker, node, name);
   const matching: CelFunction[] = [];
   let result: CelType | undefined;
   for (const overload of overloads ?? []) {
@@ -168,7 +168,7 @@ export function message(
   typeOf: (field: CelFieldValue) => CelType,
 ): CelType {
   const type = checker.scope.message(node.name);
-  if (type === undefined) return undeclared(checker, node, node.name);
+  if (type === undefined) return reportUndeclared(checker, node, node.name);
   for (const field of node.fields) {
     const { name, offset } = field;
     const given = typeOf(field);

@@ -9,17 +9,17 @@ import type { CelValue } from "./values.ts";
 
 const standardLibrary = functionTable(standardFunctions);
 
-/** What an evaluation came to, and what it cost; an error is told in the words of cel-go. */
+/** The outcome of an evaluation and its cost; an error has the wording of cel-go. */
 export type CelOutcome = ({ readonly value: CelValue } | { readonly error: string }) & { readonly cost: number };
 
-/** An expression ready to be evaluated, any number of times. */
+/** A compiled expression, which can be evaluated any number of times. */
 export interface CelProgram {
   readonly type: CelType;
-  /** The nodes, their types and what their names stand for; for estimates of cost. */
+  /** The nodes, their types and the meanings of their names; for estimates of cost. */
   readonly ast: CelChecked;
   /**
-   * The value for these variables, which may be JSON as it was parsed; it is not copied. `budget` is the cost, in the units of
-   * Kubernetes, at which the evaluation ends. Throws nothing.
+   * The value for these variables, which may be JSON as it was parsed; it is not copied. The evaluation ends when its cost reaches
+   * `budget`, in the units of Kubernetes. Throws nothing.
    */
   readonly evaluate: (variables: Readonly<Record<string, unknown>>, options: { readonly budget: number }) => CelOutcome;
 }
@@ -55,7 +55,7 @@ export function compileCel(source: string, environment: CelEnvironment): CelProg
         const cost = options.budget - frame.budget;
         return value === undefined ? { error: frame.error, cost } : { value, cost };
       } catch (error) {
-        // RangeError: a value too large or too deep for the machine is work beyond the limit, too.
+        // RangeError: a value too large or too deep for the runtime also exceeds the limit.
         if (error instanceof CelLimitError || error instanceof RangeError)
           return { error: new CelLimitError().message, cost: options.budget - frame.budget };
         throw error;

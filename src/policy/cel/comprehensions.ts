@@ -7,7 +7,7 @@ import { countedKeys } from "./sizes.ts";
 import type { Compiler, Slots } from "./steps.ts";
 import { celKind, type CelValue } from "./values.ts";
 
-/** What is done with one element: `next` to go on, `stop` when the result is known, `fail` when there will be none. */
+/** The outcome for one element: `next` to continue, `stop` when the result is known, `fail` when there will be none. */
 type Visit = (frame: Frame) => "next" | "stop" | "fail";
 
 interface Loop {
@@ -84,7 +84,7 @@ function walkList(frame: Frame, loop: Loop & { readonly list: readonly unknown[]
   return true;
 }
 
-/** `all` and `exists`: an element that decides the result makes up for those that failed. */
+/** `all` and `exists`: an element that decides the result overrides those that failed. */
 function quantifier(loop: Loop, condition: Step, decisive: boolean): Step {
   const cost = decisive ? 5 : 4;
   return (frame) => {

@@ -21,7 +21,7 @@ import {
   type CelValue,
 } from "./values.ts";
 
-/** Floating point numbers at the very bounds are refused: they may have been rounded from beyond. */
+/** Floating point numbers at the very bounds are rejected: they may have been rounded from beyond. */
 function truncated({ value }: CelDouble): CelInt | CelFailure {
   const inside = value > -(2 ** 63) && value < 2 ** 63;
   return inside ? celInt(BigInt(Math.trunc(value))) : celFailure("integer overflow");
@@ -32,7 +32,7 @@ function truncatedUnsigned({ value }: CelDouble): CelUint | CelFailure {
   return inside ? boundedUint(BigInt(Math.trunc(value))) : celFailure("unsigned integer overflow");
 }
 
-/** The integer that a text in a form stands for, which `bounded` makes of one of any size. */
+/** The integer that a text of the given form means, limited by `bounded`. */
 function parseInteger<T>(text: string, form: RegExp, bounded: (value: bigint) => T | CelFailure): T | undefined {
   const found = text.length <= 40 && form.test(text) ? bounded(BigInt(text.replace(/^\+/, ""))) : undefined;
   return isCelFailure(found) ? undefined : found;

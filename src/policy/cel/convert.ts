@@ -18,12 +18,12 @@ import {
   type CelUint,
 } from "./values.ts";
 
-/** Turns a raw member of JSON into a value. */
+/** Converts a raw member of JSON to a value. */
 export type Converter = (raw: unknown, frame: Frame) => CelValue;
 
 /**
- * How members of JSON become values where a type is declared: numbers are floating point where it says so, text is a point or span
- * of time, or octets in base64. What does not fit comes through as what it is, and the functions it meets refuse it. Lists and
+ * How members of JSON become values where a type is declared: a number becomes floating point, text becomes a timestamp, a duration
+ * or bytes from base64. A value that does not fit stays unchanged, and functions reject it. Lists and
  * maps are copied only when their members need more than `fromJson` at their use, and then once in an evaluation.
  */
 export function converterFor(type: CelType): Converter {
@@ -52,7 +52,7 @@ function withTime(text: string): string {
   return /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(text) ? `${text}T00:00:00Z` : text;
 }
 
-/** What an optional value holds is a raw member of JSON, as any other. */
+/** Inside an optional value is a raw member of JSON. */
 function optionalConverter(convert: Converter): Converter {
   return (raw, frame) => {
     if (kindOf(raw) !== "optional") return fromJson(raw);
@@ -71,7 +71,7 @@ function needsCopy(type: CelType): boolean {
   return ["double", "timestamp", "duration", "bytes"].includes(type.kind);
 }
 
-/** Remembers what became of large values, so that what is read in a loop is not converted in every round. */
+/** Caches the converted form of large values, so that a loop does not convert them in every round. */
 function once(convert: Converter): Converter {
   return (raw, frame) => {
     frame.converted ??= new Map();

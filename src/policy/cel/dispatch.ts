@@ -7,7 +7,7 @@ import { isCelFailure, kindOf, type CelFailure, type CelValue } from "./values.t
 
 type Test = (value: CelValue) => boolean;
 
-/** Whether a value may stand for an argument of a kind of type; of lists and maps only the outermost is looked at. */
+/** Whether a value is accepted for a kind of type; of lists and maps only the outermost type is checked. */
 const tests: Readonly<Record<Exclude<CelType["kind"], "opaque">, Test>> = {
   dyn: () => true,
   parameter: () => true,
@@ -46,7 +46,7 @@ function candidatesOf(overloads: readonly CelFunction[]): readonly Candidate[] {
   }));
 }
 
-/** The call of whichever overload fits the arguments when they are known. Every argument that fails fails the call. */
+/** The call of the first overload that fits the arguments at run time. An argument that fails makes the call fail. */
 export function dispatch(overloads: readonly CelFunction[], args: readonly Step[]): Step {
   const [first, second] = args;
   if (first !== undefined && args.length === 1) return unary(candidatesOf(overloads), first);
@@ -88,7 +88,7 @@ function unary(candidates: readonly Candidate[], first: Step): Step {
   };
 }
 
-/** A call of overloads with two values that are known already. */
+/** A call of overloads with two known values. */
 export type BinaryCall = (frame: Frame, left: CelValue, right: CelValue) => CelValue | undefined;
 
 /** The call of whichever overload of two arguments fits. */

@@ -17,8 +17,8 @@ import { celOpaque, type CelFailure, type CelValue, type CelOpaque } from "./val
 /**
  * One signature of a function of the language. `args` starts with the receiver when it is a `member`, called as `receiver.name(...)`.
  * `apply` is called with values that match `args` (`fromJson` turns the members of lists and maps into values) and returns a value, or
- * `celFailure(message)`; it throws nothing. `cost` is what one call costs at run time (1 by default), asked before `apply`, so that
- * work is never done unpaid.
+ * `celFailure(message)`; it throws nothing. `cost` is the cost of one call at run time (1 by default), computed before `apply`, so that
+ * no work is done without being charged.
  */
 export interface CelFunction {
   readonly name: string;
@@ -29,20 +29,20 @@ export interface CelFunction {
   readonly cost: ((...args: never[]) => number) | undefined;
 }
 
-/** Functions ready to be looked up. */
+/** Functions, indexed for look-up. */
 export interface FunctionTable {
   /** All overloads of each name; those of members under the name behind a dot. */
   readonly byName: ReadonlyMap<string, readonly CelFunction[]>;
-  /** The types of libraries that the functions take or give. */
+  /** The types of libraries that the functions accept or return. */
   readonly types: ReadonlyMap<string, CelType>;
 }
 
-/** What expressions may refer to. The functions given are added to those of the library, by default the standard ones. */
+/** What expressions may refer to. The functions listed are added to those of the library, by default the standard ones. */
 export interface CelEnvironment {
   readonly variables: Readonly<Record<string, CelType>>;
   readonly library?: FunctionTable;
   readonly functions: readonly CelFunction[];
-  /** The type of objects that an expression may make by `name{…}`; undefined for a name that is none. None without this function. */
+  /** The type of objects that an expression may create by `name{…}`; undefined for an unknown name. None without this function. */
   readonly messageType?: (name: string) => CelType | undefined;
 }
 
@@ -57,12 +57,12 @@ export function celFunction(signature: string, apply: CelFunction["apply"], cost
   return { name, member, args: parseTypes(`${receiver},${args}`), result: parseType(result), apply, cost };
 }
 
-/** What names stand for, ready to be asked. */
+/** The meanings of names, indexed for look-up. */
 export interface Scope {
   readonly variable: (name: string) => CelType | undefined;
   /** The type of a name that is a type itself. */
   readonly type: (name: string) => CelType | undefined;
-  /** The type of the objects that `name{…}` makes. */
+  /** The type of the objects that `name{…}` creates. */
   readonly message: (name: string) => CelType | undefined;
   /** All overloads of a function, global or called on a receiver. */
   readonly overloads: (name: string, member: boolean) => readonly CelFunction[] | undefined;
@@ -112,16 +112,16 @@ export function newScope({ variables, functions, messageType }: CelEnvironment, 
   };
 }
 
-/** A type of values that only this library looks into. */
+/** A type of values that are opaque outside of this library. */
 export interface LibraryType<T> {
   readonly type: CelType;
   /** A value of the type. */
   readonly wrap: (value: T) => CelOpaque;
-  /** What a value of the type holds; the checker has made sure of the type. */
+  /** The content of a value of the type; the checker has verified the type. */
   readonly unwrap: (value: CelOpaque) => T;
 }
 
-/** The type `name`, whose values are equal when `equal` says so. */
+/** The type `name`, whose values are compared by `equal`. */
 export function libraryType<T>(name: string, equal: (one: T, other: T) => boolean): LibraryType<T> {
   const unwrap = (value: CelOpaque): T => value.value as T;
   return {

@@ -13,7 +13,7 @@ import {
 
 /**
  * Whether two values are equal. Numbers are compared across their types; values of different types are otherwise unequal.
- * @throws CelLimitError when what is compared is larger than the meter allows
+ * @throws CelLimitError when the values compared are larger than the meter allows
  */
 export function celEquals(one: unknown, other: unknown, meter: CelMeter): boolean {
   if (one === other) return true;
@@ -76,7 +76,7 @@ export function isCelMap(map: JsonObject | CelMap): map is CelMap {
   return kindOf(map) === "map";
 }
 
-/** The name of the type of an object that an expression made; undefined for maps. */
+/** The name of the type of an object that the expression created; undefined for maps. */
 export function messageOf(map: JsonObject | CelMap): string | undefined {
   return isCelMap(map) ? map.message : undefined;
 }
@@ -109,7 +109,7 @@ export function mapGet(map: JsonObject | CelMap, key: CelValue): unknown {
   return typeof key === "string" && Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** What a key is found by: equal numbers of any type are one key. Undefined for what cannot be a key. */
+/** The look-up key: equal numbers of any type are one key. Undefined for a value that cannot be a key. */
 export function mapKey(key: CelValue): string | number | bigint | boolean | undefined {
   if (typeof key === "string" || typeof key === "number" || typeof key === "bigint" || typeof key === "boolean")
     return key;
@@ -142,13 +142,13 @@ export function compareNumbers(one: CelValue, other: CelValue): number | undefin
   return order(left, right);
 }
 
-/** As cel-go does, integers are made floating point to be compared with such; large ones lose their last digits thereby. */
+/** As in cel-go, integers are converted to floating point before such a comparison; large ones lose their last digits. */
 function order(left: number | bigint, right: number | bigint): number {
   return left < right ? -1 : left > right ? 1 : left <= right ? 0 : Number.NaN;
 }
 
 /**
- * The order of two values: below, at or above zero; NaN beside a value that is not a number; undefined for values of which there is no
+ * The order of two values: below, at or above zero; NaN for a value that is not a number; undefined for values without
  * order.
  */
 export function compareValues(one: CelValue, other: CelValue): number | undefined {
@@ -158,7 +158,7 @@ export function compareValues(one: CelValue, other: CelValue): number | undefine
   const kind = kindOf(one);
   if ((kind !== "duration" && kind !== "timestamp") || kind !== kindOf(other)) return compareNumbers(one, other);
   const [left, right] = [(one as CelDuration).nanos, (other as CelDuration).nanos];
-  return left < right ? -1 : Number(left > right);
+  return Number(left > right) - Number(left < right);
 }
 
 /** Orders text by code points; UTF-16 units would put astral characters below the private ones. */
@@ -172,19 +172,19 @@ export function compareTexts(one: string, other: string): number {
 }
 
 /**
- * What tells the elements of a list apart: all of themselves in a set, or the fields named, as in a map. Of such lists the order
- * says nothing, and adding one to another joins them. Source: Kubernetes x-kubernetes-list-type.
+ * What identifies the elements of a list: their whole value in a set, the named fields in a map. The order of such lists
+ * is irrelevant, and adding one to another merges them. Source: Kubernetes x-kubernetes-list-type.
  */
 export type ListIdentity = "set" | readonly string[];
 
 const identity: unique symbol = Symbol("listIdentity");
 
-/** A copy of a list that knows what tells its elements apart. */
+/** A copy of a list that carries the identity of its elements. */
 export function withIdentity(list: readonly unknown[], of: ListIdentity): readonly unknown[] {
   return Object.defineProperty([...list], identity, { value: of });
 }
 
-/** What tells the elements of a list apart, or undefined for a list as any other. */
+/** What identifies the elements of a list, or undefined for an ordinary list. */
 export function identityOf(list: readonly unknown[]): ListIdentity | undefined {
   return (list as { readonly [identity]?: ListIdentity })[identity];
 }
@@ -202,7 +202,7 @@ function equalAsIdentified(
   });
 }
 
-/** The first list and after it what only the second has; of elements with the same keys, those of the second. */
+/** The first list, followed by the elements that only the second has; of elements with the same keys, those of the second. */
 export function joinIdentified(
   one: readonly unknown[],
   other: readonly unknown[],
@@ -221,7 +221,7 @@ export function joinIdentified(
 
 type Find = (element: unknown) => number | undefined;
 
-/** Where an element stands in a list. Elements that cannot be found by a key are compared with all others. */
+/** The index of an element in a list. Elements that have no key are compared with all others. */
 function finder(list: readonly unknown[], of: ListIdentity, equal: (one: unknown, other: unknown) => boolean): Find {
   const places = new Map<string, number>();
   for (const [index, element] of list.entries()) {

@@ -16,7 +16,7 @@ import {
   type CelValue,
 } from "./values.ts";
 
-/** How deep values may nest that are written as text, and how many digits may stand behind the point. */
+/** Maximum depth of values that are formatted, and maximum number of digits after the point. */
 const maxDepth = 100;
 const maxPrecision = 100;
 const defaultPrecision = 6;
@@ -123,15 +123,15 @@ function special(number: number): string {
   return Number.isNaN(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
 }
 
-/** Go rounds what lies exactly between to the even digit, where JavaScript rounds it up. */
+/** Go rounds an exact half to the even digit, where JavaScript rounds it up. */
 function fixed(number: number, precision: number): string {
   if (Math.abs(number) >= 1e21) return `${BigInt(number)}${precision === 0 ? "" : `.${"0".repeat(precision)}`}`;
   const exact = Math.abs(number).toFixed(maxPrecision);
   const rest = exact.slice(exact.indexOf(".") + 1 + precision);
   const rounded = Math.abs(number).toFixed(precision);
-  const kept = precision === 0 ? exact.slice(0, exact.indexOf(".")) : exact.slice(0, exact.length - rest.length);
-  const tied = /^50*$/.test(rest) && "02468".includes(kept.at(-1) ?? "");
-  return `${number < 0 || Object.is(number, -0) ? "-" : ""}${tied ? kept : rounded}`;
+  const truncated = precision === 0 ? exact.slice(0, exact.indexOf(".")) : exact.slice(0, exact.length - rest.length);
+  const tied = /^50*$/.test(rest) && "02468".includes(truncated.at(-1) ?? "");
+  return `${number < 0 || Object.is(number, -0) ? "-" : ""}${tied ? truncated : rounded}`;
 }
 
 function scientific(number: number, precision: number): string {
@@ -208,7 +208,7 @@ export function formatDouble(value: number): string {
   return `${scientific.slice(0, split)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-/** A finite floating point number without an exponent, in as few digits as tell it from others. */
+/** A finite floating point number without an exponent, in the fewest digits that identify it. */
 function plainDouble(value: number): string {
   const text = String(value);
   if (!text.includes("e")) return Object.is(value, -0) ? "-0" : text;
@@ -222,7 +222,7 @@ function plainDouble(value: number): string {
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const infinite = /^[+-]?(?:inf|infinity)$/i;
 
-/** The floating point number that a text stands for, as Go's `strconv.ParseFloat` reads it; undefined when it stands for none. */
+/** The floating point number of a text, as Go's `strconv.ParseFloat` reads it; undefined where the text is none. */
 export function parseDouble(text: string): number | undefined {
   if (text.length > 400) return undefined;
   if (/^nan$/i.test(text)) return Number.NaN;

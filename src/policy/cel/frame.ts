@@ -1,7 +1,7 @@
 import { RE2JS, RE2JSException } from "re2js";
 import { celFailure, isCelFailure, type CelValue, type CelFailure } from "./values.ts";
 
-/** The evaluation has done all the work it may. Nothing in an expression absorbs it. */
+/** The evaluation has used up its limits. Nothing in an expression catches it. */
 export class CelLimitError extends Error {
   override readonly name = "CelLimitError";
   constructor() {
@@ -9,32 +9,32 @@ export class CelLimitError extends Error {
   }
 }
 
-/** What an evaluation may still do. A function's `apply` is given it behind its arguments. */
+/** What remains of the limits of an evaluation. A function's `apply` receives it after its arguments. */
 export interface CelMeter {
-  /** Cost, in the units of Kubernetes, that may still be spent. */
+  /** Remaining cost, in the units of Kubernetes. */
   budget: number;
-  /** How many characters, octets and elements may still be built or compared. */
+  /** Remaining number of characters, octets and elements that may be built or compared. */
   room: number;
-  /** Regular expressions, compiled once. */
+  /** Cache of compiled regular expressions. */
   readonly patterns: Patterns;
-  /** Keys of maps and lengths of long texts, which would otherwise be counted anew at every step of a loop; empty at first. */
+  /** Cache of the keys of maps and the lengths of long texts, so that a loop computes them once; empty at first. */
   readonly counted: Map<unknown, number | readonly CelValue[]>;
 }
 
-/** One evaluation as it goes on. */
+/** One evaluation in progress. */
 export interface Frame extends CelMeter {
-  /** The variables: first those of the environment that occur in the expression, then those that macros make. */
+  /** The variables: first those of the environment that occur in the expression, then those that macros declare. */
   readonly slots: (CelValue | undefined)[];
-  /** Why the last step that returned undefined did so. */
+  /** The reason why the last step returned undefined. */
   error: string;
-  /** What raw members became, where that took a copy, and what made it. */
+  /** Cache of converted raw members that took a copy, by the conversion. */
   converted: Map<unknown, { readonly by: unknown; readonly value: CelValue }> | undefined;
 }
 
 /** A compiled step: its value, or undefined after it put the reason into the frame. */
 export type Step = (frame: Frame) => CelValue | undefined;
 
-/** How many characters, octets and elements one evaluation may build or compare. */
+/** Maximum number of characters, octets and elements that one evaluation may build or compare. */
 export const maxRoom = 4_000_000;
 
 /** Fails the step. */
@@ -44,7 +44,7 @@ export function failStep(frame: Frame, error: string): undefined {
 }
 
 /**
- * Pays for work that is about to be done.
+ * Charges work before it is done.
  * @throws CelLimitError when the budget does not cover it
  */
 export function charge(meter: CelMeter, cost: number): void {
@@ -53,8 +53,8 @@ export function charge(meter: CelMeter, cost: number): void {
 }
 
 /**
- * Pays for something that is about to be built, by its characters, octets or elements.
- * @throws CelLimitError when there is no room for it
+ * Charges the characters, octets or elements of a value before it is built.
+ * @throws CelLimitError when the remaining room is too small
  */
 export function occupy(meter: CelMeter, size: number): void {
   meter.room -= size;
@@ -62,8 +62,8 @@ export function occupy(meter: CelMeter, size: number): void {
 }
 
 /**
- * Compiles regular expressions in RE2's syntax, remembering the last few; a failure says what is wrong with one. Compiling takes
- * room, for it may take long.
+ * Compiles regular expressions in RE2's syntax and caches the last few; a failure says what is wrong with one. Compiling takes
+ * room, since it may take long.
  * @throws CelLimitError when there is none left
  */
 type Patterns = (source: string, meter: CelMeter) => RE2JS | CelFailure;
@@ -72,7 +72,7 @@ const maxLength = 2000;
 const maxCost = 500_000;
 const remembered = 16;
 
-/** Patterns of one expression: kept as long as it is, at most 16 of them, since a pattern may come from data. */
+/** Patterns of one expression: cached as long as it exists, at most 16, since a pattern may come from data. */
 export function newPatterns(): Patterns {
   const cache = new Map<string, RE2JS | CelFailure>();
   return (source, meter) => {
@@ -88,7 +88,7 @@ export function newPatterns(): Patterns {
   };
 }
 
-/** What makes a pattern take far longer to compile than its length tells: classes of Unicode, and letters of either case. */
+/** Constructs that make a pattern far slower to compile than its length suggests: classes of Unicode, and letters of either case. */
 const classes = /\\[pPx]|[^\p{ASCII}]/u;
 const eitherCase = /\(\?[a-zA-Z]*i/;
 
@@ -98,7 +98,7 @@ function compileCost(source: string): number {
   return source.length * (dear ? (eitherCase.test(source) ? 2000 : 200) : 20);
 }
 
-/** A pattern compiled, or what is wrong with it; of 2000 characters at most, and fewer when it is dear to compile. */
+/** A compiled pattern, or what is wrong with it; at most 2000 characters long, fewer when it is expensive to compile. */
 export function compilePattern(source: string): RE2JS | CelFailure {
   if (source.length > maxLength) return celFailure(`error parsing regexp: longer than ${maxLength} characters`);
   if (compileCost(source) > maxCost) return celFailure("error parsing regexp: expression too large");

@@ -2,30 +2,30 @@ import type { CelLiteral } from "./ast.ts";
 import { celError } from "./cel-error.ts";
 import { celDouble, celInt, celUint, maxInt64, minInt64, maxUint64 } from "./values.ts";
 
-/** A word of an expression. `name` is an identifier in backticks, which may only name a field. */
+/** A token of an expression. `name` is an identifier in backticks, which is valid as a field only. */
 export interface CelToken {
   readonly kind: "identifier" | "name" | "int" | "uint" | "double" | "string" | "bytes" | "sign" | "end";
   /** As written; of a string or name, its contents with escapes resolved. */
   readonly text: string;
   readonly bytes?: Uint8Array;
   readonly offset: number;
-  /** Where the word ends in the source. */
+  /** Where the token ends in the source. */
   readonly end: number;
 }
 
-/** Words that CEL keeps for itself. Source: CEL language definition, syntax. */
+/** Reserved words. Source: CEL language definition, syntax. */
 export const reservedWords: ReadonlySet<string> = new Set(
   "as break const continue else false for function if import in let loop package namespace null return true var void while".split(
     " ",
   ),
 );
 
-/** How long an expression may be, in UTF-16 units. */
+/** Maximum length of an expression, in UTF-16 units. */
 const maxSourceLength = 100_000;
 
 const space = /(?:[ \t\r\n\f]+|\/\/[^\n]*)+/y;
 const word = /[_a-zA-Z][_a-zA-Z0-9]*/y;
-/** Words that do not begin with a letter or a quote, in the order in which they are tried; the text of some is only a part. */
+/** Tokens that do not begin with a letter or a quote, in the order in which they are tried; the text of some is only a part. */
 const forms: readonly (readonly [CelToken["kind"], RegExp])[] = [
   ["sign", /==|!=|<=|>=|&&|\|\||[<>!+\-*/%?:,()[\]{}]|\.(?![0-9])/y],
   ["double", /[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+|\.[0-9]+(?:[eE][+-]?[0-9]+)?/y],
@@ -36,7 +36,7 @@ const forms: readonly (readonly [CelToken["kind"], RegExp])[] = [
 const stringStart = /([rR]?[bB]?|[bB][rR])("""|'''|"|')/y;
 
 /**
- * Splits an expression into words; the last is always of kind `end`.
+ * Splits an expression into tokens; the last is always of kind `end`.
  * @throws CelError `size` or `syntax`
  */
 export function tokenize(source: string): readonly CelToken[] {
@@ -130,7 +130,7 @@ function closingQuote(source: string, start: number, form: { readonly quote: str
   return -1;
 }
 
-/** What ANTLR says of what is no word. */
+/** ANTLR's message for an unknown token. */
 function unrecognized(source: string, offset: number, text: string): Error {
   return celError("syntax", source, [{ offset, message: `Syntax error: token recognition error at: '${text}'` }]);
 }
@@ -153,7 +153,7 @@ const simple: ReadonlyMap<string, number> = new Map([
 const escapePattern =
   /\\(?:([abfnrtv\\?"'`])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2}))/y;
 
-/** One escape: the number it stands for, whether it names an octet or a code point, and where the text goes on. */
+/** One escape: its number, whether it is a code point or an octet, and where it ends. */
 interface Escape {
   readonly code: number;
   readonly unicode: boolean;
@@ -170,11 +170,15 @@ function escapeAt(written: string, offset: number): Escape | undefined {
   if (octal !== undefined) return { code: Number.parseInt(octal, 8), unicode: false, end };
   if (hexadecimal !== undefined) return { code: Number.parseInt(hexadecimal, 16), unicode: false, end };
   const code = Number.parseInt(short ?? long ?? "", 16);
-  const valid = code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-  return valid ? { code, unicode: true, end } : undefined;
+  return isCharacter(code) ? { code, unicode: true, end } : undefined;
 }
 
-/** Where a literal has an escape that is none. */
+/** Whether a code point exists and is no surrogate. */
+function isCharacter(code: number): boolean {
+  return code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+}
+
+/** The position of an invalid escape in a literal. */
 interface BadEscape {
   readonly problemAt: number;
 }
@@ -193,7 +197,7 @@ function piecesOf(written: string, inOctets: boolean): readonly (string | Escape
   }
 }
 
-/** The text that a string literal stands for. */
+/** The text of a string literal. */
 function unescapeText(written: string): string | BadEscape {
   if (!written.includes("\\")) return written;
   const pieces = piecesOf(written, false);
@@ -201,7 +205,7 @@ function unescapeText(written: string): string | BadEscape {
   return pieces.map((piece) => (typeof piece === "string" ? piece : String.fromCodePoint(piece.code))).join("");
 }
 
-/** The octets that a bytes literal stands for. */
+/** The octets of a bytes literal. */
 function unescapeBytes(written: string): Uint8Array | BadEscape {
   const pieces = piecesOf(written, true);
   if ("problemAt" in pieces) return pieces;
@@ -211,7 +215,7 @@ function unescapeBytes(written: string): Uint8Array | BadEscape {
   );
 }
 
-/** A literal and how many words it takes, or why it is none. */
+/** A literal and its number of tokens, or why it is invalid. */
 type LiteralResult = { readonly value: CelLiteral; readonly length: number } | { readonly problem: string };
 
 const constants: ReadonlyMap<string, CelLiteral> = new Map<string, CelLiteral>([
@@ -220,7 +224,7 @@ const constants: ReadonlyMap<string, CelLiteral> = new Map<string, CelLiteral>([
   ["null", null],
 ]);
 
-/** The literal that starts at a word, its sign included; undefined when none does. */
+/** The literal that starts at a token, its sign included; undefined when none does. */
 export function literalOf(tokens: readonly CelToken[], at: number): LiteralResult | undefined {
   const first = tokens[at];
   const second = tokens[at + 1];

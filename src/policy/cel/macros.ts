@@ -1,4 +1,4 @@
-import type { CelExpression, CelMacro, Nodes } from "./ast.ts";
+import type { CelExpression, CelMacro, CelNode, Nodes } from "./ast.ts";
 
 interface Call {
   readonly name: string;
@@ -22,7 +22,7 @@ const expanders: ReadonlyMap<string, Expander> = new Map<string, Expander>([
   ["sortBy/2", sortBy],
 ]);
 
-/** Macros of so many variables and arguments that walk a list or a map. */
+/** Macros with this number of variables and arguments that iterate over a list or a map. */
 function walks(
   variables: 1 | 2,
   args: number,
@@ -32,17 +32,20 @@ function walks(
 }
 
 /**
- * The node that a call of a macro stands for; undefined when the call is an ordinary one.
+ * The node that a call of a macro expands to; undefined when the call is an ordinary one.
  * @throws CelError `syntax` when the arguments do not fit the macro
  */
 export function expandMacro(nodes: Nodes, call: Call): CelExpression | undefined {
   const { name, target, args, offset } = call;
   if (target === undefined) return name === "has" && args.length === 1 ? has(nodes, offset, args) : undefined;
   const expander = expanders.get(`${name}/${args.length}`);
-  if (name === "bind" && (target.kind !== "identifier" || target.name !== "cel")) return undefined;
-  if (target.kind === "identifier" && target.name === "math" && args.length > 2)
-    return variadic(nodes, { ...call, target });
+  if (name === "bind" && !isNamed(target, "cel")) return undefined;
+  if (isNamed(target, "math") && args.length > 2) return variadic(nodes, { ...call, target });
   return expander?.(nodes, { ...call, target });
+}
+
+function isNamed(target: CelExpression, name: string): boolean {
+  return target.kind === "identifier" && target.name === name;
 }
 
 /** `math.greatest` and `math.least` of more than two numbers are those of a list. */
@@ -72,7 +75,7 @@ function variableName(nodes: Nodes, argument: CelExpression | undefined, call: C
   return argument.name;
 }
 
-/** The name that cel-go's expansion of macros gives its own variable. */
+/** The name of the accumulator variable in cel-go's expansion of macros. */
 const accumulator = "__result__";
 
 function walk(macro: CelMacro, variables: 1 | 2): Expander {
@@ -82,18 +85,24 @@ function walk(macro: CelMacro, variables: 1 | 2): Expander {
     const first = variableName(nodes, args[0], call);
     const second = variables === 2 ? variableName(nodes, args[1], call) : undefined;
     if (first === second) throw nodes.error(args[1]?.offset ?? offset, `duplicate variable name: ${first}`);
-    const [one, other] = args.slice(variables);
-    const transform = transforms ? (other ?? one) : undefined;
-    const condition = transforms && other === undefined ? undefined : one;
     return nodes.make(offset, {
       kind: "comprehension",
       macro,
       range: target,
       variables: second === undefined ? [first] : [first, second],
-      ...(condition === undefined ? {} : { condition }),
-      ...(transform === undefined ? {} : { transform }),
+      ...partsOf(args.slice(variables), transforms),
     });
   };
+}
+
+/** The condition and the transform of a macro, from the arguments behind its variables. */
+function partsOf(
+  [one, other]: readonly CelExpression[],
+  transforms: boolean,
+): Pick<CelNode<"comprehension">, "condition" | "transform"> {
+  if (one === undefined) return {};
+  if (!transforms) return { condition: one };
+  return other === undefined ? { transform: one } : { condition: one, transform: other };
 }
 
 function optionalMap(flat: boolean): Expander {
@@ -112,7 +121,7 @@ function bind(nodes: Nodes, call: Call): CelExpression {
   return nodes.make(call.offset, { kind: "bind", variable, value, body });
 }
 
-/** The list in the order of the keys that are made of its elements. Source: cel-go ext lists. */
+/** The list sorted by keys that are computed from its elements. Source: cel-go ext lists. */
 function sortBy(nodes: Nodes, call: Call & { readonly target: CelExpression }): CelExpression {
   const { args, target, offset } = call;
   const variable = variableName(nodes, args[0], call);

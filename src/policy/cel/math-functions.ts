@@ -74,7 +74,7 @@ function shift(name: string, compute: (value: bigint, by: bigint) => bigint): re
   };
   return [
     celFunction(`math.${name}(int, int): int`, (value: CelInt, offset: CelInt) => {
-      // The bits are shifted as they are: the sign does not spread.
+      // A logical shift: the sign does not spread.
       const result = shifted(BigInt.asUintN(64, BigInt(value)), offset);
       return typeof result === "bigint" ? celInt(BigInt.asIntN(64, result)) : result;
     }),

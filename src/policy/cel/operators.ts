@@ -5,10 +5,10 @@ import { charge, failStep, occupy, type Step, type Frame } from "./frame.ts";
 import { sizeOf } from "./sizes.ts";
 import { celKind, kindOf, type CelOptional, type CelValue } from "./values.ts";
 
-/** How many characters of text are looked at for one unit of cost. */
+/** How many characters of text one unit of cost covers. */
 const textFactor = 0.1;
 
-/** `a && b`, or with `decisive` true `a || b`: the decisive value as soon as one side has it, whatever becomes of the other. */
+/** `a && b`, or with `decisive` true `a || b`: the decisive value as soon as one side has it, even if the other side fails. */
 export function junctionStep(first: Step, second: Step, decisive: boolean): Step {
   return (frame) => {
     charge(frame, 1);
@@ -59,7 +59,7 @@ export function equalityStep(first: Step, second: Step, wanted: boolean): Step {
   };
 }
 
-/** A binary operator: at once for integers that stay safe, by its overloads for all else. */
+/** A binary operator: a fast path for safe integers, overloads for all else. */
 export function integerStep(name: IntegerOperator, args: readonly [Step, Step], otherwise: BinaryCall): Step {
   const [first, second] = args;
   const compute = integers[name];
@@ -76,10 +76,10 @@ export function integerStep(name: IntegerOperator, args: readonly [Step, Step], 
   };
 }
 
-/** An operator that is at once for integers. */
+/** The fast path of an operator for integers. */
 export type IntegerOperator = "_<_" | "_<=_" | "_>_" | "_>=_" | "_+_" | "_-_" | "_*_";
 
-/** Their names. */
+/** The operators that have a fast path. */
 export const integerOperators: readonly IntegerOperator[] = ["_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "_*_"];
 
 /** Adding zero turns negative zero into zero. */

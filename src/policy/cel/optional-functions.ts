@@ -16,7 +16,7 @@ import {
 
 const scalarZeros: ReadonlySet<unknown> = new Set([null, false, 0, ""]);
 
-/** Whether a value is what its type has by default: zero, empty, false or null. */
+/** Whether a value is the default of its type: zero, empty, false or null. */
 function isZero(given: CelValue): boolean {
   if (typeof given !== "object" || given === null) return scalarZeros.has(given);
   if (isJsonArray(given) || given instanceof Uint8Array) return given.length === 0;
@@ -45,7 +45,7 @@ function listEnd(name: string, at: number): CelFunction {
   );
 }
 
-/** Values that may be absent. `or` and `orValue` are compiled by themselves: what they fall back to is evaluated only if needed. */
+/** Functions of optional values. `or` and `orValue` are compiled separately: their fallback is evaluated only if needed. */
 export const optionalFunctions: readonly CelFunction[] = [
   celFunction("optional.of(V): optional(V)", (given: CelValue) => celOptional(given)),
   celFunction("optional.none(): optional(V)", () => celOptional(undefined)),

@@ -11,10 +11,10 @@ import { celError } from "./cel-error.ts";
 import { literalOf, reservedWords, tokenize, type CelToken } from "./lexer.ts";
 import { expandMacro } from "./macros.ts";
 
-/** How deep an expression may nest. */
+/** Maximum depth of an expression. */
 const maxDepth = 250;
 
-/** How tightly each operator between two operands binds. */
+/** Precedence of each binary operator. */
 const powers: ReadonlyMap<string, number> = new Map(
   [
     ["<", "<=", ">", ">=", "==", "!=", "in"],
@@ -23,7 +23,7 @@ const powers: ReadonlyMap<string, number> = new Map(
   ].flatMap((signs, power) => signs.map((sign) => [sign, power] as const)),
 );
 
-/** What a parsed expression consists of: its root, and how many nodes it has. */
+/** A parsed expression: its root, and its number of nodes. */
 export interface CelParsed {
   readonly root: CelExpression;
   readonly nodeCount: number;
@@ -44,11 +44,11 @@ interface Parser {
 export function parseCel(source: string): CelParsed {
   const parser: Parser = { source, tokens: tokenize(source), nodes: newNodes(source), at: 0, depth: 0 };
   const root = expression(parser);
-  if (peek(parser).kind !== "end") throw unexpected(parser, "<EOF>", peek(parser, 1).kind === "end");
+  if (peek(parser).kind !== "end") throw reportUnexpected(parser, "<EOF>", peek(parser, 1).kind === "end");
   return { root, nodeCount: parser.nodes.count() };
 }
 
-/** What ANTLR says may start an expression, and what may stand in a list, a map or a message that has just been opened. */
+/** ANTLR's lists of tokens that may start an expression, and that may follow an opening list, map or message. */
 const literals = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 const startOfExpression = `{'[', '{', '(', '.', '-', '!', ${literals}`;
 const startOfList = `{'[', '{', ']', '(', '.', ',', '-', '!', '?', ${literals}`;
@@ -75,12 +75,12 @@ function accept(parser: Parser, text: string): CelToken | undefined {
 
 function expect(parser: Parser, text: string): CelToken {
   const token = accept(parser, text);
-  if (token === undefined) throw unexpected(parser, `'${text}'`);
+  if (token === undefined) throw reportUnexpected(parser, `'${text}'`);
   return token;
 }
 
-/** The next word is not what is expected; `extraneous` where that would stand right behind it, as ANTLR tells them apart. */
-function unexpected(parser: Parser, expected: string, extraneous = false): Error {
+/** Reports an unexpected token; `extraneous` where the expected one follows it, as ANTLR does. */
+function reportUnexpected(parser: Parser, expected: string, extraneous = false): Error {
   return misread(parser, extraneous ? "extraneous input" : "mismatched input", expected);
 }
 
@@ -148,7 +148,7 @@ function binary(parser: Parser, least: number): CelExpression {
   }
 }
 
-/** Signs in a row come to none or one of them. The minus before a number is part of it. */
+/** A row of signs reduces to none or one. The minus before a number is part of it. */
 function unary(parser: Parser): CelExpression {
   const first = peek(parser);
   let count = 0;
@@ -185,7 +185,7 @@ function member(parser: Parser, dot: CelToken, operand: CelExpression): CelExpre
   return callOrMacro(parser, open, { name: name.text, target: operand });
 }
 
-/** The call of a function or macro, from behind its parenthesis on. */
+/** The call of a function or macro; its opening parenthesis was read. */
 function callOrMacro(parser: Parser, open: CelToken, callee: Omit<Call, "args">): CelExpression {
   const args: CelExpression[] = [];
   if (accept(parser, ")") === undefined) {
@@ -223,10 +223,10 @@ function primary(parser: Parser): CelExpression {
     return make(parser, token, { kind: "literal", value: literal.value });
   }
   if (token.kind === "identifier" && token.text !== "in") return identifier(parser);
-  throw unexpected(parser, startOfExpression, startsExpression(peek(parser, 1)));
+  throw reportUnexpected(parser, startOfExpression, startsExpression(peek(parser, 1)));
 }
 
-/** Whether an expression may start with a word. */
+/** Whether an expression may start with a token. */
 function startsExpression({ kind, text }: CelToken): boolean {
   if (kind === "end" || kind === "name") return false;
   return kind === "sign" ? ["[", "{", "(", ".", "-", "!"].includes(text) : text !== "in";
@@ -237,7 +237,7 @@ function identifier(parser: Parser): CelExpression {
   const absolute = accept(parser, ".") !== undefined;
   const token = peek(parser);
   const { text, offset } = token;
-  if (token.kind !== "identifier") throw unexpected(parser, "IDENTIFIER");
+  if (token.kind !== "identifier") throw reportUnexpected(parser, "IDENTIFIER");
   const messageEnd = messageName(parser);
   if (messageEnd !== undefined) return message(parser, messageEnd);
   if (reservedWords.has(text)) throw parser.nodes.error(offset, `reserved identifier: ${text}`);
@@ -247,7 +247,7 @@ function identifier(parser: Parser): CelExpression {
   return make(parser, token, { kind: "identifier", name: absolute ? `.${text}` : text });
 }
 
-/** How many words ahead the brace stands if these are a dotted name and a brace. */
+/** How many tokens ahead the brace is if these are a dotted name and a brace. */
 function messageName(parser: Parser): number | undefined {
   for (let ahead = 0; peek(parser, ahead).kind === "identifier"; ahead += 2) {
     const next = peek(parser, ahead + 1);
@@ -263,8 +263,8 @@ function message(parser: Parser, length: number): CelExpression {
   const startsField = ({ kind }: CelToken): boolean => kind === "identifier" || kind === "name";
   const first = peek(parser);
   if (!startsField(first) && !isSign(first, "?") && !isSign(first, "}"))
-    throw unexpected(parser, startOfFields, startsField(peek(parser, 1)));
-  const fields = untilClosed(parser, "}", (optional): CelFieldValue => {
+    throw reportUnexpected(parser, startOfFields, startsField(peek(parser, 1)));
+  const fields = parseUntil(parser, "}", (optional): CelFieldValue => {
     const { text } = fieldName(parser);
     const { offset } = expect(parser, ":");
     return { name: text, optional, offset, value: expression(parser) };
@@ -272,8 +272,8 @@ function message(parser: Parser, length: number): CelExpression {
   return make(parser, open, { kind: "message", name, fields });
 }
 
-/** What stands between signs that open and close, each part perhaps marked as optional. */
-function untilClosed<T>(parser: Parser, close: string, read: (optional: boolean) => T): readonly T[] {
+/** The parts between an opening and a closing sign, each of which may be marked as optional. */
+function parseUntil<T>(parser: Parser, close: string, read: (optional: boolean) => T): readonly T[] {
   const parts: T[] = [];
   while (accept(parser, close) === undefined) {
     parts.push(read(accept(parser, "?") !== undefined));
@@ -282,23 +282,23 @@ function untilClosed<T>(parser: Parser, close: string, read: (optional: boolean)
   return parts;
 }
 
-/** What opens a list or a map, which goes on as it may: with an element, optional or not, or its end. */
+/** The opening of a list or a map, followed by an element, optional or not, or its end. */
 function opening(parser: Parser, close: string, expected: string): CelToken {
   const open = take(parser);
   const next = peek(parser);
   if (startsExpression(next) || isSign(next, "?") || isSign(next, close)) return open;
-  throw unexpected(parser, expected, startsExpression(peek(parser, 1)));
+  throw reportUnexpected(parser, expected, startsExpression(peek(parser, 1)));
 }
 
 function list(parser: Parser): CelExpression {
   const open = opening(parser, "]", startOfList);
-  const elements = untilClosed(parser, "]", (optional): CelElement => ({ optional, value: expression(parser) }));
+  const elements = parseUntil(parser, "]", (optional): CelElement => ({ optional, value: expression(parser) }));
   return make(parser, open, { kind: "list", elements });
 }
 
 function map(parser: Parser): CelExpression {
   const open = opening(parser, "}", startOfMap);
-  const entries = untilClosed(parser, "}", (optional): CelEntry => {
+  const entries = parseUntil(parser, "}", (optional): CelEntry => {
     const key = expression(parser);
     expect(parser, ":");
     return { optional, key, value: expression(parser) };

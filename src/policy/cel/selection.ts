@@ -16,7 +16,7 @@ import {
   type CelValue,
 } from "./values.ts";
 
-/** Which member is selected, and how it becomes a value. */
+/** Which member is selected, and its conversion to a value. */
 export interface Selection {
   readonly field: string;
   /** The name in JSON. */
@@ -35,25 +35,25 @@ export function selectStep(operand: Step, selection: Selection): Step {
     if (value === undefined) return undefined;
     charge(frame, 1);
     if (isMap(value)) {
-      const raw = selected(value, selection);
+      const raw = selectMember(value, selection);
       if (raw === undefined) return optional ? celOptional(undefined) : failStep(frame, `no such key: ${field}`);
       return optional ? celOptional(convert(raw, frame)) : convert(raw, frame);
     }
     return withinOptional(frame, value, (held) => {
       if (!isMap(held)) return celFailure("no such overload");
-      const raw = selected(held, selection);
+      const raw = selectMember(held, selection);
       return raw === undefined ? undefined : convert(raw, frame);
     });
   };
 }
 
 /** The raw member, or undefined where there is none. */
-function selected(map: JsonObject | CelMap, { key, nullIsAbsent }: Selection): unknown {
+function selectMember(map: JsonObject | CelMap, { key, nullIsAbsent }: Selection): unknown {
   const raw = isCelMap(map) ? map.entries.get(key)?.[1] : Object.hasOwn(map, key) ? map[key] : undefined;
   return raw === null && nullIsAbsent ? undefined : raw;
 }
 
-/** A member of what an optional value holds: absent when either is, or a failure. */
+/** A member of the value inside an optional one: absent when either is, or a failure. */
 function withinOptional(
   frame: Frame,
   value: CelValue,
@@ -74,7 +74,7 @@ export function hasStep(operand: Step, selection: Selection): Step {
     charge(frame, 1);
     const held = kindOf(value) === "optional" ? (value as CelOptional).value : value;
     if (held === undefined) return false;
-    return isMap(held) ? selected(held, selection) !== undefined : failStep(frame, "no such overload");
+    return isMap(held) ? selectMember(held, selection) !== undefined : failStep(frame, "no such overload");
   };
 }
 
@@ -117,7 +117,7 @@ function showKey(key: CelValue): string {
   return kind === "uint" || kind === "double" ? String((key as CelUint | CelDouble).value) : "<value>";
 }
 
-/** Turns what is found into a value. */
+/** Converts the member to a value. */
 type Finish = (raw: unknown) => CelValue;
 
 /** The element or entry under a key; undefined when there is none. */

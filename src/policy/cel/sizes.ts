@@ -5,7 +5,7 @@ import type { CelMap, CelValue } from "./values.ts";
 
 const surrogate = /[\ud800-\udfff]/;
 
-/** Whether a text has characters that take two UTF-16 units, so that positions are not those of JavaScript. */
+/** Whether a text has characters that take two UTF-16 units, so that its positions differ from those of JavaScript. */
 export function isWide(text: string): boolean {
   return surrogate.test(text);
 }
@@ -18,7 +18,7 @@ export function textLength(text: string): number {
   return length;
 }
 
-/** The length above which the characters of a text are counted once in an evaluation. */
+/** The length from which the characters of a text are counted once in an evaluation. */
 const longText = 256;
 
 /** The number of code points of a text, counted once when it is long. */
@@ -40,7 +40,7 @@ export function countedKeys(meter: CelMeter, map: JsonObject | CelMap): readonly
   return keys;
 }
 
-/** The size that costs are computed from: characters, octets, elements or entries, and 1 for everything else. */
+/** The size that costs are computed from: characters, octets, elements or entries; 1 for any other value. */
 export function sizeOf(meter: CelMeter, value: CelValue): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 1;
@@ -48,13 +48,13 @@ export function sizeOf(meter: CelMeter, value: CelValue): number {
   return isMap(value) ? countedKeys(meter, value).length : 1;
 }
 
-/** What a pass over a text, octets or a list costs: a tenth of its size, rounded up; of everything else, one. */
+/** The cost of a pass over a text, octets or a list: a tenth of its size, rounded up; 1 for any other value. */
 export function passCost(value: CelValue): number {
   const sized = typeof value === "string" || value instanceof Uint8Array || isJsonArray(value);
   return sized ? Math.ceil(value.length * 0.1) : 1;
 }
 
-/** What a search for a pattern costs, from the lengths of text and pattern. Source: cel-go common RegexStringLengthCostFactor. */
+/** The cost of a search for a pattern, from the lengths of text and pattern. Source: cel-go common RegexStringLengthCostFactor. */
 export function searchCost(textLength: number, patternLength: number): number {
   return Math.ceil((textLength + 1) * 0.1) * Math.ceil(patternLength * 0.25);
 }

@@ -9,7 +9,7 @@ import { textFunctions } from "./text-functions.ts";
 import { timeFunctions } from "./time.ts";
 import type { CelValue } from "./values.ts";
 
-/** These operators are compiled by themselves; the table serves the checker alone. */
+/** These operators are compiled separately; only the checker uses the table. */
 const operators: readonly CelFunction[] = [
   "_&&_(bool, bool): bool",
   "_||_(bool, bool): bool",
@@ -44,14 +44,14 @@ function setFunction(
   return celFunction(`sets.${name}(list(T), list(T)): bool`, apply, cost);
 }
 
-/** The extension `sets`: lists taken as sets. */
+/** The extension `sets`: lists as sets. */
 const setFunctions: readonly CelFunction[] = [
   setFunction("contains", 1, contains),
   setFunction("equivalent", 2, (one, other, meter) => contains(one, other, meter) && contains(other, one, meter)),
   setFunction("intersects", 1, (one, other, meter) => one.some((each) => contains(other, [each], meter))),
 ];
 
-/** The functions that every expression may call. */
+/** The functions that are available to every expression. */
 export const standardFunctions: readonly CelFunction[] = [
   ...operators,
   celFunction("dyn(A): dyn", (value: CelValue) => value),

@@ -29,14 +29,14 @@ export interface Input {
   readonly convert: Converter;
 }
 
-/** An expression as steps. The first slots of its frames hold the inputs. */
+/** A compiled expression. The first slots of its frames are the inputs. */
 export interface Steps {
   readonly run: Step;
   readonly inputs: readonly Input[];
   readonly slots: number;
 }
 
-/** What is compiled so far; shared by all nodes of one expression. */
+/** The state of the compilation; shared by all nodes of one expression. */
 export interface Compiler {
   readonly checked: CelChecked;
   readonly compile: (node: CelExpression, locals: Slots) => Step;
@@ -44,10 +44,10 @@ export interface Compiler {
   readonly newSlot: () => number;
 }
 
-/** Where the variables that macros make are kept. */
+/** The slots of the variables that macros declare. */
 export type Slots = ReadonlyMap<string, number>;
 
-/** Turns a checked expression into steps. */
+/** Compiles a checked expression into steps. */
 export function compileSteps(checked: CelChecked, environment: CelEnvironment): Steps {
   const names = checked.variables;
   const inputs = names.map((name): Input => ({
@@ -97,7 +97,7 @@ function steps<T extends CelElement>(
   return elements.map((each) => ({ ...each, step: compiler.compile(each.value, locals) }));
 }
 
-/** The checker lets nothing come here. */
+/** Unreachable: the checker rejects this. */
 const never: Step = (frame) => failStep(frame, "no such overload");
 
 function reference(compiler: Compiler, node: CelExpression, locals: Slots): Step | undefined {
@@ -115,7 +115,7 @@ function reference(compiler: Compiler, node: CelExpression, locals: Slots): Step
   };
 }
 
-/** A list of literals is made once, and costs nothing at run time, as in Kubernetes; undefined for any other. */
+/** A list of literals is built once, and costs nothing at run time, as in Kubernetes; undefined for any other list. */
 function constantList({ elements }: CelNode<"list">): Step | undefined {
   const values: CelValue[] = [];
   for (const { value, optional } of elements) {
@@ -125,7 +125,7 @@ function constantList({ elements }: CelNode<"list">): Step | undefined {
   return () => values;
 }
 
-/** What a selection needs to know: the JSON key, and how the member is converted. */
+/** The JSON key of a selection, and the conversion of the member. */
 function selection(compiler: Compiler, node: CelNode<"select" | "has">): Selection {
   const given = compiler.checked.typeOf(node.operand);
   const operand = given.kind === "optional" ? given.of : given;
@@ -135,7 +135,7 @@ function selection(compiler: Compiler, node: CelNode<"select" | "has">): Selecti
     key: field?.key ?? node.field,
     convert: converterFor(field?.type ?? memberType(operand)),
     optional: node.kind === "select" && node.optional,
-    // What an expression made itself has the fields that it gave it.
+    // An object that the expression created has the fields that the expression set.
     nullIsAbsent: operand.kind === "object" && operand.open !== true,
   };
 }
@@ -158,7 +158,7 @@ const fallback = (call: Call): Step =>
     ? fallbackStep(call.steps[0], call.steps[1], call.name === "orValue")
     : dispatch(call.overloads, call.all);
 
-/** Operators, and functions that need not evaluate all arguments. All others are called by their overloads. */
+/** Operators and functions that may leave arguments unevaluated. All others are called by their overloads. */
 const special: ReadonlyMap<string, (call: Call) => Step> = new Map<string, (call: Call) => Step>([
   ["_&&_", ({ steps }) => junctionStep(steps[0], steps[1], false)],
   ["_||_", ({ steps }) => junctionStep(steps[0], steps[1], true)],

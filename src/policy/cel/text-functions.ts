@@ -4,7 +4,7 @@ import { charge, occupy, type CelMeter } from "./frame.ts";
 import { countedLength, isWide, passCost, searchCost, sizeOf, textLength } from "./sizes.ts";
 import { celFailure, isCelFailure, type CelFailure, type CelInt, type CelValue } from "./values.ts";
 
-/** A text's code points, by position. Texts without astral characters are their own. */
+/** The code points of a text, by position. A text without astral characters is used as it is. */
 function points(text: string): string | readonly string[] {
   return isWide(text) ? Array.from(text) : text;
 }
@@ -23,12 +23,12 @@ function charAt(text: string, index: CelInt): string | CelFailure {
   return all[Number(index)] ?? "";
 }
 
-/** A position in UTF-16 units as one in code points. */
+/** Converts a position in UTF-16 units to code points. */
 function pointsBefore(text: string, at: number): number {
   return at < 0 ? at : points(text.slice(0, at)).length;
 }
 
-/** A position in code points as one in UTF-16 units. */
+/** Converts a position in code points to UTF-16 units. */
 function unitsBefore(text: string, index: number): number {
   return isWide(text) ? Array.from(text).slice(0, index).join("").length : index;
 }
@@ -56,7 +56,7 @@ function substring(text: string, start: CelInt, end?: CelInt): string | CelFailu
   return joined(all.slice(Number(start), Number(stop)));
 }
 
-/** As Go's `strings.Replace`: an empty part stands before every code point and at the end. */
+/** As Go's `strings.Replace`: an empty part matches before every code point and at the end. */
 function replace(...[text, part, by, limit, meter]: readonly [string, string, string, CelInt, CelMeter]): string {
   const max = limit < 0 ? Number.POSITIVE_INFINITY : Number(limit);
   const count = Math.min(max, occurrences(text, part) + (part === "" ? 1 : 0));
@@ -74,7 +74,7 @@ function split(...[text, separator, limit, meter]: readonly [string, string, Cel
   return pieces(all, separator, Math.min(max, count + 1));
 }
 
-/** How often a part occurs, without overlapping; an empty one before every code point. */
+/** The number of occurrences that do not overlap; an empty part matches before every code point. */
 function occurrences(text: string, part: string): number {
   if (part === "") return textLength(text);
   let count = 0;
@@ -82,7 +82,7 @@ function occurrences(text: string, part: string): number {
   return count;
 }
 
-/** At most `max` pieces; the last holds what remains. */
+/** At most `max` pieces; the last contains the rest. */
 function pieces(all: readonly string[], separator: string, max: number): readonly string[] {
   return all.length <= max ? all : [...all.slice(0, max - 1), all.slice(max - 1).join(separator)];
 }
@@ -108,7 +108,7 @@ function trim(text: string): string {
   return text.slice(start, end);
 }
 
-/** Characters that Go escapes by a letter in text between quotes. */
+/** Characters that Go escapes by a letter in quoted text. */
 export const goEscapes: ReadonlyMap<string, string> = new Map([
   ["\u0007", "\\a"],
   ["\b", "\\b"],
@@ -136,14 +136,14 @@ function decodeBase64(text: string): Uint8Array | CelFailure {
   return Uint8Array.from(Buffer.from(text, "base64"));
 }
 
-/** Measured: a search begins at the cost of building so many characters, however short its text. Kubernetes' cost says little of it. */
+/** Measured: starting a search costs as much as building so many characters, however short its text. Kubernetes' cost ignores it. */
 const roomOfSearch = 125;
 
 /** On RE2: its time grows with the text, never exponentially. */
 function matches(text: string, source: string, meter: CelMeter): boolean | CelFailure {
   const pattern = meter.patterns(source, meter);
   if (isCelFailure(pattern)) return pattern;
-  // Repetition makes programs far longer than their source; what they are longer is paid for, too.
+  // Repetition makes programs far longer than their source; the excess is charged, too.
   occupy(meter, roomOfSearch);
   charge(meter, searchCost(text.length, Math.max(0, pattern.programSize() - 2 * source.length)));
   return pattern.test(text);
@@ -155,7 +155,7 @@ function size(value: CelValue, meter: CelMeter): number {
   return typeof value === "string" ? countedLength(meter, value) : sizeOf(meter, value);
 }
 
-/** The language's own functions of text, and of the sizes of all that has one. */
+/** The language's own functions of text, and `size`. */
 const ofLanguage: readonly CelFunction[] = [
   ...["string", "bytes", "list(A)", "map(A, B)"].flatMap((type) => [
     celFunction(`size(${type}): int`, size),
@@ -185,7 +185,7 @@ const once = passCost;
 const twice = (text: string | readonly unknown[]): number => Math.ceil(text.length * 0.2);
 const product = (text: string, part: string): number => passCost(text) * Math.max(1, passCost(part));
 
-/** The extension of strings that Kubernetes has: positions count code points. */
+/** The extension of strings that Kubernetes uses: positions count code points. */
 const ofExtension: readonly CelFunction[] = [
   celFunction("<string>.charAt(int): string", charAt, once),
   celFunction("<string>.indexOf(string): int", (text: string, part: string) => indexOf(text, part), product),

@@ -22,7 +22,7 @@ function dayOfYear(date: Date): number {
   return Math.floor((date.getTime() - start.getTime()) / 86_400_000);
 }
 
-/** What is read off a wall clock. Months and days count from 0, except for `getDate`. */
+/** The fields of a wall clock. Months and days count from 0, except for `getDate`. */
 const fields: Readonly<Record<string, (date: Date) => number>> = {
   getFullYear: (date) => date.getUTCFullYear(),
   getMonth: (date) => date.getUTCMonth(),
@@ -55,11 +55,11 @@ function inUnits(name: string, unit: bigint): CelFunction {
   return celFunction(`<duration>.${name}(): int`, ({ nanos }: CelDuration) => celInt(nanos / unit));
 }
 
-/** What is read off points in time, in UTC or in a zone, and spans of time in whole units. */
+/** The getters of timestamps, in UTC or in a zone, and of durations in whole units. */
 export const timeFunctions: readonly CelFunction[] = [
   ...Object.entries(fields).flatMap(([name, field]) => ofTimestamp(name, field)),
   ...ofTimestamp("getMilliseconds", milliseconds),
-  // All of them, as cel-go has it and so Kubernetes, where the specification wants those beyond the last second.
+  // The whole duration, as in cel-go and Kubernetes; the specification wants only the part below the last second.
   inUnits("getMilliseconds", 1_000_000n),
   inUnits("getHours", 3_600_000_000_000n),
   inUnits("getMinutes", 60_000_000_000n),
@@ -92,7 +92,7 @@ function namedWallClock(date: Date, zone: string): Date | undefined {
     const format = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });
     shown = format.formatToParts(date).find((part) => part.type === "timeZoneName")?.value;
   } catch (error) {
-    // Intl refuses names that it does not know.
+    // Intl rejects unknown names.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
@@ -103,14 +103,14 @@ function namedWallClock(date: Date, zone: string): Date | undefined {
   return new Date(date.getTime() + (sign === "-" ? -1000 : 1000) * offset);
 }
 
-const part = /(\d+)?(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
+const part = /(?=\.?\d)(\d+)?(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
 
-/** A span of time from nanoseconds, or a failure when they do not fit 64 bits. */
+/** A duration from nanoseconds, or a failure when they do not fit 64 bits. */
 export function durationOf(nanos: bigint): CelDuration | CelFailure {
   return nanos < minInt64 || nanos > maxInt64 ? celFailure("duration out of range") : celDuration(nanos);
 }
 
-/** A span of time from its text, such as `1h30m` or `-0.5s`, as Go writes it. */
+/** A duration from its text, such as `1h30m` or `-0.5s`, as Go writes it. */
 export function parseDuration(text: string): CelDuration | CelFailure {
   const invalid = celFailure(`time: invalid duration ${JSON.stringify(text.slice(0, 64))}`);
   if (text.length > 128) return invalid;
@@ -122,14 +122,14 @@ export function parseDuration(text: string): CelDuration | CelFailure {
   while (at < text.length) {
     part.lastIndex = at;
     const found = part.exec(text);
-    if (found === null || (found[1] === undefined && (found[2] ?? "") === "")) return invalid;
+    if (found === null) return invalid;
     total += nanosOf(found);
     at += found[0].length;
   }
   return durationOf(negative ? -total : total);
 }
 
-/** The text of a span of time in seconds, such as `90s` or `0.5s`. */
+/** The text of a duration in seconds, such as `90s` or `0.5s`. */
 export function formatDuration(duration: CelDuration): string {
   const negative = duration.nanos < 0n;
   const magnitude = negative ? -duration.nanos : duration.nanos;
@@ -152,16 +152,16 @@ const latest = 253_402_300_800n * billion - 1n;
 
 const form = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9})\d*)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
-/** A point in time from nanoseconds since 1970, or a failure when it is out of range. */
+/** A timestamp from nanoseconds since 1970, or a failure when it is out of range. */
 export function timestampOf(nanos: bigint): CelTimestamp | CelFailure {
   return nanos < earliest || nanos > latest ? celFailure("timestamp out of range") : celTimestamp(nanos);
 }
 
-/** A point in time from its RFC 3339 text. */
+/** A timestamp from its RFC 3339 text. */
 export function parseTimestamp(text: string): CelTimestamp | CelFailure {
   const found = text.length > 64 ? null : form.exec(text);
   if (found === null) return celFailure(`invalid timestamp: cannot parse ${JSON.stringify(text.slice(0, 64))}`);
-  const milliseconds = utcMilliseconds(found.slice(1, 7).map(Number));
+  const milliseconds = utcMilliseconds(`${text.slice(0, 10)}T${text.slice(11, 19)}`);
   const [, sign, hours = "0", minutes = "0"] = found.slice(7);
   if (milliseconds === undefined || Number(hours) > 23 || Number(minutes) > 59)
     return celFailure(`invalid timestamp: ${JSON.stringify(text)} is out of range`);
@@ -170,16 +170,14 @@ export function parseTimestamp(text: string): CelTimestamp | CelFailure {
   return timestampOf(BigInt(milliseconds - offset) * 1_000_000n + fraction);
 }
 
-function utcMilliseconds([year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0]: readonly number[]):
-  | number
-  | undefined {
-  const date = new Date(0);
-  date.setUTCFullYear(year, month - 1, day);
-  const isDay = date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
-  return isDay && hour <= 23 && minute <= 59 && second <= 59 ? date.setUTCHours(hour, minute, second) : undefined;
+/** The milliseconds of `2006-01-02T15:04:05` in UTC, or undefined for a date or time that does not exist. */
+function utcMilliseconds(text: string): number | undefined {
+  const date = new Date(`${text}Z`);
+  const exists = !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
+  return exists ? date.getTime() : undefined;
 }
 
-/** The RFC 3339 text of a point in time, in UTC, with as many digits of the fraction as it needs. */
+/** The RFC 3339 text of a timestamp, in UTC, with as many digits of the fraction as it needs. */
 export function formatTimestamp(timestamp: CelTimestamp): string {
   const { seconds, nanos } = splitSeconds(timestamp.nanos);
   const date = new Date(Number(seconds) * 1000).toISOString().replace(/\.\d{3}Z$/, "");

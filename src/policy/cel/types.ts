@@ -1,14 +1,14 @@
 import type { ListIdentity } from "./equality.ts";
 
-/** A named field of a declared object: its type, and the JSON key it stands under when that differs from the name (escaped names). */
+/** A named field of a declared object: its type, and its JSON key where that differs from the name (escaped names). */
 export interface CelField {
   readonly type: CelType;
   readonly key?: string;
 }
 
 /**
- * A type of the Common Expression Language. `maxSize` bounds what a value can hold (characters, bytes, elements or entries) where a
- * schema says so; estimates of cost read it, and equality of types ignores it. `parameter` occurs in the tables of functions alone.
+ * A type of the Common Expression Language. `maxSize` is the maximum size of a value (characters, bytes, elements or entries) where a
+ * schema declares it; estimates of cost read it, and equality of types ignores it. `parameter` occurs in signatures of functions only.
  * @see https://github.com/google/cel-spec/blob/master/doc/langdef.md
  */
 export type CelType =
@@ -19,7 +19,7 @@ export type CelType =
       readonly kind: "list";
       readonly element: CelType;
       readonly maxSize?: number;
-      /** Of a declared list: what tells its elements apart, so that their order says nothing. */
+      /** Of a declared list: what identifies its elements, so that their order is irrelevant. */
       readonly identity?: ListIdentity;
     }
   | { readonly kind: "map"; readonly key: CelType; readonly value: CelType; readonly maxSize?: number }
@@ -34,7 +34,7 @@ export type CelType =
   | { readonly kind: "optional"; readonly of: CelType }
   | { readonly kind: "parameter"; readonly name: string };
 
-/** Any value; what is known of it is known when it is evaluated. */
+/** Any value; its type is known at run time only. */
 export const dynType: CelType = { kind: "dyn" };
 /** The type of `null`. */
 export const nullType: CelType = { kind: "null" };
@@ -79,7 +79,7 @@ export function openObjectType(name: string): CelType {
   return { kind: "object", name, fields: new Map(), open: true };
 }
 
-/** The type of values that only the functions of a library look into, such as `net.IP`. */
+/** The type of values that are opaque outside of a library, such as `net.IP`. */
 export function opaqueType(name: string): CelType {
   return { kind: "opaque", name };
 }
@@ -94,12 +94,12 @@ export function typeType(of: CelType): CelType {
   return { kind: "type", of };
 }
 
-/** A type parameter of a function: within one overload, every occurrence of a name stands for the same type. */
+/** A type parameter of a function: within one overload, every occurrence of a name is the same type. */
 export function typeParameter(name: string): CelType {
   return { kind: "parameter", name };
 }
 
-/** The types that a type is made of, such as a list's elements; none for most. */
+/** The types that a type is composed of, such as a list's elements; none for most. */
 export function innerTypes(type: CelType): readonly CelType[] {
   switch (type.kind) {
     case "list":
@@ -114,7 +114,7 @@ export function innerTypes(type: CelType): readonly CelType[] {
   }
 }
 
-/** A type with what it is made of replaced; the same type when nothing changed. */
+/** A type with its inner types replaced; the same type when nothing changed. */
 export function mapInnerTypes(type: CelType, change: (inner: CelType) => CelType): CelType {
   switch (type.kind) {
     case "list": {
@@ -150,30 +150,28 @@ const plainTypes: ReadonlyMap<string, CelType> = new Map(
   ),
 );
 
+const composedTypes: ReadonlyMap<string, (first: CelType, second: CelType) => CelType> = new Map([
+  ["list", (element: CelType) => listType(element)],
+  ["map", (key: CelType, value: CelType) => mapType(key, value)],
+  ["optional", optionalType],
+  ["type", typeType],
+]);
+
 /**
- * The type that a signature writes: `int`, `list(string)`, `map(string, A)`. One capital letter is a type parameter; a name that the
- * language does not have is a type of a library.
+ * Parses the type of a signature: `int`, `list(string)`, `map(string, A)`. One capital letter is a type parameter; a name that the
+ * language does not define is a type of a library.
  */
 export function parseType(text: string): CelType {
   const plain = plainTypes.get(text);
   if (plain !== undefined) return plain;
-  const [, outer, inner = ""] = /^(\w+)\((.+)\)$/.exec(text) ?? [];
+  const [, outer = "", inner = ""] = /^(\w+)\((.+)\)$/.exec(text) ?? [];
+  const compose = composedTypes.get(outer);
+  if (compose === undefined) return text.length === 1 ? typeParameter(text) : opaqueType(text);
   const [first = dynType, second = dynType] = parseTypes(inner);
-  switch (outer) {
-    case "list":
-      return listType(first);
-    case "map":
-      return mapType(first, second);
-    case "optional":
-      return optionalType(first);
-    case "type":
-      return typeType(first);
-    default:
-      return text.length === 1 ? typeParameter(text) : opaqueType(text);
-  }
+  return compose(first, second);
 }
 
-/** The types of a list with commas between them. */
+/** The types of a comma-separated list. */
 export function parseTypes(text: string): readonly CelType[] {
   return (text.match(/[^,() ]+(?:\((?:[^()]|\([^()]*\))*\))?/g) ?? []).map(parseType);
 }

@@ -2,7 +2,7 @@ import { CelError } from "./cel-error.ts";
 import { innerTypes, mapInnerTypes, type CelType } from "./types.ts";
 
 /**
- * What stands for the type parameters met so far, by name. Changed in place; a trail of what was there lets a failed attempt be
+ * The bindings of type parameters so far, by name. Changed in place; a trail of previous bindings allows a failed attempt to be
  * undone. Types may share their parts and so be far larger than they look: every step of work on them is counted.
  */
 export interface TypeBindings {
@@ -11,10 +11,10 @@ export interface TypeBindings {
   steps: number;
 }
 
-/** How many steps the types of one expression may take. */
+/** Maximum number of steps on the types of one expression. */
 const maxSteps = 1_000_000;
 
-/** Bindings of nothing. */
+/** Empty bindings. */
 export function newTypeBindings(): TypeBindings {
   return { known: new Map(), trail: [], steps: 0 };
 }
@@ -23,7 +23,7 @@ function step(bindings: TypeBindings): void {
   if (++bindings.steps > maxSteps) throw new CelError("size", "ERROR: <input>:-1:0: types are too large to be checked");
 }
 
-/** Follows parameters to what stands for them, at every depth. */
+/** Replaces parameters by their bindings, at every depth. */
 export function substitute(bindings: TypeBindings, type: CelType): CelType {
   step(bindings);
   if (type.kind !== "parameter") return mapInnerTypes(type, (inner) => substitute(bindings, inner));
@@ -42,8 +42,8 @@ export function sameType(bindings: TypeBindings, one: CelType, other: CelType): 
 }
 
 /**
- * Whether values of all `given` types may stand where those `wanted` are asked for, one by one. What stands for parameters is bound
- * if so, and left as it was if not.
+ * Whether values of all `given` types are accepted for those `wanted`, one by one. If so, the parameters are bound; otherwise the
+ * bindings stay unchanged.
  * @throws CelError `size` when the types are too large
  */
 export function unify(bindings: TypeBindings, given: readonly CelType[], wanted: readonly CelType[]): boolean {
@@ -72,7 +72,11 @@ function fits(bindings: TypeBindings, given: CelType, wanted: CelType): boolean 
     undo(bindings, mark);
     if (known) return false;
   }
-  if (given.kind === "parameter") return bind(bindings, wanted, given.name);
+  return given.kind === "parameter" ? bind(bindings, wanted, given.name) : fitsPlain(bindings, given, wanted);
+}
+
+/** For two types that are no parameters. */
+function fitsPlain(bindings: TypeBindings, given: CelType, wanted: CelType): boolean {
   if (given.kind === "dyn" || wanted.kind === "dyn") return true;
   if (given.kind === "null") return acceptsNull(wanted);
   if (wanted.kind === "null") return acceptsNull(given);
@@ -114,7 +118,7 @@ function acceptsNull(type: CelType): boolean {
   return ["null", "object", "opaque", "timestamp", "duration", "optional"].includes(type.kind);
 }
 
-/** Of two types that fit each other, the one that says less. */
+/** Of two types that fit each other, the more general one. */
 export function moreGeneral(bindings: TypeBindings, one: CelType, other: CelType): CelType {
   return isAtLeastAsGeneral(bindings, one, other) ? one : other;
 }

@@ -1,8 +1,8 @@
 import { isJsonArray, type JsonObject } from "../../apimachinery/json-value.ts";
 
 /**
- * The key under which a value that JSON cannot express says what it is. A symbol, so that no object that came from JSON can pose
- * as one.
+ * The key under which a value that JSON cannot express carries its kind. A symbol, so that no object from JSON can imitate
+ * one.
  */
 export const celKind: unique symbol = Symbol("celKind");
 
@@ -52,11 +52,11 @@ export interface CelOptional {
 export interface CelMap {
   readonly [celKind]: "map";
   readonly entries: ReadonlyMap<unknown, readonly [key: CelValue, value: CelValue]>;
-  /** The type's name, of an object that an expression made by `name{…}`; its keys are the names of its fields. */
+  /** The type's name, of an object that the expression created by `name{…}`; its keys are the names of its fields. */
   readonly message?: string;
 }
 
-/** A value of a library. `equals` is only asked about another value of the same type `name`. */
+/** A value of a library. `equals` is called only with another value of the same type `name`. */
 export interface CelOpaque {
   readonly [celKind]: "opaque";
   readonly name: string;
@@ -64,7 +64,7 @@ export interface CelOpaque {
   readonly equals: (other: CelOpaque) => boolean;
 }
 
-/** What a function returns instead of a value when it fails; `error` is what the user reads. */
+/** What a function returns instead of a value when it fails; `error` is the message for the user. */
 export interface CelFailure {
   readonly [celKind]: "failure";
   readonly error: string;
@@ -121,7 +121,7 @@ export function celOptional(value: CelValue | undefined): CelOptional {
   return { [celKind]: "optional", value };
 }
 
-/** A value of a library: its type's name, what the library keeps in it, and how two of them are compared. */
+/** A value of a library: its type's name, its content, and its equality. */
 export function celOpaque(name: string, value: unknown, equals: (other: CelOpaque) => boolean): CelOpaque {
   return { [celKind]: "opaque", name, value, equals };
 }
@@ -131,7 +131,7 @@ export function celFailure(error: string): CelFailure {
   return { [celKind]: "failure", error };
 }
 
-/** What kind of special value an object is, or undefined for plain JSON and for everything that is no object. */
+/** The kind of a special value, or undefined for plain JSON and for any value that is no object. */
 export function kindOf(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   return (value as { readonly [celKind]?: string })[celKind];
@@ -142,27 +142,27 @@ export function isCelFailure(value: unknown): value is CelFailure {
   return kindOf(value) === "failure";
 }
 
-/** The least and the greatest integer of 64 bits with a sign, and the greatest without. */
+/** The least and the greatest signed integer of 64 bits, and the greatest unsigned one. */
 export const minInt64: bigint = -(2n ** 63n);
 export const maxInt64: bigint = 2n ** 63n - 1n;
 export const maxUint64: bigint = 2n ** 64n - 1n;
 
-/** A bigint in the one form that integers have. The caller has checked that it fits 64 bits. */
+/** A bigint in the one form of integers. The caller has checked that it fits 64 bits. */
 export function celInt(value: bigint): CelInt {
   return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
 }
 
-/** An integer of 64 bits with a sign, or a failure for one beyond them. */
+/** A signed integer of 64 bits, or a failure for one out of range. */
 export function boundedInt(value: bigint): CelInt | CelFailure {
   return value < minInt64 || value > maxInt64 ? celFailure("integer overflow") : celInt(value);
 }
 
-/** An integer of 64 bits without a sign, or a failure for one beyond them. */
+/** An unsigned integer of 64 bits, or a failure for one out of range. */
 export function boundedUint(value: bigint): CelUint | CelFailure {
   return value < 0n || value > maxUint64 ? celFailure("unsigned integer overflow") : celUint(value);
 }
 
-/** A raw member of JSON as a value: integral numbers are integers, others floating point. Values of CEL come back as they are. */
+/** A raw member of JSON as a value: integral numbers are integers, others floating point. Values of CEL are returned unchanged. */
 export function fromJson(raw: unknown): CelValue {
   if (typeof raw !== "number" || Number.isSafeInteger(raw)) return raw === undefined ? null : (raw as CelValue);
   if (Number.isInteger(raw) && Math.abs(raw) < 2 ** 63) return celInt(BigInt(raw));
@@ -176,12 +176,12 @@ const typeNames: Readonly<Record<string, string>> = {
   optional: "optional_type",
 };
 
+const scalarTypeNames: Readonly<Record<string, string>> = { boolean: "bool", string: "string" };
+
 /** The name of a value's type, as `type` and messages show it. */
 export function typeNameOf(value: CelValue): string {
   if (value === null) return "null_type";
-  if (typeof value === "boolean") return "bool";
-  if (typeof value === "string") return "string";
-  if (typeof value !== "object") return "int";
+  if (typeof value !== "object") return scalarTypeNames[typeof value] ?? "int";
   if (value instanceof Uint8Array) return "bytes";
   if (isJsonArray(value)) return "list";
   const kind = kindOf(value) ?? "map";

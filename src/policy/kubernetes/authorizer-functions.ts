@@ -2,9 +2,9 @@ import { celFunction, libraryType, type CelFunction, type LibraryType } from "..
 import { formatType, type CelType } from "../cel/types.ts";
 import { celFailure, type CelFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
 
-/** What is asked of the authorizers: a verb on a resource, or on a path. */
+/** A check for the authorizers: a verb on a resource, or on a path. */
 export interface AuthorizationQuestion {
-  /** A ServiceAccount to ask for in place of the user of the request. */
+  /** A ServiceAccount to check in place of the user of the request. */
   readonly account?: { readonly namespace: string; readonly name: string };
   readonly verb: string;
   readonly path?: string;
@@ -15,19 +15,19 @@ export interface AuthorizationQuestion {
   readonly name: string;
 }
 
-/** What the authorizers said; `error` where one of them failed. */
+/** The verdict of the authorizers; `error` where one of them failed. */
 export interface AuthorizationAnswer {
   readonly allowed: boolean;
   readonly reason: string;
   readonly error?: string;
 }
 
-/** Answers at once; undefined where the answer is not there yet, in which case the evaluation fails and can be tried again. */
+/** Returns synchronously; undefined where the verdict is pending, in which case the evaluation fails and can be retried. */
 export type AskAuthorizer = (question: AuthorizationQuestion) => AuthorizationAnswer | undefined;
 
 type Unfinished = Omit<AuthorizationQuestion, "verb"> & { readonly ask: AskAuthorizer };
 
-/** What one check costs. Source: apiserver cel/library cost. */
+/** The cost of one check. Source: apiserver cel/library cost. */
 const checkCost = 350_000;
 const nothing = { group: "", resource: "", subresource: "", namespace: "", name: "" };
 
@@ -55,7 +55,7 @@ export function requestResourceValue(
   return resourceCheck.wrap({ ...about, ask });
 }
 
-/** What can be asked of `authorizer`. Selectors are accepted and make no difference: who may see all may see some. Source: apiserver cel/library authz. */
+/** The functions of `authorizer`. Selectors are accepted and ignored: a user who may read all may read some. Source: apiserver cel/library authz. */
 export const authorizerFunctions: readonly CelFunction[] = [
   member("<Authorizer>.path(string): PathCheck", (one, path) =>
     path.trim() === "" ? celFailure("path must not be empty") : pathCheck.wrap({ ...authorizer.unwrap(one), path }),
@@ -114,7 +114,7 @@ function checked({ ask, ...asked }: Unfinished, verb: string): CelValue | CelFai
   return answer === undefined ? celFailure("the authorizers have not answered yet") : decision.wrap(answer);
 }
 
-/** Names of namespaces and accounts, as far as it matters that none can pose as another. */
+/** Names of namespaces and accounts, checked only so far that none can imitate another. */
 function isName(text: string): boolean {
   return /^[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?$/.test(text);
 }

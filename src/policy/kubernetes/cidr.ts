@@ -6,7 +6,7 @@ export interface Cidr {
   readonly bits: number;
 }
 
-/** A network, or why the text is none. */
+/** A network, or why the text is invalid. */
 export type ParsedCidr = { readonly cidr: Cidr } | { readonly problem: string };
 
 /** Reads `10.0.0.0/8` as Kubernetes' CEL does: no zone, no leading zeros, no IPv4 mapped into IPv6. Source: apiserver cel/library cidr. */
@@ -40,7 +40,7 @@ export function cidrContainsIp({ ip, bits }: Cidr, other: IpAddress): boolean {
   return ip.family === other.family && ip.value >> hostBits === other.value >> hostBits;
 }
 
-/** Whether the text is an address in one of these networks; a text that cannot be read is in none, and contains none. */
+/** Whether the text is an address in one of these networks; false where either text cannot be parsed. */
 export function isInNetworks(address: string, networks: readonly string[]): boolean {
   const parsed = parseIp(address);
   if (!("ip" in parsed)) return false;

@@ -12,7 +12,7 @@ import { quantityFunctions } from "./quantity.ts";
 import { regexFunctions } from "./regex-functions.ts";
 import { semverFunctions } from "./semver.ts";
 
-/** What Kubernetes adds to CEL for every expression: quantities, networks, URLs, versions, named formats, lists and patterns. */
+/** Kubernetes' additions to CEL for every expression: quantities, networks, URLs, versions, named formats, lists and patterns. */
 export const kubernetesFunctions: readonly CelFunction[] = [
   ...formatFunctions,
   ...listExtensions,
@@ -27,7 +27,7 @@ export const kubernetesFunctions: readonly CelFunction[] = [
 const library = functionTable([...standardFunctions, ...kubernetesFunctions]);
 
 /**
- * Reads and checks an expression as Kubernetes does: with its functions, with the functions and types that only some places have,
+ * Parses and checks an expression as Kubernetes does: with its functions, with the functions and types of the calling context,
  * and with its literals checked.
  * @throws CelError when it cannot be used; the message is what a client should see
  */

@@ -12,24 +12,24 @@ export interface GoUrl {
   readonly port: string;
   /** Escaped where Go escapes it. */
   readonly path: string;
-  /** Each key with all its values, unescaped. What is malformed is left out. */
+  /** Each key with all its values, unescaped. Malformed pairs are omitted. */
   readonly query: ReadonlyMap<string, readonly string[]>;
   /** Equal in two URLs that are the same. */
   readonly identity: string;
 }
 
-/** A URL, or why the text is none. */
+/** A URL, or why the text is invalid. */
 export type ParsedUrl = { readonly url: GoUrl } | { readonly problem: string };
 
 /** Reads an absolute URI or an absolute path. Source: Go net/url ParseRequestURI, then Parse; apiserver cel/library urls. */
 export function parseGoUrl(text: string): ParsedUrl {
   const whole = partsOf(text);
   if (typeof whole === "string") return { problem: problemOf(text, whole) };
-  // The check reads the fragment as part of what it follows; the result does not.
+  // The check treats the fragment as part of the preceding text; the result does not.
   const hash = text.indexOf("#");
   if (hash < 0) return { url: urlOf(whole, "") };
   const parts = partsOf(text.slice(0, hash));
-  const fragment = unescaped(text.slice(hash + 1), "path");
+  const fragment = unescape(text.slice(hash + 1), "path");
   if (typeof parts === "string") return { problem: problemOf(text, parts) };
   if (fragment === undefined) return { problem: problemOf(text, escapeProblem(text.slice(hash + 1))) };
   return { url: urlOf(parts, text.slice(hash + 1)) };
@@ -45,10 +45,8 @@ interface Parts {
 }
 
 function partsOf(text: string): Parts | string {
-  for (const character of text) {
-    const code = character.codePointAt(0) ?? 0;
-    if (code < 0x20 || code === 0x7f) return "net/url: invalid control character in URL";
-  }
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (/[\u0000-\u001f\u007f]/.test(text)) return "net/url: invalid control character in URL";
   if (text === "") return "empty url";
   if (text === "*") return { ...noParts, path: "*" };
   if (text.startsWith(":")) return "missing protocol scheme";
@@ -74,7 +72,7 @@ function cut(text: string, separator: string): readonly [before: string, after: 
 }
 
 function withPath(parts: Parts, path: string): Parts | string {
-  return unescaped(path, "path") === undefined ? escapeProblem(path) : { ...parts, path };
+  return unescape(path, "path") === undefined ? escapeProblem(path) : { ...parts, path };
 }
 
 function authorityOf(authority: string): Pick<Parts, "user" | "host"> | string {
@@ -83,7 +81,7 @@ function authorityOf(authority: string): Pick<Parts, "user" | "host"> | string {
   const host = hostOf(authority.slice(at + 1));
   if ("problem" in host) return host.problem;
   if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) return "net/url: invalid userinfo";
-  return unescaped(user, "path") === undefined ? escapeProblem(user) : { user, host: host.host };
+  return unescape(user, "path") === undefined ? escapeProblem(user) : { user, host: host.host };
 }
 
 function hostOf(text: string): { readonly host: string } | { readonly problem: string } {
@@ -93,16 +91,18 @@ function hostOf(text: string): { readonly host: string } | { readonly problem: s
   const colon = bracketed ? close + 1 : text.indexOf(":");
   const port = colon < 0 ? "" : text.slice(colon);
   if (!/^(?::[0-9]*)?$/.test(port)) return { problem: `invalid port ${JSON.stringify(port)} after host` };
-  const unsafe = /[^\u0080-\uffffA-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%]/.exec(text)?.[0];
-  if (unsafe !== undefined) return { problem: `invalid character ${JSON.stringify(unsafe)} in host name` };
-  const bytes = unescaped(text, "host");
+  const unsafe = /[^\u0080-\uffffA-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"%]/.exec(text);
+  if (unsafe !== null) return { problem: `invalid character ${JSON.stringify(unsafe[0])} in host name` };
+  const bytes = unescape(text, "host");
   if (bytes === undefined) return { problem: escapeProblem(text) };
-  const host = decoded(bytes);
-  if (bracketed) {
-    const parsed = parseAddress(host.slice(1, host.lastIndexOf("]")));
-    if ("problem" in parsed || parsed.ip.family !== 6) return { problem: "invalid IPv6 literal" };
-  }
-  return { host };
+  const host = decodeUtf8(bytes);
+  const isValid = !bracketed || isIpv6(host.slice(1, host.lastIndexOf("]")));
+  return isValid ? { host } : { problem: "invalid IPv6 literal" };
+}
+
+function isIpv6(text: string): boolean {
+  const parsed = parseAddress(text);
+  return "ip" in parsed && parsed.ip.family === 6;
 }
 
 function urlOf(parts: Parts, fragment: string): GoUrl {
@@ -124,10 +124,10 @@ function bracketParts(host: string): readonly string[] {
   return /^\[(.*)\](?::([0-9]*))?$/s.exec(host) ?? [];
 }
 
-/** The path as it was written where all of it is allowed to stand there, else escaped anew. */
+/** The path as written where all its characters are allowed, else re-escaped. */
 function escapedPath(path: string): string {
   if (/^[A-Za-z0-9\-_.~!$&'()*+,;=:@/[\]%]*$/.test(path)) return path;
-  const bytes = unescaped(path, "path") ?? new Uint8Array();
+  const bytes = unescape(path, "path") ?? new Uint8Array();
   let result = "";
   for (const byte of bytes) {
     const character = String.fromCodePoint(byte);
@@ -142,28 +142,27 @@ function queryOf(rawQuery: string): ReadonlyMap<string, readonly string[]> {
   for (const pair of rawQuery.split("&")) {
     if (pair === "" || pair.includes(";")) continue;
     const [rawKey, rawValue] = cut(pair, "=");
-    const key = unescaped(rawKey, "query");
-    const value = unescaped(rawValue, "query");
+    const key = unescape(rawKey, "query");
+    const value = unescape(rawValue, "query");
     if (key === undefined || value === undefined) continue;
-    const values = query.get(decoded(key)) ?? [];
-    values.push(decoded(value));
-    query.set(decoded(key), values);
+    const values = query.get(decodeUtf8(key)) ?? [];
+    values.push(decodeUtf8(value));
+    query.set(decodeUtf8(key), values);
   }
   return query;
 }
 
-/** The bytes that escaped text stands for, or undefined where an escape is malformed or not allowed there. */
-function unescaped(text: string, place: "path" | "host" | "query"): Uint8Array | undefined {
+/** The bytes of an escaped text, or undefined where an escape is malformed or not allowed. */
+function unescape(text: string, place: "path" | "host" | "query"): Uint8Array | undefined {
   const bytes = new TextEncoder().encode(text);
   const result = new Uint8Array(bytes.length);
   let length = 0;
   for (let index = 0; index < bytes.length; index += 1) {
     let byte = bytes[index] ?? 0;
     if (byte === 0x25) {
-      const digits = String.fromCodePoint(bytes[index + 1] ?? 0, bytes[index + 2] ?? 0);
-      if (!/^[0-9A-Fa-f]{2}$/.test(digits)) return undefined;
-      byte = Number.parseInt(digits, 16);
-      if (place === "host" && byte < 0x80 && byte !== 0x25) return undefined;
+      const escaped = escapedByte(bytes, index);
+      if (escaped === undefined || (place === "host" && escaped < 0x80 && escaped !== 0x25)) return undefined;
+      byte = escaped;
       index += 2;
     } else if (byte === 0x2b && place === "query") byte = 0x20;
     result[length] = byte;
@@ -172,7 +171,12 @@ function unescaped(text: string, place: "path" | "host" | "query"): Uint8Array |
   return result.subarray(0, length);
 }
 
-function decoded(bytes: Uint8Array): string {
+function escapedByte(bytes: Uint8Array, index: number): number | undefined {
+  const digits = String.fromCodePoint(bytes[index + 1] ?? 0, bytes[index + 2] ?? 0);
+  return /^[0-9A-Fa-f]{2}$/.test(digits) ? Number.parseInt(digits, 16) : undefined;
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
@@ -205,7 +209,7 @@ export const urlFunctions: readonly CelFunction[] = [
   part("getHostname(): string", ({ hostname }) => hostname),
   part("getPort(): string", ({ port }) => port),
   part("getEscapedPath(): string", ({ path }) => path),
-  // Keys are chosen by others; entries that are defined, as here, cannot replace the prototype.
+  // Clients choose the keys; defined entries, as here, cannot replace the prototype.
   part("getQuery(): map(string, list(string))", ({ query }) => Object.fromEntries(query)),
 ];
 

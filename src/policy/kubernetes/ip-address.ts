@@ -4,7 +4,7 @@ export interface IpAddress {
   readonly value: bigint;
 }
 
-/** An address, or why the text is none. */
+/** An address, or why the text is invalid. */
 export type ParsedIp = { readonly ip: IpAddress } | { readonly problem: string };
 
 /** Reads an address as Kubernetes' CEL does: no zone, no leading zeros, no IPv4 mapped into IPv6. Source: apiserver cel/library ip. */
@@ -20,7 +20,7 @@ export function parseIp(text: string): ParsedIp {
   return { ip: parsed.ip };
 }
 
-/** An address and whether a zone followed it, or why the text is none. Source: Go net/netip ParseAddr. */
+/** An address and whether a zone followed it, or why the text is invalid. Source: Go net/netip ParseAddr. */
 export function parseAddress(
   text: string,
 ): { readonly ip: IpAddress; readonly zone: boolean } | { readonly problem: string } {
@@ -98,7 +98,7 @@ function grouped(text: string): bigint | undefined {
   const halves = text.split("::");
   if (halves.length > 2) return undefined;
   const [head = "", tail] = halves;
-  // An embedded IPv4 address stands at the very end, so in the head only where there is no tail.
+  // An embedded IPv4 address is at the very end, so it is in the head only where there is no tail.
   const before = groupsOf(head, tail === undefined);
   const after = tail === undefined ? [] : groupsOf(tail, true);
   if (before === undefined || after === undefined) return undefined;

@@ -24,10 +24,10 @@ import {
 
 type List = readonly unknown[];
 
-/** The types whose values have an order. */
+/** The types whose values are ordered. */
 const ordered = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"];
 
-/** What can be asked of lists: order, sums, extremes, places. Source: apiserver cel/library lists. */
+/** Order, sums, extremes and positions of lists. Source: apiserver cel/library lists. */
 export const listFunctions: readonly CelFunction[] = [
   ...ordered.map((type) => overList(`<list(${type})>.isSorted(): bool`, isSorted)),
   ...ordered.map((type) => overList(`<list(${type})>.min(): ${type}`, extreme("min", 1))),
@@ -47,7 +47,7 @@ export const listFunctions: readonly CelFunction[] = [
   ),
 ];
 
-/** What makes other lists of lists: parts, orders, ranges. Source: cel-go ext lists, version 3. */
+/** Slices, orders and ranges of lists. Source: cel-go ext lists, version 3. */
 export const listExtensions: readonly CelFunction[] = [
   celFunction("lists.range(int): list(int)", range),
   celFunction("<list(T)>.reverse(): list(T)", reversed),
@@ -59,7 +59,7 @@ export const listExtensions: readonly CelFunction[] = [
   celFunction("<list(T)>.@sortByAssociatedKeys(list(U)): list(T)", sortedBy),
 ];
 
-/** A function of lists of one declared type; of what type the elements are in truth is seen when they are met. */
+/** A function of lists of one declared type; the actual types of the elements are checked at run time. */
 function overList(
   signature: string,
   answer: (list: readonly CelValue[], meter: CelMeter) => CelValue | CelFailure,
@@ -94,7 +94,7 @@ function extreme(name: string, sign: 1 | -1): (list: readonly CelValue[], meter:
   };
 }
 
-/** As `compareValues`, and long texts are paid for: a list may hold one of them many times, and is not paid for by its length alone. */
+/** As `compareValues`, with a charge for long texts: a list may contain one text many times, and its length does not cover that. */
 function comparedValues(one: CelValue, other: CelValue, meter: CelMeter): number | undefined {
   if (typeof one === "string" && typeof other === "string") charge(meter, (one.length + other.length) >> 9);
   if (one instanceof Uint8Array && other instanceof Uint8Array) charge(meter, (one.length + other.length) >> 9);
@@ -177,7 +177,7 @@ function flattened(values: List, depth: CelInt, meter: CelMeter): List | CelFail
 
 function distinct(values: List, meter: CelMeter): List {
   const seen = new Set<unknown>();
-  const kept: unknown[] = [];
+  const unique: unknown[] = [];
   const others: unknown[] = [];
   pay(meter, values.length);
   for (const value of values) {
@@ -189,9 +189,9 @@ function distinct(values: List, meter: CelMeter): List {
       if (others.some((other) => celEquals(other, value, meter))) continue;
       others.push(value);
     }
-    kept.push(value);
+    unique.push(value);
   }
-  return kept;
+  return unique;
 }
 
 /** The values in the order of their keys; equal keys keep the order of their values. */

@@ -8,7 +8,7 @@ import { newTypeBindings, unify } from "../cel/unify.ts";
 import { isCelFailure } from "../cel/values.ts";
 
 /**
- * What Kubernetes finds wrong with literals of an expression whose types are right: patterns, durations and times that are none,
+ * Issues of literals whose types are right: invalid patterns, durations and times,
  * and lists and maps of literals whose members differ in type. Source: apiserver cel/environment, AST validators.
  */
 export function literalIssues(checked: CelChecked): readonly CelIssue[] {
@@ -17,7 +17,7 @@ export function literalIssues(checked: CelChecked): readonly CelIssue[] {
   return issues;
 }
 
-/** Arguments of `format` are of whatever types the format asks for. */
+/** The format string determines the types of the arguments of `format`. */
 const mixing = "format";
 
 function collect(checked: CelChecked, node: CelExpression, issues: CelIssue[]): void {
@@ -39,7 +39,7 @@ function collect(checked: CelChecked, node: CelExpression, issues: CelIssue[]): 
   }
 }
 
-/** Optional elements are left out: their type is that of what they may hold. */
+/** Optional elements are omitted: their type is that of the value inside. */
 function elementsOf({ elements }: Pick<CelNode<"list">, "elements">): readonly CelExpression[] {
   return elements.filter(({ optional }) => !optional).map(({ value }) => value);
 }

@@ -9,11 +9,11 @@ import {
 } from "../../apimachinery/names.ts";
 import { parseGoUrl } from "./go-url.ts";
 
-/** A named form of text; `regexSize` is what Kubernetes charges for it, in characters of a regular expression. */
+/** A named format of text; `regexSize` is Kubernetes' charge for it, in characters of a regular expression. */
 export interface NamedFormat {
   readonly name: string;
   readonly regexSize: number;
-  /** Why the text has not this form; empty where it has. */
+  /** Why the text does not have this format; empty where it has. */
   readonly problems: (text: string) => readonly string[];
 }
 
@@ -39,7 +39,7 @@ export const namedFormats: ReadonlyMap<string, NamedFormat> = new Map<string, Na
 
 const format = libraryType<NamedFormat>("kubernetes.NamedFormat", (one, other) => one.name === other.name);
 
-/** Named formats: `format.dns1123Label().validate(self)` is absent, or says what is wrong. Source: apiserver cel/library format. */
+/** Named formats: `format.dns1123Label().validate(self)` is absent, or lists the errors. Source: apiserver cel/library format. */
 export const formatFunctions: readonly CelFunction[] = [
   celFunction("format.named(string): optional(kubernetes.NamedFormat)", (name: string) => {
     const found = namedFormats.get(name);
@@ -62,7 +62,7 @@ function matching(holds: (text: string) => boolean, problem: string): (text: str
   return (text) => (holds(text) ? [] : [problem]);
 }
 
-/** What is checked of a prefix of generated names: a dash at its end is no fault. Kubernetes replaces the last two characters. */
+/** The part of a prefix of generated names that is checked: a dash at its end is valid, as Kubernetes replaces the last two characters. */
 function asPrefix(problems: (text: string) => readonly string[]): (text: string) => readonly string[] {
   return (text) => problems(text.length > 1 && text.endsWith("-") ? `${text.slice(0, -2)}a` : text);
 }

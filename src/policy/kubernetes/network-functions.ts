@@ -16,7 +16,7 @@ import {
 const ip = libraryType<IpAddress>("net.IP", (one, other) => one.family === other.family && one.value === other.value);
 const cidr = libraryType<Cidr>("net.CIDR", (one, other) => formatCidr(one) === formatCidr(other));
 
-/** Addresses and networks: `ip('::1')`, `cidr('10.0.0.0/8')` and what can be asked of them. Source: apiserver cel/library ip, cidr. */
+/** Addresses and networks: `ip('::1')`, `cidr('10.0.0.0/8')` and their functions. Source: apiserver cel/library ip, cidr. */
 export const networkFunctions: readonly CelFunction[] = [
   celFunction("ip(string): net.IP", readIp, passCost),
   celFunction("isIP(string): bool", (text: string) => "ip" in parseIp(text), passCost),
@@ -79,11 +79,11 @@ interface Containment {
   readonly type: string;
   readonly read: (text: string) => CelOpaque | CelFailure;
   readonly answer: (one: Cidr, other: CelOpaque) => boolean;
-  /** What is charged beyond comparing bytes, from the bytes that the prefix covers. */
+  /** The charge beyond comparing bytes, from the bytes that the prefix covers. */
   readonly extra: (bytes: number) => number;
 }
 
-/** Whether a network contains something, given as a value or as text. */
+/** Whether a network contains an address or network, as a value or as text. */
 function contains(name: string, { type, read, answer, extra }: Containment): readonly CelFunction[] {
   const cost = (one: CelOpaque): number => {
     const bytes = Math.ceil(cidr.unwrap(one).bits / 8);

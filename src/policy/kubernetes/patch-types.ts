@@ -12,7 +12,7 @@ export const jsonPatchType: CelType = objectType("JSONPatch", {
   value: dynType,
 });
 
-/** What expressions that make patches may use besides all others. Source: apiserver cel/mutation, cel/library jsonpatch. */
+/** The types and functions that are available to expressions that create patches. Source: apiserver cel/mutation, cel/library jsonpatch. */
 export const patchEnvironment: Pick<CelEnvironment, "functions" | "messageType"> = {
   functions: [
     // Source: RFC 6901, section 3.

@@ -13,8 +13,8 @@ import {
 } from "../cel/values.ts";
 
 /**
- * An exact amount: `value * 10^scale`. `small` says that Kubernetes holds it in 64 bits: only such a one can be read as an integer,
- * even where another has the value of one (`1.5Gi`). Source: apimachinery api/resource Quantity.
+ * An exact amount: `value * 10^scale`. `small` means that Kubernetes stores it in 64 bits: only such a quantity can be read as an
+ * integer, even where another one has an integral value (`1.5Gi`). Source: apimachinery api/resource Quantity.
  */
 export interface Quantity {
   readonly value: bigint;
@@ -22,18 +22,18 @@ export interface Quantity {
   readonly small: boolean;
 }
 
-/** A quantity, or why the text is none. */
+/** A quantity, or why the text is invalid. */
 export type ParsedQuantity = { readonly quantity: Quantity } | { readonly problem: string };
 
 const formatProblem = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const suffixProblem = "unable to parse quantity's suffix";
 const numberProblem = "unable to parse numeric part of quantity";
 
-/** Longer text is refused, so that no number grows beyond what is worth its while. */
+/** Longer text is rejected, so that the size of numbers is limited. */
 const maxTextCharacters = 256;
 const maxExponent = 1_000;
 const nano = -9;
-/** As many decimal digits as surely fit into 64 bits. */
+/** As many decimal digits as always fit into 64 bits. */
 const safeDigits = 18;
 
 interface Suffix {
@@ -88,7 +88,7 @@ export function subtractQuantities(one: Quantity, other: Quantity): Quantity {
   return addQuantities(one, { ...other, value: -other.value });
 }
 
-/** The amount as a whole number of 64 bits, or undefined where Kubernetes cannot say it without loss. */
+/** The amount as an integer of 64 bits, or undefined where Kubernetes cannot express it without loss. */
 export function quantityInteger({ value, scale, small }: Quantity): bigint | undefined {
   if (!small) return undefined;
   if (value === 0n) return 0n;
@@ -112,19 +112,21 @@ function partsOf(text: string): Parts | string {
   const match = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/.exec(text);
   if (match === null) return formatProblem;
   const [, sign, whole = "", fraction = "", suffixText = ""] = match;
-  const suffix = suffixes.get(suffixText) ?? exponentSuffix(suffixText);
+  const suffix = suffixOf(suffixText);
   if (suffix === undefined) return suffixProblem;
-  if (whole === "" && fraction === "") return numberProblem;
+  if (whole + fraction === "") return numberProblem;
   return { negative: sign === "-", whole: whole.replace(/^0+/, "") || "0", fraction, suffix };
 }
 
-function exponentSuffix(text: string): Suffix | undefined {
+function suffixOf(text: string): Suffix | undefined {
+  const known = suffixes.get(text);
+  if (known !== undefined) return known;
   const digits = /^[eE]([-+]?[0-9]+)$/.exec(text)?.[1];
   const exponent = digits === undefined ? Number.NaN : Number(digits);
   return Math.abs(exponent) <= maxExponent ? { base: 10, exponent } : undefined;
 }
 
-/** The quantity as 64 bits, where Kubernetes takes that way: few digits, and no fraction of a power of two. */
+/** The quantity in 64 bits, where Kubernetes uses that form: few digits, and no fraction of a power of two. */
 function smallQuantity({ negative, whole, fraction, suffix }: Parts): Quantity | undefined {
   const digits = whole.length + fraction.length;
   const unsigned = BigInt(whole + fraction);
@@ -133,9 +135,9 @@ function smallQuantity({ negative, whole, fraction, suffix }: Parts): Quantity |
     const scale = suffix.exponent - fraction.length;
     return digits <= safeDigits && scale >= nano ? { value: signed, scale, small: true } : undefined;
   }
-  const room = 15 - whole.length - Math.trunc((suffix.exponent * 3) / 10) - 1;
+  const spareDigits = 15 - whole.length - Math.trunc((suffix.exponent * 3) / 10) - 1;
   const value = signed << BigInt(suffix.exponent);
-  return fraction === "" && room >= 0 && fits(value) ? { value, scale: 0, small: true } : undefined;
+  return fraction === "" && spareDigits >= 0 && fits(value) ? { value, scale: 0, small: true } : undefined;
 }
 
 function decimalQuantity({ negative, whole, fraction, suffix }: Parts): Quantity {
@@ -156,7 +158,7 @@ function roundedUp({ value, scale }: Amount): Amount {
   return { value: (value + unit - 1n) / unit, scale: nano };
 }
 
-/** Amounts with a suffix of powers of two end at 2^63 - 1. */
+/** Amounts with a suffix of powers of two are capped at 2^63 - 1. */
 function cappedBinary(suffix: Suffix, amount: Amount): Amount {
   if (suffix.base === 10 || amount.value <= maxInt64 * 10n ** BigInt(-amount.scale)) return amount;
   return { value: maxInt64, scale: 0 };
@@ -177,7 +179,7 @@ function signOf(value: bigint): -1 | 0 | 1 {
 
 const quantity = libraryType<Quantity>("kubernetes.Quantity", (one, other) => compareQuantities(one, other) === 0);
 
-/** Quantities: `quantity('1.5Gi')` and what can be asked of one. Source: apiserver cel/library quantity. */
+/** Quantities: `quantity('1.5Gi')` and its functions. Source: apiserver cel/library quantity. */
 export const quantityFunctions: readonly CelFunction[] = [
   celFunction(
     "quantity(string): kubernetes.Quantity",
@@ -188,31 +190,31 @@ export const quantityFunctions: readonly CelFunction[] = [
     passCost,
   ),
   celFunction("isQuantity(string): bool", (text: string) => "quantity" in parseQuantity(text), passCost),
-  asked("sign(): int", quantitySign),
-  asked("isInteger(): bool", (one) => quantityInteger(one) !== undefined),
-  asked("asInteger(): int", (one) => {
+  unary("sign(): int", quantitySign),
+  unary("isInteger(): bool", (one) => quantityInteger(one) !== undefined),
+  unary("asInteger(): int", (one) => {
     const whole = quantityInteger(one);
     return whole === undefined ? celFailure("cannot convert value to integer") : celInt(whole);
   }),
-  asked("asApproximateFloat(): double", (one) => celDouble(quantityFloat(one))),
-  ...combined("add", addQuantities),
-  ...combined("sub", subtractQuantities),
-  compared("isGreaterThan(kubernetes.Quantity): bool", (order) => order > 0),
-  compared("isLessThan(kubernetes.Quantity): bool", (order) => order < 0),
-  compared("compareTo(kubernetes.Quantity): int", (order) => order),
+  unary("asApproximateFloat(): double", (one) => celDouble(quantityFloat(one))),
+  ...binary("add", addQuantities),
+  ...binary("sub", subtractQuantities),
+  comparison("isGreaterThan(kubernetes.Quantity): bool", (order) => order > 0),
+  comparison("isLessThan(kubernetes.Quantity): bool", (order) => order < 0),
+  comparison("compareTo(kubernetes.Quantity): int", (order) => order),
 ];
 
-function asked(signature: string, answer: (one: Quantity) => CelValue | CelFailure): CelFunction {
+function unary(signature: string, answer: (one: Quantity) => CelValue | CelFailure): CelFunction {
   return celFunction(`<kubernetes.Quantity>.${signature}`, (one: CelOpaque) => answer(quantity.unwrap(one)));
 }
 
-function compared(signature: string, answer: (order: -1 | 0 | 1) => CelValue): CelFunction {
+function comparison(signature: string, answer: (order: -1 | 0 | 1) => CelValue): CelFunction {
   return celFunction(`<kubernetes.Quantity>.${signature}`, (one: CelOpaque, other: CelOpaque) =>
     answer(compareQuantities(quantity.unwrap(one), quantity.unwrap(other))),
   );
 }
 
-function combined(name: string, combine: (one: Quantity, other: Quantity) => Quantity): readonly CelFunction[] {
+function binary(name: string, combine: (one: Quantity, other: Quantity) => Quantity): readonly CelFunction[] {
   return [
     celFunction(
       `<kubernetes.Quantity>.${name}(kubernetes.Quantity): kubernetes.Quantity`,

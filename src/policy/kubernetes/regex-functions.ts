@@ -11,20 +11,20 @@ export const regexFunctions: readonly CelFunction[] = [
   celFunction(
     "<string>.find(string): string",
     (text: string, pattern: string, meter: CelMeter) => {
-      const matches = found({ text, pattern, limit: 1 }, meter);
+      const matches = findMatches({ text, pattern, limit: 1 }, meter);
       return isCelFailure(matches) ? matches : (matches[0] ?? "");
     },
     cost,
   ),
   celFunction(
     "<string>.findAll(string): list(string)",
-    (text: string, pattern: string, meter: CelMeter) => found({ text, pattern, limit: Infinity }, meter),
+    (text: string, pattern: string, meter: CelMeter) => findMatches({ text, pattern, limit: Infinity }, meter),
     cost,
   ),
   celFunction(
     "<string>.findAll(string, int): list(string)",
     (...[text, pattern, limit, meter]: readonly [string, string, CelInt, CelMeter]) =>
-      found({ text, pattern, limit: limit < 0 ? Infinity : Number(limit) }, meter),
+      findMatches({ text, pattern, limit: limit < 0 ? Infinity : Number(limit) }, meter),
     cost,
   ),
 ];
@@ -38,14 +38,14 @@ interface Search {
   readonly limit: number;
 }
 
-function found({ text, pattern, limit }: Search, meter: CelMeter): readonly string[] | CelFailure {
+function findMatches({ text, pattern, limit }: Search, meter: CelMeter): readonly string[] | CelFailure {
   const compiled = meter.patterns(pattern, meter);
   if (isCelFailure(compiled)) return celFailure(`Illegal regex: ${compiled.error}`);
-  // Repetition makes programs far longer than their source; what they are longer is paid for, too.
+  // Repetition makes programs far longer than their source; the excess is charged, too.
   charge(meter, searchCost(text.length, Math.max(0, compiled.programSize() - 2 * pattern.length)));
   const counted = countedText(text);
   const matcher = compiled.matcher(counted.input);
-  // What a pattern reads that looks no further than its match is in the cost of the call.
+  // The cost of the call covers a pattern that reads no further than its match.
   let paid = (text.length + 1) * readingsPaid;
   const matches: string[] = [];
   let end = -1;
@@ -54,7 +54,7 @@ function found({ text, pattern, limit }: Search, meter: CelMeter): readonly stri
       charge(meter, counted.read() - paid);
       paid = counted.read();
     }
-    // An empty match right after another match is none in Go.
+    // Go skips an empty match right after another match.
     if (matcher.start() === matcher.end() && matcher.start() === end) continue;
     end = matcher.end();
     matches.push(matcher.group() ?? "");

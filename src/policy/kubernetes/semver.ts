@@ -2,7 +2,7 @@ import { celFunction, libraryType, type CelFunction } from "../cel/environment.t
 import { passCost } from "../cel/sizes.ts";
 import { boundedInt, celFailure, type CelFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
 
-/** A version by semver.org 2.0; build metadata is checked when it is read and then plays no part. */
+/** A version by semver.org 2.0; build metadata is checked when it is parsed and then ignored. */
 export interface Semver {
   readonly major: bigint;
   readonly minor: bigint;
@@ -10,7 +10,7 @@ export interface Semver {
   readonly prerelease: readonly string[];
 }
 
-/** A version, or why the text is none. */
+/** A version, or why the text is invalid. */
 export type ParsedSemver = { readonly version: Semver } | { readonly problem: string };
 
 const maxUint64 = (1n << 64n) - 1n;
@@ -21,8 +21,10 @@ export function parseSemver(text: string): ParsedSemver {
   if (text === "") return { problem: "Version string empty" };
   if (text.length > maxTextCharacters) return { problem: "Version string too long" };
   const match = /^([^.]*)\.([^.]*)\.([^+-]*)(?:-([^+]*))?(?:\+(.*))?$/s.exec(text);
-  if (match === null) return { problem: "No Major.Minor.Patch elements found" };
-  const [, major = "", minor = "", patch = "", prerelease, build] = match;
+  return match === null ? { problem: "No Major.Minor.Patch elements found" } : versionOf(match);
+}
+
+function versionOf([, major = "", minor = "", patch = "", prerelease, build]: RegExpExecArray): ParsedSemver {
   const problem =
     numberProblem("Major", major) ??
     numberProblem("Minor", minor) ??
@@ -31,7 +33,7 @@ export function parseSemver(text: string): ParsedSemver {
     partsProblem(build, buildProblem);
   if (problem !== undefined) return { problem };
   const numbers = { major: BigInt(major), minor: BigInt(minor), patch: BigInt(patch) };
-  return { version: { ...numbers, prerelease: prerelease?.split(".") ?? [] } };
+  return { version: { ...numbers, prerelease: prerelease === undefined ? [] : prerelease.split(".") } };
 }
 
 /**
@@ -114,7 +116,7 @@ function withoutZeros(part: string): string {
 
 const semver = libraryType<Semver>("kubernetes.Semver", (one, other) => compareSemvers(one, other) === 0);
 
-/** Versions: `semver('1.2.3')` and what can be asked of one. Source: apiserver cel/library semver. */
+/** Versions: `semver('1.2.3')` and its functions. Source: apiserver cel/library semver. */
 export const semverFunctions: readonly CelFunction[] = [
   ...fromText("semver", "kubernetes.Semver", (parsed) =>
     "problem" in parsed ? celFailure(parsed.problem) : semver.wrap(parsed.version),

@@ -1,7 +1,7 @@
 import type { RegoPlace } from "./rego-error.ts";
 import type { RegoValue } from "./values.ts";
 
-/** A term. Variables are named as in the source, `_` as `$n`; after resolution, those that were declared as `name@n`. */
+/** A term. Variables are named as in the source, `_` as `$n`; after resolution, declared ones are `name@n`. */
 export type Term =
   | { readonly kind: "scalar"; readonly value: RegoValue; readonly at: RegoPlace }
   | VarTerm
@@ -43,7 +43,7 @@ export interface Comprehension {
   readonly key: Term | undefined;
   readonly item: Term;
   readonly body: readonly Literal[];
-  /** Whether it stands for an expression of a template: its variables are those of the bodies around. */
+  /** Whether it is an expression of a template: its variables are those of the enclosing bodies. */
   readonly isTemplate?: boolean;
   readonly at: RegoPlace;
 }
@@ -58,7 +58,7 @@ export type Literal = (
   | { readonly kind: "expression"; readonly term: Term }
   | { readonly kind: "assign" | "unify"; readonly left: Term; readonly right: Term }
   | { readonly kind: "not"; readonly body: Literal }
-  /** `not` of `future.keywords.not`: all of it is evaluated within. */
+  /** `not` of `future.keywords.not`: evaluates all of its operand inside. */
   | { readonly kind: "notBody"; readonly inner: Operand }
   /** Two operands or more; a chain of one operator is flat, as chains can be long. */
   | { readonly kind: "logical"; readonly operator: "and" | "or"; readonly operands: readonly Operand[] }
@@ -73,13 +73,13 @@ export type Literal = (
     }
 ) & { readonly with: readonly With[]; readonly at: RegoPlace };
 
-/** What `not`, `and` and `or` are about: one expression, or a body in braces, whose variables are its own. */
+/** The operand of `not`, `and` or `or`: one expression, or a body in braces, which has variables of its own. */
 export interface Operand {
   readonly body: readonly Literal[];
   readonly isExplicit: boolean;
 }
 
-/** What a rule yields when its body holds. */
+/** The value of a rule when its body is true. */
 export interface Branch {
   readonly value: Term;
   readonly body: readonly Literal[];
@@ -92,7 +92,7 @@ export interface Rule {
   readonly args: readonly Term[] | undefined;
   /** Of a set: `contains member`. */
   readonly member: Term | undefined;
-  /** The rule and what follows its `else`s, in order. */
+  /** The rule and its `else`s, in order. */
   readonly branches: readonly Branch[];
   readonly isDefault: boolean;
   readonly at: RegoPlace;
@@ -106,7 +106,7 @@ export interface Import {
 
 export interface Module {
   readonly file: string;
-  /** Behind `data`. */
+  /** Below `data`. */
   readonly package: readonly string[];
   readonly at: RegoPlace;
   readonly imports: readonly Import[];
@@ -114,10 +114,10 @@ export interface Module {
   readonly version: RegoVersion;
 }
 
-/** v0 knows the keywords `if`, `contains`, `in` and `every` only when they are imported, and rules without them. */
+/** v0 has the keywords `if`, `contains`, `in` and `every` only where they are imported, and rules without them. */
 export type RegoVersion = "v0" | "v1";
 
-/** The terms right within a term; those of calls and comprehensions are not counted. */
+/** The direct subterms of a term, except those of calls and comprehensions. */
 export function innerTerms(term: Term): readonly Term[] {
   switch (term.kind) {
     case "ref":
@@ -157,7 +157,7 @@ export function dottedName(term: Term): readonly string[] | undefined {
   return names.length === term.path.length ? [term.head.name, ...names] : undefined;
 }
 
-/** Whether a name is that of a document, and no variable. */
+/** Whether a name is a document and not a variable. */
 export function isDocument(name: string): boolean {
   return name === "input" || name === "data";
 }

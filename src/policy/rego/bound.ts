@@ -1,30 +1,30 @@
-/** The variables that have a value at one place of a rule. It never changes. */
+/** The variables that have a value at one place of a rule. Immutable. */
 export interface Bound {
   readonly has: (name: string) => boolean;
-  /** These and more. Going on from what this came to last costs what is added, however many there are. */
+  /** These and more. Extending the latest extension costs only what is added, however many there are. */
   readonly and: (names: Iterable<string>) => Bound;
 }
 
-/** Since which step each variable is bound, in one row of steps. */
+/** The step at which each variable was bound, in one chain of steps. */
 interface Steps {
   readonly since: Map<string, number>;
   latest: number;
 }
 
-/** Variables without any others around. */
+/** Bound variables without an outer chain. */
 export function boundVars(): Bound {
   return rowWithin(() => false);
 }
 
 /**
- * The same variables, from where a row of its own begins: for whatever looks further than those who go on with `outer`. Look-ups cost as
- * much more as rows lie within each other.
+ * The same variables, as the start of a chain of its own, for an order that extends them independently of `outer`. Look-ups cost
+ * more with each level of nested chains.
  */
 export function within(outer: Bound): Bound {
   return rowWithin(outer.has);
 }
 
-/** What is bound in one of two. */
+/** The variables that are bound in either. */
 export function inEither(one: Bound, other: Bound): Bound {
   return rowWithin((name) => one.has(name) || other.has(name));
 }
@@ -40,7 +40,7 @@ function step(steps: Steps, at: number, outer: Bound["has"]): Bound {
     and: (names) => {
       const added = [...names].filter((name) => !has(name));
       if (added.length === 0) return bound;
-      // Somebody has gone on from here already.
+      // This was extended already.
       if (steps.latest !== at) return within(bound).and(added);
       steps.latest = at + 1;
       for (const name of added) steps.since.set(name, steps.latest);

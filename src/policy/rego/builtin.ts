@@ -10,7 +10,7 @@ import {
   type RegoSet,
 } from "./values.ts";
 
-/** Where a built-in function was called. */
+/** The position of a call of a built-in function. */
 export interface CallPlace {
   readonly state: State;
   readonly at: RegoPlace;
@@ -34,17 +34,17 @@ export function builtin<const T extends readonly Operand[]>(
   return { name, operands, apply, each: undefined };
 }
 
-/** What a built-in function says of operands of the wrong kind. */
+/** The error of a built-in function for operands of the wrong type. */
 export function mistyped(message: string, { at }: CallPlace): RegoError {
   return new RegoError("eval_type_error", message, at);
 }
 
-/** What a built-in function says of operands that it cannot use. */
+/** The error of a built-in function for operands that it cannot use. */
 export function failed(message: string, { at }: CallPlace): RegoError {
   return new RegoError("eval_builtin_error", message, at);
 }
 
-/** What a built-in function takes at a place. */
+/** The operand types of a built-in function. */
 interface OperandTypes {
   readonly any: RegoValue;
   readonly string: string;
@@ -68,7 +68,7 @@ type Operand = keyof OperandTypes;
 /** The values of operands. */
 type Operands<T extends readonly Operand[]> = { readonly [I in keyof T]: OperandTypes[T[I]] };
 
-/** What is wrong with an operand, in the words of OPA. */
+/** The error of an operand, in OPA's wording. */
 export function operandProblem(value: RegoValue, operand: Operand | undefined): string | undefined {
   if (operand === undefined || operand === "any") return undefined;
   const type = typeOf(value);
@@ -77,7 +77,7 @@ export function operandProblem(value: RegoValue, operand: Operand | undefined): 
   return `must be ${allowed.length === 1 ? operand : `one of {${allowed.join(", ")}}`} but got ${type}`;
 }
 
-/** The operand at a place, counted from 1, as an integer. @throws RegoError `eval_type_error` for one that is none */
+/** The operand at a position, counted from 1, as an integer. @throws RegoError `eval_type_error` where it is none */
 export function integerOperand(value: RegoNumber, operand: number, place: CallPlace): bigint {
   if (isInteger(value)) return BigInt(value);
   throw mistyped(`operand ${operand} must be integer number but got floating-point number`, place);

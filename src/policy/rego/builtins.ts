@@ -8,7 +8,7 @@ import { patternBuiltins } from "./pattern-builtins.ts";
 import { textBuiltins } from "./text-builtins.ts";
 import { timeBuiltins } from "./time-builtins.ts";
 
-/** All built-in functions. Those of OPA that are not here are no functions: a policy that calls one does not compile. */
+/** All built-in functions. A policy that calls any other function of OPA does not compile. */
 export const builtins: readonly Builtin[] = [
   ...bitBuiltins,
   ...collectionBuiltins,

@@ -6,23 +6,23 @@ import { charge } from "./limits.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { sizeOf, type RegoValue } from "./values.ts";
 
-/** A call as far as it matters which function it is. */
+/** The part of a call that identifies its function. */
 export interface CallSite {
   readonly name: readonly string[];
   readonly args: readonly unknown[];
   readonly at: RegoPlace;
-  /** Whether it only names the function, to put it in the place of another. */
+  /** Whether it only names the function, as the replacement of another. */
   readonly isMock?: boolean;
 }
 
-/** The function of a call. `each` stands for one that has many values. */
+/** The function of a call. `each` is set for a function with many values. */
 export interface Found {
   readonly arity: number;
   readonly one: Callee;
   readonly each: ((args: readonly RegoValue[], state: State) => Iterable<RegoValue>) | undefined;
 }
 
-/** Finds functions. @throws RegoError `rego_type_error` for one that is not there, or has other arguments */
+/** Finds functions. @throws RegoError `rego_type_error` for an unknown function, or a wrong number of arguments */
 export interface CalleeOf {
   (site: CallSite): Found;
   knows(name: readonly string[]): boolean;
@@ -41,7 +41,7 @@ export function calleesOf(rules: Branching, version: RegoVersion): CalleeOf {
     if (arity === undefined) throw unknown(name, site.at);
     if (version === "v1" && builtin !== undefined && deprecatedBuiltins.has(name))
       throw new RegoError("rego_type_error", `deprecated built-in function calls in expression: ${name}`, site.at);
-    if (site.isMock !== true) checkArity(site, arity);
+    checkArity(site, arity);
     const real = group === undefined ? builtinCallee(builtin, site.at) : group.call;
     return { arity, one: mockable(name, real), each: eachOf(builtin, site.at) };
   };
@@ -50,10 +50,10 @@ export function calleesOf(rules: Branching, version: RegoVersion): CalleeOf {
   return Object.assign(find, { knows });
 }
 
-/** One more argument than a function has is its output. */
-function checkArity({ name, args, at }: CallSite, arity: number): void {
+/** One more argument than the arity is the output. */
+function checkArity({ name, args, at, isMock }: CallSite, arity: number): void {
   const given = args.length;
-  if (given === arity || given === arity + 1) return;
+  if (isMock === true || given === arity || given === arity + 1) return;
   const text = `function ${name.join(".")} has arity ${arity}, got ${given} argument${given === 1 ? "" : "s"}`;
   throw new RegoError("rego_type_error", text, at);
 }
@@ -63,7 +63,7 @@ function mockable(name: string, real: Callee): Callee {
     const mock = state.mocks?.get(name);
     if (mock === undefined) return real(args, state);
     if ("value" in mock) return mock.value;
-    // Whoever stands for a function calls the real ones.
+    // A mock calls the real functions.
     return mock.call(args, { ...state, mocks: undefined, cache: new Map() });
   };
 }

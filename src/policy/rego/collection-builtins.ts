@@ -129,7 +129,7 @@ function cast(name: RegoTypeName, value: RegoValue, place: CallPlace): RegoValue
   throw mistyped(`operand 1 must be ${wanted} but got ${typeOf(value)}`, place);
 }
 
-/** Types, and what only shows something to who writes a policy. */
+/** Functions of types, and those that only print something for the policy's author. */
 export const typeBuiltins: readonly Builtin[] = [
   ...types.map((name) => builtin(`is_${name}`, ["any"], ([value]) => typeOf(value) === name)),
   builtin("type_name", ["any"], ([value]) => typeOf(value)),

@@ -13,7 +13,7 @@ import { termMatch, termValue, type Unit } from "./terms.ts";
 export interface RuleSource {
   readonly module: Module;
   readonly rule: Rule;
-  /** The parts of the head behind the name of the group. */
+  /** The parts of the head after the name of the group. */
   readonly keys: readonly Term[];
 }
 
@@ -21,19 +21,19 @@ interface RuleCompiler {
   readonly names: Names;
   readonly context: Context;
   readonly unit: Unit;
-  /** Every goal that was compiled, for what depends on what. */
+  /** Every compiled goal, for the check of dependencies. */
   readonly goals: Goal[];
   readonly terms: Term[];
 }
 
-/** A rule and what its bodies refer to. */
+/** A rule and the terms that its bodies refer to. */
 export interface CompiledSource {
   readonly compiled: CompiledRule;
   readonly goals: readonly Goal[];
   readonly terms: readonly Term[];
 }
 
-/** Compiles one rule. @throws RegoError for what OPA does not compile either */
+/** Compiles one rule. @throws RegoError for a rule that OPA does not compile either */
 export function compileRule(source: RuleSource, names: Omit<Names, "fresh">, rules: Branching): CompiledSource {
   const { rule, module } = source;
   let counter = 0;
@@ -68,7 +68,7 @@ export function compileRule(source: RuleSource, names: Omit<Names, "fresh">, rul
   return { compiled, goals: compiler.goals, terms: compiler.terms };
 }
 
-/** Finds every function once before anything else is looked at. @throws RegoError `rego_type_error` for one that is not there */
+/** Resolves every function before any other check. @throws RegoError `rego_type_error` for an unknown one */
 function findFunctions(goals: readonly Goal[], context: Context): void {
   for (const goal of goals) {
     if (goal.kind === "call") context.callee(goal);
@@ -92,7 +92,7 @@ function compileBranch({ source, branch, scope, bound }: BranchSource, compiler:
   const keys = source.keys.map(head);
   const member = source.rule.member === undefined ? undefined : head(source.rule.member);
   refuseUnused(scope);
-  // What the head names must have a value behind the body.
+  // The terms of the head need a value after the body.
   for (const term of [value, ...keys, ...(member === undefined ? [] : [member])]) {
     compiler.terms.push(term);
     if (varsOf(term).size > 0)

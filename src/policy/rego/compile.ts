@@ -15,7 +15,7 @@ export interface RegoSource {
   readonly text: string;
 }
 
-/** What one evaluation is about. */
+/** The input of one evaluation. */
 export interface RegoQuestion {
   /** JSON as it was parsed; without it `input` is undefined. */
   readonly input?: unknown;
@@ -24,24 +24,24 @@ export interface RegoQuestion {
   readonly limits: RegoLimits;
   /** A clock in milliseconds: for the time limit, and `time.now_ns`. */
   readonly now: () => number;
-  /** Whether a built-in function that fails ends the evaluation; else it has no value, as in OPA. */
+  /** Whether a failing built-in function ends the evaluation; else it has no value, as in OPA. */
   readonly isStrict?: boolean;
 }
 
-/** What an evaluation came to; `undefined` is no value. */
+/** The outcome of an evaluation; `undefined` is no value. */
 export type RegoOutcome = { readonly value: RegoValue | undefined } | { readonly error: RegoError };
 
-/** A policy ready to be asked, any number of times. */
+/** A compiled policy, which can be queried any number of times. */
 export interface RegoPolicy {
-  /** Asks for a place under `data`: `data.k8s.allow`. Throws nothing but RegoError for a query that is none. */
+  /** Queries a path under `data`: `data.k8s.allow`. Throws only RegoError, for an invalid query. */
   readonly prepare: (query: string) => (question: RegoQuestion) => RegoOutcome;
-  /** The whole paths of the rules that are no functions, in order. */
+  /** The full paths of the rules that are no functions, in order. */
   readonly rules: readonly string[];
 }
 
 /**
  * Reads, checks and compiles modules.
- * @throws RegoError for the first thing that is wrong, with its place
+ * @throws RegoError for the first error, with its position
  */
 export function compileRego(sources: readonly RegoSource[]): RegoPolicy {
   try {
@@ -89,7 +89,7 @@ function compileModules(sources: readonly RegoSource[]): RegoPolicy {
   return { prepare: (query) => prepare(query, rules), rules: names.sort() };
 }
 
-/** A rule has nothing below its name but what its own head makes. */
+/** Below the name of a rule, only the rule's own head may define members. */
 function refuseOverlaps(groups: ReadonlyMap<string, GroupSources>): void {
   const byPath = new Map([...groups.values()].map((each) => [each.path.join("\0"), each]));
   for (const { path } of groups.values()) {
@@ -140,7 +140,7 @@ interface GroupSources {
   readonly sources: readonly RuleSource[];
 }
 
-/** Rules by the name that they share. Where one has variables in its head, rules below its name are members of it. */
+/** Rules by their common name. Where one has variables in its head, rules below its name are members of it. */
 function collectGroups(modules: readonly Module[]): ReadonlyMap<string, GroupSources> {
   const partial = new Set<string>();
   for (const module of modules) {
@@ -175,25 +175,29 @@ function refuseDocument({ path, at }: Rule): void {
     throw new RegoError("rego_compile_error", `rules must not shadow ${root} (use a different rule name)`, at);
 }
 
+function kindOf({ rule, keys }: RuleSource): GroupKind {
+  if (rule.args !== undefined) return "complete";
+  if (keys.length > 0) return "object";
+  return rule.member === undefined ? "complete" : "set";
+}
+
 function grouped(path: readonly string[], source: RuleSource, before: GroupSources | undefined): GroupSources {
-  const { rule, keys } = source;
-  const arity = rule.args?.length;
-  const kind =
-    arity !== undefined || (keys.length === 0 && rule.member === undefined)
-      ? "complete"
-      : keys.length > 0
-        ? "object"
-        : "set";
+  const { rule } = source;
   refuseDocument(rule);
-  if (before === undefined) return { path, kind, arity, sources: [source] };
-  const name = `data.${path.join(".")}`;
+  const added: GroupSources = { path, kind: kindOf(source), arity: rule.args?.length, sources: [source] };
+  if (before === undefined) return added;
+  refuseConflict(rule, added, before);
+  return { ...before, kind: added.kind === "object" ? "object" : before.kind, sources: [...before.sources, source] };
+}
+
+function refuseConflict(rule: Rule, added: GroupSources, before: GroupSources): void {
+  const name = `data.${added.path.join(".")}`;
   const isFallback = rule.isDefault || before.sources.every((each) => each.rule.isDefault);
-  const isMixed = before.kind !== kind && !(isFallback && [before.kind, kind].includes("object"));
-  if (isMixed || before.arity !== arity)
+  const isMixed = before.kind !== added.kind && !(isFallback && [before.kind, added.kind].includes("object"));
+  if (isMixed || before.arity !== added.arity)
     throw new RegoError("rego_type_error", `conflicting rules ${name} found`, rule.at);
   if (rule.isDefault && before.sources.some((each) => each.rule.isDefault))
     throw new RegoError("rego_type_error", `multiple default rules ${name} found`, rule.at);
-  return { ...before, kind: kind === "object" ? "object" : before.kind, sources: [...before.sources, source] };
 }
 
 function prepare(query: string, rules: Branching): (question: RegoQuestion) => RegoOutcome {

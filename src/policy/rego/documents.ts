@@ -23,19 +23,19 @@ export interface Group {
   readonly call: (args: readonly RegoValue[], state: State) => RegoValue | undefined;
 }
 
-/** Where rules stand under `data`. */
+/** The tree of rules under `data`. */
 export interface Branching {
   readonly children: Map<string, Branching>;
   group: Group | undefined;
 }
 
-/** Values that `with` puts over `data`, by path. */
+/** Values that `with` overlays on `data`, by path. */
 export interface Overlay {
   readonly value: RegoValue | undefined;
   readonly children: ReadonlyMap<string, Overlay>;
 }
 
-/** A place under `data` where rules may stand, or may be below. */
+/** A path under `data` that has rules at it or below it. */
 interface Place {
   readonly kind: "place";
   readonly rules: Branching | undefined;
@@ -43,20 +43,20 @@ interface Place {
   readonly overlay: Overlay | undefined;
 }
 
-/** A value, or a place that may become one. */
+/** A value, or a place that may evaluate to one. */
 export type Cursor = RegoValue | Place;
 
 /** The document `data`. */
 export function dataCursor(rules: Branching, state: State): Cursor {
-  return settled({ kind: "place", rules, base: state.data, overlay: state.overlay }, state) ?? null;
+  return valueOrPlace({ kind: "place", rules, base: state.data, overlay: state.overlay }, state) ?? null;
 }
 
 function isPlace(cursor: Cursor): cursor is Place {
   return typeof cursor === "object" && cursor !== null && cursor.kind === "place";
 }
 
-/** The value of a place that has one for itself, else the place. */
-function settled(place: Place, state: State): Cursor | undefined {
+/** The value of a place that has its own, else the place. */
+function valueOrPlace(place: Place, state: State): Cursor | undefined {
   const { rules, base, overlay } = place;
   if (overlay !== undefined) return overlay.value === undefined ? place : overlay.value;
   if (rules === undefined) return isKind(base, "object") ? place : base;
@@ -75,10 +75,10 @@ export function enter(cursor: Cursor, key: RegoValue, state: State): Cursor | un
   if (typeof key !== "string") return base;
   const rules = cursor.rules?.children.get(key);
   const overlay = cursor.overlay?.children.get(key);
-  return settled({ kind: "place", rules, base, overlay }, state);
+  return valueOrPlace({ kind: "place", rules, base, overlay }, state);
 }
 
-/** Documents are found by a number as by its text. */
+/** A number finds a member of a document by its text. */
 function baseMember(base: RegoValue, key: RegoValue): RegoValue | undefined {
   const found = memberOf(base, key);
   return found === undefined && typeof key === "number" && isKind(base, "object") ? memberOf(base, String(key)) : found;
@@ -97,17 +97,21 @@ export function memberOf(value: RegoValue, key: RegoValue): RegoValue | undefine
   }
 }
 
-/** What can be entered, in order. */
+/** The members of a place or value, in order. */
 export function* entriesOf(cursor: Cursor, state: State): Generator<readonly [RegoValue, Cursor]> {
   if (!isPlace(cursor)) return yield* entriesOfValue(cursor);
   const { rules, overlay, base = null } = cursor;
   if (rules === undefined && overlay === undefined) return yield* entriesOfValue(base);
-  const keys = new Set<RegoValue>([...(rules?.children.keys() ?? []), ...(overlay?.children.keys() ?? [])]);
-  for (const [key] of entriesOfValue(base)) keys.add(key);
-  for (const key of [...keys].sort(compareValues)) {
+  for (const key of [...keysOf(cursor)].sort(compareValues)) {
     const inner = enter(cursor, key, state);
     if (inner !== undefined) yield [key, inner];
   }
+}
+
+function keysOf({ rules, overlay, base = null }: Place): Set<RegoValue> {
+  const keys = new Set<RegoValue>([...(rules?.children.keys() ?? []), ...(overlay?.children.keys() ?? [])]);
+  for (const [key] of entriesOfValue(base)) keys.add(key);
+  return keys;
 }
 
 /** The keys and members of a composite, in order. */
@@ -118,7 +122,7 @@ export function* entriesOfValue(value: RegoValue): Generator<readonly [RegoValue
   else for (const member of sortedMembers(value)) yield [member, member];
 }
 
-/** The value of a place: an object of all that is below. */
+/** The value of a place: an object of all members below. */
 export function valueAt(cursor: Cursor | undefined, state: State): RegoValue | undefined {
   if (cursor === undefined || !isPlace(cursor)) return cursor;
   if (cursor.base !== undefined && cursor.rules === undefined && cursor.overlay === undefined) return cursor.base;
@@ -131,48 +135,48 @@ export function valueAt(cursor: Cursor | undefined, state: State): RegoValue | u
   return objectOf(entries);
 }
 
-/** Where a rule and a document have the same place, the whole shows the document, and of objects the members of both. */
+/** Where a rule and a document have the same path, the parent shows the document, and of objects the members of both. */
 function withBase({ base, overlay, rules }: Place, key: RegoValue, value: RegoValue): RegoValue {
   if (base === undefined || typeof key !== "string" || rules?.children.get(key)?.group === undefined) return value;
   const below = overlay?.children.has(key) === true ? undefined : memberOf(base, key);
-  return below === undefined ? value : merged(below, value);
+  return below === undefined ? value : mergeDocuments(below, value);
 }
 
-function merged(first: RegoValue, second: RegoValue): RegoValue {
+function mergeDocuments(first: RegoValue, second: RegoValue): RegoValue {
   if (!isKind(first, "object") || !isKind(second, "object")) return first;
   const entries = new Map(second.entries);
   for (const [key, [name, value]] of first.entries) {
     const other = second.entries.get(key)?.[1];
-    entries.set(key, [name, other === undefined ? value : merged(value, other)]);
+    entries.set(key, [name, other === undefined ? value : mergeDocuments(value, other)]);
   }
   return objectOf(entries.values());
 }
 
-/** What a call is answered with instead of its function. */
+/** What replaces a function: a value, or another function. */
 export type Mock = { readonly value: RegoValue } | { readonly call: Callee };
 
 /** Calls a function with its arguments; undefined where it has no value for them. */
 export type Callee = (args: readonly RegoValue[], state: State) => RegoValue | undefined;
 
-/** What an evaluation knows. A `with` makes another one. */
+/** The state of an evaluation. A `with` creates another one. */
 export interface State {
   readonly meter: Meter;
   readonly input: RegoValue | undefined;
-  /** The documents that came with the policy. */
+  /** The documents of the policy. */
   readonly data: RegoValue;
-  /** What stands over `data`. */
+  /** The overlay on `data`. */
   readonly overlay: Overlay | undefined;
   readonly mocks: ReadonlyMap<string, Mock> | undefined;
-  /** Documents of rules, once evaluated; `pending` while they are. */
+  /** Documents of rules that were evaluated; `pending` during the evaluation. */
   readonly cache: Map<Group, { readonly value: RegoValue | undefined } | "pending">;
   /** The time of the evaluation in nanoseconds. */
   readonly nowNs: bigint;
-  /** Whether a built-in function that fails ends the evaluation; else it has no value. */
+  /** Whether a failing built-in function ends the evaluation; else it has no value. */
   readonly isStrict: boolean;
   readonly patterns: Map<string, RE2JS>;
 }
 
-/** The variables of a rule while it is evaluated. */
+/** The variables of a rule during its evaluation. */
 export interface Frame {
   readonly slots: (RegoValue | undefined)[];
   state: State;
@@ -181,8 +185,8 @@ export interface Frame {
 /** A compiled term; undefined where it has no value. */
 export type Det = (frame: Frame) => RegoValue | undefined;
 
-/** Runs goals and, for each way in which they hold, what follows; true ends the search. */
+/** Runs goals and calls `then` for each solution; true ends the search. */
 export type Run = (frame: Frame, then: () => boolean) => boolean;
 
-/** Whether a value fits, which may give variables their values. */
+/** Whether a value matches; may bind variables. */
 export type Match = (frame: Frame, value: RegoValue) => boolean;

@@ -109,7 +109,7 @@ function addressOf(text: string, place: CallPlace): IpAddress {
 
 interface Named {
   readonly text: string;
-  /** By what it is told which one matched: its key or position, or itself. */
+  /** The identifier of a match in the result: its key or position, or itself. */
   readonly name: RegoValue;
 }
 
@@ -147,7 +147,7 @@ export const netBuiltins: readonly Builtin[] = [
   builtin("net.cidr_is_valid", ["any"], ([text]) => typeof text === "string" && !("problem" in parseCidr(text))),
 ];
 
-/** Reads a version as SemVer 2.0.0 has it, of numbers of 64 bits, with or without `v`; undefined for what is none. */
+/** Parses a version of SemVer 2.0.0, with numbers of 64 bits, with or without `v`; undefined where the text is none. */
 function versionOf(text: string): Semver | undefined {
   const parsed = text.length > 256 ? undefined : parseSemver(text.replace(/^v/, ""));
   if (parsed === undefined || "problem" in parsed) return undefined;

@@ -11,7 +11,7 @@ import {
 } from "./ast.ts";
 import type { RegoPlace } from "./rego-error.ts";
 
-/** One step of a body after nested calls, iterations and comprehensions were taken apart. Its terms hold none of these. */
+/** One step of a body after nested calls, iterations and comprehensions were extracted. Its terms contain none of these. */
 export type Goal =
   | { readonly kind: "unify"; readonly left: Term; readonly right: Term; readonly at: RegoPlace }
   | { readonly kind: "truth"; readonly term: Term; readonly at: RegoPlace }
@@ -33,7 +33,7 @@ export interface CallGoal {
   readonly kind: "call";
   readonly name: readonly string[];
   readonly args: readonly Term[];
-  /** What the value must be; without it, anything but false. */
+  /** The required value; without it, anything but false. */
   readonly out: Term | undefined;
   readonly at: RegoPlace;
 }
@@ -74,7 +74,7 @@ export interface WithGoal {
   readonly at: RegoPlace;
 }
 
-/** Makes variables that no source can name. */
+/** Creates variables whose names cannot occur in a source. */
 export type Fresh = () => number;
 
 /** Where the goals of a body are collected. */
@@ -83,7 +83,7 @@ export interface Collecting {
   readonly fresh: Fresh;
 }
 
-/** Takes a body apart. */
+/** Splits a body into goals. */
 export function goalsOf(body: readonly Literal[], fresh: Fresh): readonly Goal[] {
   const goals: Goal[] = [];
   for (const literal of body) addLiteral(literal, { goals, fresh });
@@ -125,19 +125,15 @@ function addBare(literal: Literal, to: Collecting): void {
       return;
     }
     case "notBody":
-      goals.push(negated(literal.inner, at, fresh));
+      goals.push(negate(literal.inner, at, fresh));
       return;
     case "logical":
       goals.push(...logical(literal, fresh));
       return;
     case "some":
       return;
-    case "someIn": {
-      const domain = simple(literal.domain, to);
-      const key = literal.key && simple(literal.key, to);
-      goals.push({ kind: "someIn", key, value: simple(literal.value, to), domain, at });
-      return;
-    }
+    case "someIn":
+      return addSomeIn(literal, to);
     case "every": {
       const { key, value } = literal;
       const domain = simple(literal.domain, to);
@@ -146,33 +142,39 @@ function addBare(literal: Literal, to: Collecting): void {
   }
 }
 
+function addSomeIn(literal: LiteralOf<"someIn">, to: Collecting): void {
+  const domain = simple(literal.domain, to);
+  const key = literal.key && simple(literal.key, to);
+  to.goals.push({ kind: "someIn", key, value: simple(literal.value, to), domain, at: literal.at });
+}
+
 function addExpression({ term, at }: LiteralOf<"expression">, to: Collecting): void {
   if (term.kind !== "call") to.goals.push({ kind: "truth", term: simple(term, to), at });
-  // What a policy prints is not shown, and may have no value.
+  // The output of `print` is not shown; its arguments may have no value.
   else if (term.name.join(".") !== "print") addCall(term, undefined, to);
 }
 
-function negated({ body, isExplicit }: Operand, at: RegoPlace, fresh: Fresh): NotGoal {
+function negate({ body, isExplicit }: Operand, at: RegoPlace, fresh: Fresh): NotGoal {
   return { kind: "not", body: goalsOf(body, fresh), isExplicit, at };
 }
 
-/** `and` and `or` as negations, which bind nothing and hold in one way at most: `a or b` is `not {not a; not b}`. */
+/** `and` and `or` as negations, which bind nothing and have one solution at most: `a or b` is `not {not a; not b}`. */
 function logical({ operands, operator, at }: LiteralOf<"logical">, fresh: Fresh): readonly Goal[] {
-  const negations = operands.map((operand) => negated(operand, at, fresh));
+  const negations = operands.map((operand) => negate(operand, at, fresh));
   const not = (...body: readonly Goal[]): Goal => ({ kind: "not", body, isExplicit: true, at });
   return operator === "or" ? [not(...negations)] : negations.map((each) => not(each));
 }
 
 /**
- * Takes apart what is negated as OPA does: operands of calls are evaluated before, so that `not f(x)` has no value where `x` has none;
- * what is compared with `==` or `=`, and a reference itself, are evaluated within.
+ * Splits a negated expression as OPA does: operands of calls are evaluated before, so that `not f(x)` has no value where `x` has none;
+ * operands of `==` or `=`, and a bare reference, are evaluated inside.
  */
 function addNegated(literal: Literal, inside: Collecting, before: Collecting): void {
-  /** What one side of a comparison is within the negation. */
+  /** One side of a comparison inside the negation. */
   const side = (term: Term): Term => {
-    if (term.kind !== "ref") return partsValued(term, before);
+    if (term.kind !== "ref") return valueParts(term, before);
     const head = simple(term.head, before);
-    const path = term.path.map((part) => valued(part, before));
+    const path = term.path.map((part) => valueTerm(part, before));
     return simple({ ...term, head, path }, inside);
   };
   const compare = (left: Term, right: Term): void => {
@@ -187,12 +189,12 @@ function addNegated(literal: Literal, inside: Collecting, before: Collecting): v
   }
   const [left, right] = term.args;
   if (term.name[0] === "equal" && left !== undefined && right !== undefined) return compare(left, right);
-  const args = term.args.map((arg) => (arg.kind === "ref" ? valued(arg, before) : partsValued(arg, before)));
+  const args = term.args.map((arg) => (arg.kind === "ref" ? valueTerm(arg, before) : valueParts(arg, before)));
   inside.goals.push({ kind: "call", name: term.name, args, out: undefined, at });
 }
 
-/** A variable for what the term is worth, unless it is one or a constant already. */
-function valued(term: Term, to: Collecting): Term {
+/** A variable for the value of the term, or the term itself where it is a variable or a constant. */
+function valueTerm(term: Term, to: Collecting): Term {
   const right = simple(term, to);
   if (right.kind !== "ref") return right;
   const left = freshVar(to, term.at);
@@ -200,10 +202,10 @@ function valued(term: Term, to: Collecting): Term {
   return left;
 }
 
-/** The term with variables for what the references in it are worth. */
-function partsValued(term: Term, to: Collecting): Term {
+/** The term with variables for the values of its references. */
+function valueParts(term: Term, to: Collecting): Term {
   if (term.kind !== "array" && term.kind !== "set" && term.kind !== "object") return simple(term, to);
-  return mapMembers(term, (inner) => (inner.kind === "ref" ? valued(inner, to) : partsValued(inner, to)));
+  return mapMembers(term, (inner) => (inner.kind === "ref" ? valueTerm(inner, to) : valueParts(inner, to)));
 }
 
 function addUnify(left: Term, right: Term, to: Collecting): void {
@@ -214,12 +216,12 @@ function addUnify(left: Term, right: Term, to: Collecting): void {
 
 type Complex = CallTerm | Comprehension | RefTerm;
 
-/** Whether the term itself, its parts aside, is more than a value or a place in a document. */
+/** Whether the term itself, its parts aside, is more than a value or a path in a document. */
 function isComplex(term: Term): term is Complex {
   return term.kind === "call" || term.kind === "comprehension" || (term.kind === "ref" && !isDirect(term));
 }
 
-/** Whether a reference names one place: it has no variables but its head. */
+/** Whether a reference names one path: it has no variables but its head. */
 function isDirect({ head, path }: RefTerm): boolean {
   return head.kind === "var" && path.every(isGround);
 }
@@ -229,7 +231,7 @@ function isGround(term: Term): boolean {
   return term.kind === "ref" && term.head.kind === "var" && isDocument(term.head.name) && isDirect(term);
 }
 
-/** Adds the goals by which `out` is what the term comes to. */
+/** Adds the goals that unify `out` with the value of the term. */
 function addInto(term: Complex, out: Term, to: Collecting): void {
   if (term.kind === "call") return addCall(term, out, to);
   if (term.kind === "comprehension") return addComprehension(term, out, to);
@@ -242,7 +244,7 @@ function addComprehension(term: Comprehension, out: Term, { goals, fresh }: Coll
   const { at, makes } = term;
   const isTemplate = term.isTemplate === true;
   const [only] = term.body;
-  // A variable of a template is looked at where it stands.
+  // A variable of a template is evaluated in place.
   if (isTemplate && only?.kind === "unify" && only.right.kind === "var" && only.with.length === 0) {
     goals.push({ kind: "unify", left: out, right: { kind: "set", items: [only.right], at }, at });
     return;
@@ -257,7 +259,7 @@ function addCall({ name, args, at }: CallTerm, out: Term | undefined, to: Collec
   to.goals.push({ kind: "call", name, args: args.map((arg) => simple(arg, to)), out, at });
 }
 
-/** The term without calls, iterations and comprehensions, which become goals of their own before it. */
+/** The term with calls, iterations and comprehensions extracted into goals that precede it. */
 export function simple(term: Term, to: Collecting): Term {
   if (term.kind === "array" || term.kind === "set" || term.kind === "object")
     return mapMembers(term, (inner) => simple(inner, to));
@@ -295,7 +297,7 @@ function termsOrNone(goal: Goal): readonly (Term | undefined)[] {
   }
 }
 
-/** The terms of a goal that belong to its body: what a comprehension is made of, and what `every` goes through. */
+/** The terms of a goal that belong to its body: the parts of a comprehension, and the variables of `every`. */
 export function bodyTermsOf(goal: Goal): readonly Term[] {
   const terms = goal.kind === "closure" ? [goal.key, goal.item] : goal.kind === "every" ? [goal.key, goal.value] : [];
   return terms.filter((term) => term !== undefined);

@@ -4,19 +4,19 @@ import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { built } from "./terms.ts";
 import { isEqual, keyOf, objectOf, setOf, type MapKey, type RegoValue } from "./values.ts";
 
-/** One way for a rule to have a value. */
+/** One head and body of a rule. */
 export interface CompiledBranch {
   readonly run: Run;
   readonly value: Det;
-  /** Whether the value is the same however the body holds. */
+  /** Whether the value is the same for every solution of the body. */
   readonly isConstant: boolean;
-  /** The parts of the head behind the name of the group. */
+  /** The parts of the head after the name of the group. */
   readonly keys: readonly Det[];
   /** The member of a set. */
   readonly member: Det | undefined;
 }
 
-/** A rule, ready to be evaluated. */
+/** A compiled rule. */
 export interface CompiledRule {
   readonly slots: () => number;
   readonly args: readonly Match[];
@@ -24,10 +24,10 @@ export interface CompiledRule {
   readonly at: RegoPlace;
 }
 
-/** What the rules of a group make. */
+/** The values that the rules of a group define. */
 export type GroupKind = "complete" | "object" | "set";
 
-/** The rules of one name, compiled when they are evaluated for the first time. */
+/** The rules of one name, compiled at their first evaluation. */
 export interface GroupRules {
   readonly rules: readonly CompiledRule[];
   readonly fallback: CompiledRule | undefined;
@@ -40,7 +40,7 @@ interface GroupOptions {
   readonly rules: () => GroupRules;
 }
 
-/** The rules of one name as what evaluates them. */
+/** The evaluation of the rules of one name. */
 export function ruleGroup({ path, kind, arity, rules }: GroupOptions): Group {
   const group: Group = {
     path,
@@ -67,7 +67,7 @@ interface Call {
 
 const none: readonly RegoValue[] = [];
 
-/** Runs the first branch that holds. `yields` is given the frame for each way in which it does; true ends it. */
+/** Runs the first branch that has a solution. `yields` is called with the frame of each solution; true ends it. */
 function runRule(
   rule: CompiledRule,
   { state, args }: Call,
@@ -132,7 +132,7 @@ const values: Readonly<Record<GroupKind, (path: string, rules: GroupRules, call:
   set: setValue,
 };
 
-/** An object that rules make together, member by member. */
+/** An object that rules define together, member by member. */
 interface Growing {
   readonly children: Map<MapKey, readonly [RegoValue, Growing]>;
   value: RegoValue | undefined;
@@ -163,7 +163,7 @@ function newGrowing(): Growing {
   return { children: new Map(), value: undefined, members: undefined };
 }
 
-/** Puts a value where it belongs; false when there is another already. */
+/** Sets a value at its path; false when there is another value already. */
 function grow(
   root: Growing,
   keys: readonly RegoValue[],

@@ -18,11 +18,11 @@ import {
   type RegoValue,
 } from "./values.ts";
 
-/** Paths by their steps; undefined is the end of one, whatever longer ones there are. */
+/** A tree of paths by their steps; undefined is the end of a path, and overrides longer ones. */
 type PathTree = ReadonlyMap<MapKey, PathTree | undefined>;
 type GrowingTree = Map<MapKey, GrowingTree | undefined>;
 
-/** A path of keys, given as `a/b` or as an array. */
+/** A path of keys, as `a/b` or as an array. */
 export function stepsOf(path: RegoValue, name: string, place: CallPlace): readonly RegoValue[] {
   if (isKind(path, "array")) return path.items;
   if (path === "") return [];
@@ -60,11 +60,11 @@ function grow(root: GrowingTree, keys: readonly MapKey[]): void {
   }
 }
 
-/** What to do with a member: its new value, or undefined to leave it out. */
+/** Maps a member to its new value, or to undefined to remove it. */
 type Visit = (member: RegoValue, key: MapKey) => RegoValue | undefined;
 
-/** The composite with other members; items of arrays are known by the texts of their positions. */
-function mapped(value: RegoValue, visit: Visit): RegoValue {
+/** The composite with its members mapped; items of arrays are found by the texts of their positions. */
+function mapMembers(value: RegoValue, visit: Visit): RegoValue {
   if (typeof value !== "object" || value === null) return value;
   const kept = (member: RegoValue, key: MapKey): readonly RegoValue[] => {
     const other = visit(member, key);
@@ -82,32 +82,32 @@ function mapped(value: RegoValue, visit: Visit): RegoValue {
   }
 }
 
-/** The value with what is at the paths alone, or without it. */
-function selected(
+/** The value with only the members at the paths, or without them. */
+function selectPaths(
   value: RegoValue,
   tree: PathTree,
   how: { readonly keeps: boolean; readonly place: CallPlace },
 ): RegoValue {
   const { meter } = how.place.state;
   charge(meter, 1 + tree.size);
-  return mapped(value, (member, key) => {
+  return mapMembers(value, (member, key) => {
     charge(meter, 1);
     const below = tree.get(key);
-    if (below !== undefined) return selected(member, below, how);
+    if (below !== undefined) return selectPaths(member, below, how);
     return tree.has(key) === how.keeps ? member : undefined;
   });
 }
 
 interface Change {
   readonly steps: readonly RegoValue[];
-  /** Undefined takes away what is there. */
+  /** Undefined removes the member. */
   readonly value: RegoValue | undefined;
   readonly place: CallPlace;
 }
 
 const nowhere = (place: CallPlace): RegoError => failed("json.patch: path does not exist", place);
 
-/** The position that a step means in an array of so many items; `-` is behind the last. */
+/** The position of a step in an array of this length; `-` is the end. */
 function positionOf(step: RegoValue | undefined, length: number, place: CallPlace): number {
   if (step === "-") return length;
   const isDigits = typeof step === "string" && /^(?:0|[1-9]\d{0,8})$/.test(step);
@@ -116,41 +116,52 @@ function positionOf(step: RegoValue | undefined, length: number, place: CallPlac
   return at;
 }
 
-/** The value with another one added at a path, or taken away from there. */
-function changed(target: RegoValue, { steps, value, place }: Change): RegoValue | undefined {
-  const [first, ...rest] = steps;
+/** The value with another one added at a path, or with what is there removed. */
+function changeAt(target: RegoValue, change: Change): RegoValue | undefined {
+  const { steps, value, place } = change;
+  const [first] = steps;
   charge(place.state.meter, 1);
   if (first === undefined) return value;
   if (typeof target !== "object" || target === null) throw nowhere(place);
-  const isInsert = rest.length === 0 && value !== undefined;
-  /** What becomes of the member that the first step means: none or one. */
-  const inner = (member: RegoValue | undefined): readonly RegoValue[] => {
-    if (member === undefined && !isInsert) throw nowhere(place);
-    const other = changed(member ?? null, { steps: rest, value, place });
-    return other === undefined ? [] : [other];
-  };
   const key = keyOf(first);
   switch (target.kind) {
-    case "array": {
-      const { items } = target;
-      const at = positionOf(first, items.length, place);
-      const item = isInsert ? [value] : inner(items[at]);
-      charge(place.state.meter, items.length);
-      return arrayOf([...items.slice(0, at), ...item, ...items.slice(isInsert ? at : at + 1)]);
-    }
+    case "array":
+      return changedArray(target.items, first, change);
     case "set": {
-      if (isInsert && keyOf(value) !== key) throw nowhere(place);
+      const inserted = insertedBy(change);
+      if (inserted !== undefined && keyOf(inserted) !== key) throw nowhere(place);
       charge(place.state.meter, target.members.size);
       const others = [...target.members].filter(([each]) => each !== key).map(([, member]) => member);
-      return setOf([...others, ...inner(target.members.get(key))]);
+      return setOf([...others, ...changedMember(target.members.get(key), change)]);
     }
     case "object": {
-      const [member] = inner(target.entries.get(key)?.[1]);
+      const [member] = changedMember(entryOf(target, first), change);
       charge(place.state.meter, target.entries.size);
       const others = [...target.entries].filter(([each]) => each !== key).map(([, entry]) => entry);
       return objectOf(member === undefined ? others : [...others, [first, member]]);
     }
   }
+}
+
+/** The value that becomes a new member at the first step; undefined for a step on the way, and for a removal. */
+function insertedBy({ steps, value }: Change): RegoValue | undefined {
+  return steps.length === 1 ? value : undefined;
+}
+
+function changedArray(items: readonly RegoValue[], first: RegoValue, change: Change): RegoValue {
+  const { place } = change;
+  const at = positionOf(first, items.length, place);
+  const inserted = insertedBy(change);
+  const item = inserted === undefined ? changedMember(items[at], change) : [inserted];
+  charge(place.state.meter, items.length);
+  return arrayOf([...items.slice(0, at), ...item, ...items.slice(inserted === undefined ? at + 1 : at)]);
+}
+
+/** The changed member that the first step names: none or one. */
+function changedMember(member: RegoValue | undefined, change: Change): readonly RegoValue[] {
+  if (member === undefined && insertedBy(change) === undefined) throw nowhere(change.place);
+  const other = changeAt(member ?? null, { ...change, steps: change.steps.slice(1) });
+  return other === undefined ? [] : [other];
 }
 
 function valueAtSteps(value: RegoValue, steps: readonly RegoValue[], place: CallPlace): RegoValue {
@@ -165,7 +176,7 @@ function valueAtSteps(value: RegoValue, steps: readonly RegoValue[], place: Call
   return at;
 }
 
-function patched(source: RegoValue, patch: RegoValue, place: CallPlace): RegoValue {
+function applyPatch(source: RegoValue, patch: RegoValue, place: CallPlace): RegoValue {
   const problem = "json.patch: must be an array of JSON-Patch objects, but at least one element is not an object";
   if (!isKind(patch, "object")) throw failed(problem, place);
   const field = (name: string): RegoValue => {
@@ -176,7 +187,7 @@ function patched(source: RegoValue, patch: RegoValue, place: CallPlace): RegoVal
   const path = stepsOf(field("path"), "json.patch", place);
   const from = (): readonly RegoValue[] => stepsOf(field("from"), "json.patch", place);
   const put = (target: RegoValue, steps: readonly RegoValue[], value: RegoValue | undefined): RegoValue =>
-    changed(target, { steps, value, place }) ?? null;
+    changeAt(target, { steps, value, place }) ?? null;
   const operations: Readonly<Record<string, () => RegoValue>> = {
     add: () => put(source, path, field("value")),
     remove: () => put(source, path, undefined),
@@ -193,17 +204,17 @@ function patched(source: RegoValue, patch: RegoValue, place: CallPlace): RegoVal
   return operations[op]?.() ?? null;
 }
 
-/** What works on paths in documents. */
+/** Functions of paths in documents. */
 export const pathBuiltins: readonly Builtin[] = [
   builtin("json.filter", ["object", "set|array"], ([object, paths], place) =>
-    selected(object, treeOf(paths, "json.filter", place), { keeps: true, place }),
+    selectPaths(object, treeOf(paths, "json.filter", place), { keeps: true, place }),
   ),
   builtin("json.remove", ["object", "set|array"], ([object, paths], place) =>
-    selected(object, treeOf(paths, "json.remove", place), { keeps: false, place }),
+    selectPaths(object, treeOf(paths, "json.remove", place), { keeps: false, place }),
   ),
   builtin("json.patch", ["any", "array"], ([source, patches], place) => {
     let result = source;
-    for (const patch of patches.items) result = patched(result, patch, place);
+    for (const patch of patches.items) result = applyPatch(result, patch, place);
     return result;
   }),
 ];

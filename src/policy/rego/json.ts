@@ -13,7 +13,7 @@ import {
 
 const deepest = 200;
 
-/** JSON as it was parsed, as a value. @throws RegoError `eval_cancel_error` when it is too large or too deep */
+/** Converts parsed JSON to a value. @throws RegoError `eval_cancel_error` when it is too large or too deep */
 export function fromJson(json: unknown): RegoValue {
   return valueOf(json, { depth: 0, textOf: (text) => text, keyOf: (text) => text });
 }
@@ -40,12 +40,12 @@ const textOrNumber = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const isPlain = (number: string): boolean => number.length < 16 && !/[eE]/.test(number);
 
 /**
- * Reads JSON with its numbers as they are written, which JSON.parse rounds.
- * @throws SyntaxError for what is no JSON; RangeError for a number beyond all bounds; RegoError as `fromJson` does
+ * Parses JSON with its numbers as they are written, which JSON.parse rounds.
+ * @throws SyntaxError for invalid JSON; RangeError for a number out of bounds; RegoError as `fromJson` does
  */
 export function readJson(text: string): RegoValue {
   if (!/\d{16}|\d[eE.]/.test(text)) return fromJson(JSON.parse(text));
-  // It has to be JSON before anything in it is replaced.
+  // The text must be valid JSON before any replacement.
   JSON.parse(text);
   const tagged = text.replaceAll(textOrNumber, (piece) =>
     piece.startsWith('"') ? `"s${piece.slice(1)}` : isPlain(piece) ? piece : `"n${piece}"`,
@@ -60,7 +60,7 @@ function untagged(text: string): RegoValue {
   return number;
 }
 
-/** What JSON.parse made of an integer beyond 2^53 is an integer still. */
+/** An integer beyond 2^53 that JSON.parse rounded is still an integer. */
 function largeNumber(value: number): RegoValue {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? BigInt(value) : normalNumber(value);
 }
@@ -70,7 +70,7 @@ export function toJsonText(value: RegoValue): string {
   return jsonText(value, JSON.stringify);
 }
 
-/** The same, escaped as Go does by default, so that it may stand in a page. */
+/** The same, escaped as Go does by default, so that it is safe in HTML. */
 export function toEscapedJsonText(value: RegoValue): string {
   return jsonText(value, escaped);
 }

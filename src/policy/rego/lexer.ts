@@ -1,22 +1,22 @@
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { numberOf, type RegoNumber } from "./values.ts";
 
-/** A word of a module. */
+/** A token of a module. */
 export interface RegoToken {
   readonly kind: "name" | "number" | "string" | "template" | "templateRest" | "sign" | "end";
-  /** As written; of a string or a part of a template, what it means. */
+  /** As written; of a string or a part of a template, the unescaped text. */
   readonly text: string;
   readonly number: RegoNumber | undefined;
   readonly at: RegoPlace;
-  /** Whether a line ends between the word before and this one. */
+  /** Whether a line break precedes it. */
   readonly afterNewline: boolean;
-  /** Whether nothing at all is between them. */
+  /** Whether it follows the previous token without a gap. */
   readonly isAdjacent: boolean;
   /** Whether an expression follows a part of a template. */
   readonly isOpen: boolean;
 }
 
-/** How long one module may be, in UTF-16 units. */
+/** Maximum length of one module, in UTF-16 units. */
 const maxSourceLength = 1_000_000;
 
 const gap = /(?:[ \t\r\n]+|#[^\n]*)+/y;
@@ -29,7 +29,7 @@ const rawTemplatePart = /(?:\\\{|[^`{])*/y;
 const sign = /:=|==|!=|<=|>=|[=<>+\-*/%&|.,:;()[\]{}]/y;
 
 /**
- * Splits a module into words; the last is always of kind `end`.
+ * Splits a module into tokens; the last is always of kind `end`.
  * @throws RegoError `size` or `rego_parse_error`
  */
 export function tokenize(source: string, file: string): readonly RegoToken[] {
@@ -67,13 +67,13 @@ export function tokenize(source: string, file: string): readonly RegoToken[] {
 
 type Place = Pick<RegoToken, "at" | "afterNewline" | "isAdjacent">;
 
-/** A token and what of the source it takes. */
+/** A token and its source text. */
 interface Word {
   readonly token: RegoToken;
   readonly written: string;
 }
 
-/** Where a word begins. */
+/** Where a token begins. */
 interface Start {
   readonly source: string;
   readonly offset: number;
@@ -86,13 +86,13 @@ function token(place: Place, meaning: Meaning): RegoToken {
   return { number: undefined, isOpen: false, ...meaning, ...place };
 }
 
-/** A template whose expression is being read, and how many braces are open in that. */
+/** A template whose expression is being read, and the number of open braces in that. */
 interface Template {
   readonly isRaw: boolean;
   braces: number;
 }
 
-/** The word where a template begins, or an expression in one ends; braces within are counted. */
+/** The token where a template begins, or an expression in one ends; counts braces inside. */
 function inTemplates(start: Start, templates: Template[]): Word | undefined {
   const { source, offset } = start;
   const [first, second] = [source[offset], source[offset + 1]];
@@ -168,12 +168,12 @@ function unquoted(written: string, at: RegoPlace): string {
     const value: unknown = JSON.parse(written.replaceAll("\t", "\\t"));
     if (typeof value === "string") return value;
   } catch {
-    // Told below, in the words of OPA.
+    // Reported below, in OPA's wording.
   }
   throw parseError("illegal string literal", at);
 }
 
-/** What cannot be read. */
+/** Reports invalid text. */
 export function parseError(message: string, at: RegoPlace): RegoError {
   return new RegoError("rego_parse_error", message, at);
 }

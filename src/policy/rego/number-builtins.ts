@@ -25,7 +25,7 @@ function compared(name: string, holds: (order: number) => boolean): Builtin {
   return builtin(name, ["any", "any"], ([a, b]) => holds(compareValues(a, b)));
 }
 
-function calculated(name: string, operation: Operation): Builtin {
+function calculate(name: string, operation: Operation): Builtin {
   return builtin(name, ["number", "number"], ([a, b]) => exact(operation, a, b));
 }
 
@@ -85,8 +85,8 @@ export const numberBuiltins: readonly Builtin[] = [
   compared("lte", (order) => order <= 0),
   compared("gt", (order) => order > 0),
   compared("gte", (order) => order >= 0),
-  calculated("plus", addition),
-  calculated("mul", multiplication),
+  calculate("plus", addition),
+  calculate("mul", multiplication),
   builtin("minus", ["number|set", "number|set"], minus),
   builtin("div", ["number", "number"], divided),
   builtin("rem", ["number", "number"], remainder),

@@ -34,7 +34,7 @@ function union(a: RegoObject, b: RegoObject, place: CallPlace): RegoObject {
   return objectOf(entries.values());
 }
 
-function found([object, key, fallback]: readonly [RegoObject, RegoValue, RegoValue]): RegoValue {
+function getMember([object, key, fallback]: readonly [RegoObject, RegoValue, RegoValue]): RegoValue {
   if (isKind(key, "array")) return valueAtPath(object, key.items) ?? fallback;
   return entryOf(object, key) ?? fallback;
 }
@@ -63,7 +63,7 @@ function isSubset(whole: RegoValue, part: RegoValue, place: CallPlace): boolean 
 
 /** Objects and paths. */
 export const objectBuiltins: readonly Builtin[] = [
-  builtin("object.get", ["object", "any", "any"], found),
+  builtin("object.get", ["object", "any", "any"], getMember),
   builtin("object.keys", ["object"], ([object]) => setOf([...object.entries.values()].map(([key]) => key))),
   builtin("object.union", ["object", "object"], ([a, b], place) => union(a, b, place)),
   builtin("object.union_n", ["array"], ([list], place) => {
@@ -93,7 +93,7 @@ function verticesOf(value: RegoValue): readonly RegoValue[] {
   return isKind(value, "array") || isKind(value, "set") ? itemsOf(value) : [];
 }
 
-/** Every vertex of the graph that can be come to. */
+/** Every vertex of the graph that is reachable. */
 function reachable(graph: RegoObject, from: RegoArray | RegoSet, place: CallPlace): RegoValue {
   const reached = new Map<MapKey, RegoValue>();
   const queue = [...verticesOf(from)];
@@ -110,7 +110,7 @@ function reachable(graph: RegoObject, from: RegoArray | RegoSet, place: CallPlac
   return setOf(reached.values());
 }
 
-/** Every longest path through the graph; one that would come back ends before. */
+/** Every longest path through the graph; a path ends before it would return to a vertex. */
 function paths(graph: RegoObject, from: RegoArray | RegoSet, place: CallPlace): RegoValue {
   const found: RegoValue[] = [];
   const put = (path: readonly RegoValue[]): void => {
@@ -140,7 +140,7 @@ function paths(graph: RegoObject, from: RegoArray | RegoSet, place: CallPlace): 
   return setOf(found);
 }
 
-/** Graphs, such as roles that include others: an object of what each vertex leads to. */
+/** Graphs, such as roles that include others: an object that maps each vertex to its neighbors. */
 export const graphBuiltins: readonly Builtin[] = [
   builtin("graph.reachable", ["object", "set|array"], ([graph, from], place) => reachable(graph, from, place)),
   builtin("graph.reachable_paths", ["object", "set|array"], ([graph, from], place) => paths(graph, from, place)),

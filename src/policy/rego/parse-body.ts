@@ -3,7 +3,7 @@ import { parseTerm } from "./parse-term.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 import type { TokenReader } from "./token-reader.ts";
 
-/** Expressions up to a closing sign, which is read, too; there is at least one. */
+/** Parses expressions up to a closing sign, inclusive; there is at least one. */
 export function parseBody(reader: TokenReader, close: string): readonly Literal[] {
   const body: Literal[] = [];
   for (;;) {
@@ -14,26 +14,24 @@ export function parseBody(reader: TokenReader, close: string): readonly Literal[
   }
 }
 
-/** One expression, with what is replaced while it is evaluated. */
+/** Parses one expression with its `with` modifiers. */
 export function parseLiteral(reader: TokenReader): Literal {
-  return reader.nested(() => {
-    const led = parseLed(reader);
-    if (led !== undefined) return led;
-    const { at, text } = reader.peek();
-    if (reader.isReference()) reader.allowAsName();
-    if (reader.took("some")) return withReplaced(reader, parseSome(reader, at));
-    if (reader.took("every")) return withReplaced(reader, parseEvery(reader, at));
-    const isNegated = reader.took("not");
-    if (isNegated && (reader.isKeyword("some") || reader.isKeyword("every")))
-      reader.fail(`illegal negation of '${reader.peek().text}'`);
-    const body = isNegated && reader.notBodies.areOn ? parseNotBody(reader, at) : undefined;
-    if (body !== undefined) return parseTail(reader, { body: [body], isExplicit: false });
-    const literal = withReplaced(reader, negatedIf(reader, isNegated ? at : undefined, parseExpression(reader)));
-    if (!isOperator(reader)) return literal;
-    if (literal.with.length > 0) reader.fail("with may not be applied to an operand without parentheses");
-    if (text === "{") reader.fail("`{...}` in an operand position must contain expression(s)", at);
-    return parseTail(reader, { body: [literal], isExplicit: false });
-  });
+  return reader.nested(() => parseBracketed(reader) ?? parsePlain(reader));
+}
+
+function parsePlain(reader: TokenReader): Literal {
+  const { at, text } = reader.peek();
+  if (reader.isReference()) reader.allowAsName();
+  if (reader.took("some")) return parseWith(reader, parseSome(reader, at));
+  if (reader.took("every")) return parseWith(reader, parseEvery(reader, at));
+  const negatedAt = reader.took("not") ? at : undefined;
+  const body = negatedAt && parseNotBody(reader, negatedAt);
+  if (body !== undefined) return parseTail(reader, { body: [body], isExplicit: false });
+  const literal = parseWith(reader, negatedIf(reader, negatedAt, parseExpression(reader)));
+  if (!isOperator(reader)) return literal;
+  if (literal.with.length > 0) reader.fail("with may not be applied to an operand without parentheses");
+  if (text === "{") reader.fail("`{...}` in an operand position must contain expression(s)", at);
+  return parseTail(reader, { body: [literal], isExplicit: false });
 }
 
 function parseSome(reader: TokenReader, at: RegoPlace): Literal {
@@ -82,7 +80,7 @@ function isOperator(reader: TokenReader): boolean {
 }
 
 /** An expression that begins with a body in braces or a group in parentheses; undefined where these are a term. */
-function parseLed(reader: TokenReader): Literal | undefined {
+function parseBracketed(reader: TokenReader): Literal | undefined {
   if (!isLogical(reader)) return undefined;
   if (reader.isSign("{")) {
     const mark = reader.mark();
@@ -95,15 +93,17 @@ function parseLed(reader: TokenReader): Literal | undefined {
   return group === undefined ? undefined : parseTail(reader, group);
 }
 
-/** What follows an operand: operators and their other operands, and what is replaced while all of it is evaluated. */
+/** What follows an operand: operators and their other operands, and the `with` modifiers of the whole. */
 function parseTail(reader: TokenReader, operand: Operand): Literal {
   const [first] = operand.body;
   if (first === undefined) return reader.fail();
-  return withReplaced(reader, isOperator(reader) ? parseChain(reader, operand) : first);
+  return parseWith(reader, isOperator(reader) ? parseChain(reader, operand) : first);
 }
 
-/** `not {…}`, or `not (…)` where that holds more than a term; `not` was read. */
+/** `not {…}`, or `not (…)` with more than a term inside; undefined where neither follows. `not` was read. */
 function parseNotBody(reader: TokenReader, at: RegoPlace): Literal | undefined {
+  if (reader.isKeyword("some") || reader.isKeyword("every")) reader.fail(`illegal negation of '${reader.peek().text}'`);
+  if (!reader.notBodies.areOn) return undefined;
   const inner = reader.isSign("{") ? parseBraces(reader) : reader.isSign("(") ? parseGroup(reader, true) : undefined;
   return inner === undefined ? undefined : { kind: "notBody", inner, with: [], at };
 }
@@ -171,7 +171,7 @@ function negatedIf(reader: TokenReader, at: RegoPlace | undefined, literal: Lite
   return { kind: "notBody", inner: implicit(literal), with: [], at };
 }
 
-/** Operands in parentheses; undefined, with nothing read, where these hold a term. */
+/** Operands in parentheses; undefined, with nothing read, where the parentheses enclose a term. */
 function parseGroup(reader: TokenReader, isOperand: boolean): Operand | undefined {
   return reader.nested(() => {
     const mark = reader.mark();
@@ -187,12 +187,12 @@ function groupFrom(reader: TokenReader, first: Operand, isOperand: boolean): Ope
   const [literal] = first.body;
   if (literal === undefined) return undefined;
   if (isOperator(reader)) {
-    const whole = withReplaced(reader, parseChain(reader, first));
+    const whole = parseWith(reader, parseChain(reader, first));
     reader.expect(")");
     return implicit(whole);
   }
   if (reader.isKeyword("with") && !first.isExplicit) {
-    const whole = withReplaced(reader, literal);
+    const whole = parseWith(reader, literal);
     if (isOperator(reader)) reader.fail("with may not be applied to an operand without parentheses");
     reader.expect(")");
     return isOperand || isOperator(reader) ? implicit(whole) : undefined;
@@ -202,7 +202,7 @@ function groupFrom(reader: TokenReader, first: Operand, isOperand: boolean): Ope
   return first;
 }
 
-/** What is read, or undefined, with nothing read, where it is something else. */
+/** The result of `read`, or undefined, with nothing read, where that fails. */
 export function attempt<T>(reader: TokenReader, read: () => T): T | undefined {
   const mark = reader.mark();
   try {
@@ -214,8 +214,8 @@ export function attempt<T>(reader: TokenReader, read: () => T): T | undefined {
   }
 }
 
-/** The expression with what is replaced while it is evaluated, if that follows. */
-function withReplaced(reader: TokenReader, literal: Literal): Literal {
+/** The expression with its `with` modifiers, if there are any. */
+function parseWith(reader: TokenReader, literal: Literal): Literal {
   const replaced: With[] = [];
   while (reader.took("with")) {
     const target = parseTerm(reader);

@@ -14,7 +14,7 @@ import { RegoError, type RegoPlace } from "./rego-error.ts";
 import { tokenReader, type TokenReader } from "./token-reader.ts";
 
 /**
- * Reads a module: as Rego v1, and where it is none, as v0.
+ * Parses a module as Rego v1, or, where that fails, as v0.
  * @throws RegoError `size` or `rego_parse_error`
  */
 export function parseModule(source: string, file: string): Module {
@@ -25,13 +25,13 @@ export function parseModule(source: string, file: string): Module {
     try {
       return parseAs(source, file, "v0");
     } catch (other) {
-      // Who imports keywords of the future writes v0, and is told what is wrong with that.
+      // A module that imports keywords of the future is v0, so the error of v0 is reported.
       throw other instanceof RegoError && /^\s*import\s+future\./m.test(source) ? other : error;
     }
   }
 }
 
-/** Reads `data.a.b` and the like. @throws RegoError `rego_parse_error` */
+/** Parses `data.a.b` and the like. @throws RegoError `rego_parse_error` */
 export function parseQuery(source: string): Term {
   const reader = tokenReader(source, { file: "query", version: "v1", parseBody, parseLiteral });
   const term = parseTerm(reader);
@@ -60,12 +60,17 @@ function parsePath(reader: TokenReader): readonly string[] {
   const first = reader.next();
   if (first.kind !== "name") return reader.fail("expected a name", first.at);
   const path = [first.text];
-  while ((reader.isSign(".") || reader.isSign("[")) && reader.peek().isAdjacent) {
+  while (isStep(reader)) {
     const step = parseStep(reader);
     if (step.kind !== "scalar" || typeof step.value !== "string") return reader.fail("expected a string", step.at);
     path.push(step.value);
   }
   return path;
+}
+
+/** Whether `.name` or `[term]` follows without a gap. */
+function isStep(reader: TokenReader): boolean {
+  return (reader.isSign(".") || reader.isSign("[")) && reader.peek().isAdjacent;
 }
 
 function parseImport(reader: TokenReader, imports: Import[]): void {
@@ -96,21 +101,24 @@ function importedName(reader: TokenReader, path: readonly string[], at: RegoPlac
 
 function importKeywords(reader: TokenReader, path: readonly string[], at: RegoPlace): void {
   const [root, second, third] = path;
-  const isKnown =
-    root === "rego" ? /^v[12]$/.test(second ?? "") && path.length === 2 : second === "keywords" && path.length <= 3;
-  if (!isKnown || (third !== undefined && !reader.future.includes(third)))
-    reader.fail(`unexpected import ${path.join(".")}`, at);
+  if (!isKnownImport(reader, path)) reader.fail(`unexpected import ${path.join(".")}`, at);
   if (root === "rego" && reader.version === "v0") reader.fail(`import rego.${second} makes the module a v1 module`, at);
   if (second === "v1") return;
   for (const keyword of third === undefined ? reader.future : [third]) {
     reader.keywords.add(keyword);
     if (keyword === "not") reader.notBodies.areOn = true;
   }
-  // `every` is read with `in`.
+  // The syntax of `every` includes `in`.
   if (third === "every") reader.keywords.add("in");
 }
 
-/** One rule; several when v0 gives it several bodies. */
+function isKnownImport({ future }: TokenReader, path: readonly string[]): boolean {
+  const [root, second = "", third] = path;
+  if (root === "rego") return /^v[12]$/.test(second) && path.length === 2;
+  return second === "keywords" && path.length <= 3 && (third === undefined || future.includes(third));
+}
+
+/** One rule; several where v0 has several bodies. */
 function parseRule(reader: TokenReader): readonly Rule[] {
   const { at } = reader.peek();
   const isDefault = reader.took("default");
@@ -155,7 +163,7 @@ function refuseElse(reader: TokenReader, path: readonly Term[], member: Term | u
     reader.fail("else keyword cannot be used on rules with variables in head");
 }
 
-/** A default is a constant, of whatever arguments. */
+/** A default is a constant, whatever the arguments. */
 function refuseDefault(reader: TokenReader, value: Term, args: readonly Term[] | undefined): void {
   const found = notConstant(value);
   if (found !== undefined) reader.fail(`illegal default rule (value cannot contain ${found.kind})`, found.at);
@@ -176,7 +184,7 @@ interface Arguments {
   readonly tests: readonly Literal[];
 }
 
-/** Arguments that are templates become variables, which the bodies compare with what the templates are then. */
+/** Arguments that are templates become variables, which the bodies compare with the values of the templates. */
 function templatesApart(reader: TokenReader, args: readonly Term[] | undefined): Arguments {
   const tests: Literal[] = [];
   const plain = args?.map((arg): Term => {
@@ -205,19 +213,21 @@ function parseHead(reader: TokenReader): Head {
     return reader.fail(`var cannot be used for rule name`, at);
   const path: Term[] = [{ kind: "scalar", value: text, at }];
   let isBracketed = false;
-  while ((reader.isSign(".") || reader.isSign("[")) && reader.peek().isAdjacent) {
+  while (isStep(reader)) {
     isBracketed = reader.isSign("[") && path.length === 1;
     path.push(parseStep(reader));
   }
-  let args: readonly Term[] | undefined;
-  if (reader.isSign("(") && reader.peek().isAdjacent) {
-    reader.next();
-    const list = parseList(reader, ")");
-    // `f()` is the rule `f`.
-    args = list.length === 0 ? undefined : list;
-  }
+  const args = parseArgs(reader);
   const member = args === undefined && reader.took("contains") ? parseTerm(reader) : undefined;
   return { name: text, path, args, member, isBracketed: isBracketed && args === undefined };
+}
+
+function parseArgs(reader: TokenReader): readonly Term[] | undefined {
+  if (!reader.isSign("(") || !reader.peek().isAdjacent) return undefined;
+  reader.next();
+  const args = parseList(reader, ")");
+  // `f()` is the rule `f`.
+  return args.length === 0 ? undefined : args;
 }
 
 function parseValue(reader: TokenReader, at: RegoPlace): Term {
@@ -231,25 +241,23 @@ interface Body {
 }
 
 function parseBodies(reader: TokenReader): readonly Body[] {
+  if (reader.took("if")) return [{ body: parseIfBody(reader, true), hasIf: true }];
   const bodies: Body[] = [];
-  for (;;) {
-    const hasIf = bodies.length === 0 && reader.took("if");
-    if (!hasIf && !reader.isSign("{")) return bodies;
-    if (!hasIf && bodies.length > 0 && reader.peek().afterNewline) return bodies;
-    if (!hasIf && reader.version === "v1") reader.fail("`if` keyword is required before rule body");
-    bodies.push({ body: parseIfBody(reader, hasIf), hasIf });
-    if (hasIf) return bodies;
+  while (reader.isSign("{") && (bodies.length === 0 || !reader.peek().afterNewline)) {
+    if (reader.version === "v1") reader.fail("`if` keyword is required before rule body");
+    bodies.push({ body: parseIfBody(reader, false), hasIf: false });
   }
+  return bodies;
 }
 
 function parseIfBody(reader: TokenReader, hasIf: boolean): readonly Literal[] {
   if (hasIf && !reader.isSign("{")) return [parseLiteral(reader)];
   const mark = reader.mark();
-  // A quick look spares most bodies from being read twice.
+  // A quick look-ahead avoids parsing most bodies twice.
   const { kind, text } = reader.peek(1);
   const isBody = kind === "name" && ["some", "every", "not"].includes(text) && reader.peek(2).text !== ".";
   const literal = hasIf && !isBody ? attempt(reader, () => parseLiteral(reader)) : undefined;
-  // A set would always hold: what looks like one is a body.
+  // A set would always be true, so it is parsed as a body.
   if (literal !== undefined && !(literal.kind === "expression" && literal.term.kind === "set")) return [literal];
   reader.backTo(mark);
   reader.expect("{");

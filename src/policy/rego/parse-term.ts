@@ -10,7 +10,7 @@ const comparisons = new Map([
   [">", "gt"],
   [">=", "gte"],
 ]);
-/** From the loosest to the tightest. */
+/** From the lowest precedence to the highest. */
 const levels: readonly ReadonlyMap<string, string>[] = [
   comparisons,
   new Map([["|", "or"]]),
@@ -26,7 +26,7 @@ const levels: readonly ReadonlyMap<string, string>[] = [
   ]),
 ];
 const tighterThanOr = 2;
-/** How many operators may follow each other without parentheses. */
+/** Maximum number of operators in a row without parentheses. */
 const maxChain = 200;
 
 /** A term with operators; `k, v in xs` only where a comma separates nothing else. */
@@ -113,7 +113,7 @@ function parseSigned(reader: TokenReader, sign: string, at: RegoPlace): Term {
   return reader.fail();
 }
 
-/** The function that puts a template together; an expression is a set of at most one value. */
+/** The function that concatenates a template; an expression is a set of at most one value. */
 export const templateFunction = "internal.template_string";
 
 function parseTemplate(reader: TokenReader): Term {
@@ -153,15 +153,19 @@ function parseName(reader: TokenReader): Term {
   const isReserved = reader.isReserved(token);
   const constant = constants.get(text);
   if (constant !== undefined && isReserved) return { kind: "scalar", value: constant, at };
-  // Keywords, and functions as well.
-  const isFunction = ["contains", "and", "or"].includes(text) && reader.isSign("(") && reader.peek().isAdjacent;
-  if (isReserved && !isFunction && text !== "contains") return reader.fail(`unexpected ${text} keyword`, at);
+  if (isReserved && text !== "contains" && !isFunction(reader, text))
+    return reader.fail(`unexpected ${text} keyword`, at);
   if (text === "set" && reader.isSign("(") && reader.peek(1).text === ")") {
     reader.next();
     reader.next();
     return { kind: "set", items: [], at };
   }
   return { kind: "var", name: text === "_" ? `$${reader.fresh()}` : text, at };
+}
+
+/** Whether a keyword is the name of a function that is called here. */
+function isFunction(reader: TokenReader, keyword: string): boolean {
+  return ["and", "or"].includes(keyword) && reader.isSign("(") && reader.peek().isAdjacent;
 }
 
 /** What follows a term without a gap: `.name`, `[term]`, `(arguments)`. */
@@ -176,7 +180,7 @@ export function parseSuffixes(reader: TokenReader, head: Term): Term {
       if (name === undefined) return reader.fail();
       reader.next();
       term = { kind: "call", name, args: parseList(reader, ")"), at };
-    } else if (text === "." || text === "[") term = extended(term, parseStep(reader), at);
+    } else if (text === "." || text === "[") term = extendReference(term, parseStep(reader), at);
     else return term;
   }
 }
@@ -194,13 +198,13 @@ export function parseStep(reader: TokenReader): Term {
   return step;
 }
 
-function extended(term: Term, step: Term, at: RegoPlace): Term {
+function extendReference(term: Term, step: Term, at: RegoPlace): Term {
   if (term.kind === "scalar" && typeof term.value !== "string") return term;
   if (term.kind === "ref") return { ...term, path: [...term.path, step] };
   return { kind: "ref", head: term, path: [step], at };
 }
 
-/** Terms up to a closing sign, which is read, too. A comma may stand behind the last. */
+/** Terms up to a closing sign, inclusive. A comma may follow the last. */
 export function parseList(reader: TokenReader, close: string): readonly Term[] {
   const items: Term[] = [];
   while (!reader.took(close)) {
@@ -240,7 +244,7 @@ function parseBraces(reader: TokenReader): Term {
   return { kind: "object", pairs: lastOfEach(pairs), at };
 }
 
-/** Of several members with the same constant key, only the last is there. */
+/** Of several members with the same constant key, only the last is kept. */
 function lastOfEach(pairs: readonly (readonly [Term, Term])[]): readonly (readonly [Term, Term])[] {
   const last = new Map<unknown, number>();
   for (const [at, [key]] of pairs.entries()) if (key.kind === "scalar") last.set(key.value, at);
@@ -249,7 +253,7 @@ function lastOfEach(pairs: readonly (readonly [Term, Term])[]): readonly (readon
 
 type Found = Extract<Term, { readonly kind: "comprehension" }>;
 
-/** `item | body` and the closing sign, if it is that; a union of sets is read again as what it is. */
+/** `item | body` and the closing sign, if that follows; a union of sets is parsed again as such. */
 function comprehension(reader: TokenReader, close: string, at: RegoPlace): Found | undefined {
   const mark = reader.mark();
   try {

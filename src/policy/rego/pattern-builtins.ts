@@ -7,10 +7,10 @@ import { arrayOf, type RegoArray, type RegoNumber, type RegoValue } from "./valu
 const maxPatternCharacters = 2000;
 const remembered = 32;
 
-/** Letters of either case, and classes beyond ASCII, take far longer to compile than their length tells. */
+/** Letters of either case, and classes beyond ASCII, are far slower to compile than their length suggests. */
 const dear = /\\[pPx]|[^\p{ASCII}]|\(\?[a-zA-Z]*i/u;
 
-/** A pattern of RE2, compiled once for an evaluation. @throws RegoError `eval_builtin_error` for one that is none */
+/** A pattern of RE2, compiled once for an evaluation. @throws RegoError `eval_builtin_error` for an invalid one */
 function patternOf(source: string, place: CallPlace): RE2JS {
   const { patterns, meter } = place.state;
   const known = patterns.get(source);
@@ -18,7 +18,7 @@ function patternOf(source: string, place: CallPlace): RE2JS {
   if (source.length > maxPatternCharacters)
     throw failed(`error parsing regexp: longer than ${maxPatternCharacters} characters`, place);
   charge(meter, compileCost(source));
-  const pattern = compiled(source);
+  const pattern = compilePattern(source);
   if (pattern instanceof RE2JSException) throw failed(pattern.message, place);
   occupy(meter, pattern.programSize());
   if (patterns.size < remembered) patterns.set(source, pattern);
@@ -30,7 +30,7 @@ function compileCost(source: string): number {
 }
 
 /** The pattern, or what is wrong with it. */
-function compiled(source: string): RE2JS | RE2JSException {
+function compilePattern(source: string): RE2JS | RE2JSException {
   try {
     return RE2JS.compile(source);
   } catch (error) {
@@ -39,7 +39,7 @@ function compiled(source: string): RE2JS | RE2JSException {
   }
 }
 
-/** The first search of a text, and what is paid after each: the next ones may read to its end, too. */
+/** The first search of a text, and the charge after each: the next ones may read to its end, too. */
 function searches(
   source: string,
   text: string,
@@ -61,7 +61,7 @@ function searches(
   };
 }
 
-/** Pays for a search. */
+/** Charges a search. */
 function searching(source: string, text: string, place: CallPlace): RE2JS {
   const pattern = patternOf(source, place);
   charge(place.state.meter, 1 + Math.ceil(((text.length + 1) * pattern.programSize()) / 64));
@@ -71,14 +71,14 @@ function searching(source: string, text: string, place: CallPlace): RE2JS {
 function isPattern(source: RegoValue, place: CallPlace): boolean {
   if (typeof source !== "string" || source.length > maxPatternCharacters) return false;
   charge(place.state.meter, compileCost(source));
-  return compiled(source) instanceof RE2JS;
+  return compilePattern(source) instanceof RE2JS;
 }
 
 function matches([source, text]: readonly [string, string], place: CallPlace): boolean {
   return searching(source, text, place).matcher(text).find();
 }
 
-function found([source, text, max]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
+function findMatches([source, text, max]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
   const { matcher, next } = searches(source, text, place);
   const all: string[] = [];
   const limit = Number(max) < 0 ? Number.POSITIVE_INFINITY : Number(max);
@@ -115,12 +115,12 @@ function parts([source, text]: readonly [string, string], place: CallPlace): Reg
   return arrayOf([...all, text.slice(from)]);
 }
 
-function replaced([text, source, by]: readonly [string, string, string], place: CallPlace): RegoValue {
+function replaceMatches([text, source, by]: readonly [string, string, string], place: CallPlace): RegoValue {
   const { matcher, next } = searches(source, text, place);
   const all: string[] = [];
   let from = 0;
   while (next()) {
-    const filled = expanded(by, (at) => (at <= matcher.groupCount() ? (matcher.group(at) ?? "") : ""));
+    const filled = expandTemplate(by, (at) => (at <= matcher.groupCount() ? (matcher.group(at) ?? "") : ""));
     occupy(place.state.meter, filled.length);
     charge(place.state.meter, 1);
     all.push(text.slice(from, matcher.start()), filled);
@@ -130,7 +130,7 @@ function replaced([text, source, by]: readonly [string, string, string], place: 
 }
 
 /** `$1` and `${1}`, as Go expands them. */
-function expanded(template: string, group: (at: number) => string): string {
+function expandTemplate(template: string, group: (at: number) => string): string {
   return template.replaceAll(
     /\$(?:\$|(\w+)|\{(\w+)\})/g,
     (whole, plain: string | undefined, braced: string | undefined) => {
@@ -141,7 +141,10 @@ function expanded(template: string, group: (at: number) => string): string {
   );
 }
 
-function globbed([pattern, delimiters, text]: readonly [string, RegoArray | null, string], place: CallPlace): boolean {
+function matchGlob(
+  [pattern, delimiters, text]: readonly [string, RegoArray | null, string],
+  place: CallPlace,
+): boolean {
   const given = delimiters === null ? [] : delimiters.items.map(String);
   charge(place.state.meter, (pattern.length * (text.length + 1)) >> 2);
   const isDelimiter = new Set(delimiters !== null && given.length === 0 ? ["."] : given);
@@ -154,10 +157,10 @@ export const patternBuiltins: readonly Builtin[] = [
   builtin("re_match", ["string", "string"], matches),
   builtin("regex.is_valid", ["any"], ([source], place) => isPattern(source, place)),
   builtin("regex.split", ["string", "string"], parts),
-  builtin("regex.find_n", ["string", "string", "number"], found),
+  builtin("regex.find_n", ["string", "string", "number"], findMatches),
   builtin("regex.find_all_string_submatch_n", ["string", "string", "number"], groups),
-  builtin("regex.replace", ["string", "string", "string"], replaced),
-  builtin("glob.match", ["string", "array|null", "string"], globbed),
+  builtin("regex.replace", ["string", "string", "string"], replaceMatches),
+  builtin("glob.match", ["string", "array|null", "string"], matchGlob),
   builtin("glob.quote_meta", ["string"], ([text], { state }) => {
     occupy(state.meter, text.length);
     return text.replaceAll(/[*?\\[\]{}]/g, (sign) => `\\${sign}`);
@@ -171,7 +174,7 @@ type Part =
   | { readonly kind: "class"; readonly isNegated: boolean; readonly ranges: readonly (readonly [string, string])[] }
   | { readonly kind: "alternatives"; readonly of: readonly (readonly Part[])[] };
 
-/** Whether a text as a whole fits a glob of gobwas/glob, which OPA uses. */
+/** Whether a whole text matches a glob of gobwas/glob, which OPA uses. */
 function globMatches(pattern: string, text: string, { isDelimiter, place }: Omit<Text, "letters">): boolean {
   const parts = readParts({ points: Array.from(pattern), at: 0, depth: 0, place }, "");
   const letters = Array.from(text);
@@ -254,7 +257,7 @@ interface Text {
   readonly place: CallPlace;
 }
 
-/** Where a match may end that begins at one of `starts`: all ways at once, so none is tried twice. */
+/** Where a match that begins at one of `starts` may end: all alternatives at once, so none is tried twice. */
 function matchParts(parts: readonly Part[], starts: ReadonlySet<number>, text: Text): ReadonlySet<number> {
   let positions = starts;
   for (const part of parts) {
@@ -277,7 +280,7 @@ function matchPart(part: Part, starts: ReadonlySet<number>, text: Text): Readonl
   return ends;
 }
 
-/** Every place up to the next delimiter, or to the end. */
+/** Every position up to the next delimiter, or to the end. */
 function addEnds(
   ends: Set<number>,
   start: number,

@@ -5,17 +5,10 @@ import type { Branching, Group } from "./documents.ts";
 import { bodyTermsOf, termsOf, type Goal } from "./goals.ts";
 import { RegoError } from "./rego-error.ts";
 
-/** Refuses rules that need their own value. @throws RegoError `rego_recursion_error` */
+/** Rejects rules that need their own value. @throws RegoError `rego_recursion_error` */
 export function checkRecursion(groups: ReadonlyMap<Group, readonly CompiledSource[]>, rules: Branching): void {
   const needs = new Map<Group, ReadonlySet<Group>>();
-  for (const [group, sources] of groups) {
-    const found = new Set<Group>();
-    for (const { goals, terms } of sources) {
-      for (const goal of goals) goalNeeds(goal, rules, found);
-      for (const term of terms) termNeeds(term, rules, found);
-    }
-    needs.set(group, found);
-  }
+  for (const [group, sources] of groups) needs.set(group, needsOf(sources, rules));
   const done = new Set<Group>();
   for (const group of groups.keys()) {
     const cycle = findCycle(group, needs, done);
@@ -27,12 +20,21 @@ export function checkRecursion(groups: ReadonlyMap<Group, readonly CompiledSourc
   }
 }
 
+function needsOf(sources: readonly CompiledSource[], rules: Branching): ReadonlySet<Group> {
+  const found = new Set<Group>();
+  for (const { goals, terms } of sources) {
+    for (const goal of goals) goalNeeds(goal, rules, found);
+    for (const term of terms) termNeeds(term, rules, found);
+  }
+  return found;
+}
+
 function findCycle(
   start: Group,
   needs: ReadonlyMap<Group, ReadonlySet<Group>>,
   done: Set<Group>,
 ): readonly Group[] | undefined {
-  // By hand: a chain of rules may be longer than the stack is deep.
+  // Iterative: a chain of rules may be longer than the stack is deep.
   const path: { readonly group: Group; readonly rest: Iterator<Group> }[] = [];
   const on = new Set<Group>();
   const push = (group: Group): void => {
@@ -65,14 +67,14 @@ function callNeeds(name: readonly string[], rules: Branching, into: Set<Group>):
   if (group !== undefined) into.add(group);
 }
 
-/** A call among terms is the name of a function that `with` puts in the place of another. */
+/** A call as a subterm is the name of a function that `with` uses as a replacement. */
 function termNeeds(term: Term, rules: Branching, into: Set<Group>): void {
   if (term.kind === "call") callNeeds(term.name, rules, into);
   if (term.kind === "ref" && term.head.kind === "var" && term.head.name === "data") pathNeeds(term.path, rules, into);
   for (const inner of innerTerms(term)) termNeeds(inner, rules, into);
 }
 
-/** The rules at a path, or all below it; behind a variable, all that it may be. */
+/** The rules at a path, or all below it; after a variable, all that match. */
 function pathNeeds(path: readonly Term[], rules: Branching, into: Set<Group>): void {
   if (rules.group !== undefined) {
     into.add(rules.group);

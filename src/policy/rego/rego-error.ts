@@ -1,4 +1,4 @@
-/** What is wrong, in the codes of OPA; `size` is a source beyond its bounds, `eval_cancel_error` an evaluation beyond its own. */
+/** The kind of error, in the codes of OPA; `size` is a source beyond its limits, `eval_cancel_error` an evaluation beyond its own. */
 export type RegoErrorCode =
   | "rego_parse_error"
   | "rego_compile_error"
@@ -12,18 +12,18 @@ export type RegoErrorCode =
   | "eval_cancel_error"
   | "size";
 
-/** A place in a source; lines and columns count from 1. */
+/** A position in a source; lines and columns count from 1. */
 export interface RegoPlace {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** A policy that cannot be used, or an evaluation that failed. The message is `file:line:column: code: text`, the text in the words of OPA. */
+/** An unusable policy, or a failed evaluation. The message is `file:line:column: code: text`, the text in OPA's wording. */
 export class RegoError extends Error {
   override readonly name = "RegoError";
   readonly code: RegoErrorCode;
-  /** The message without place and code. */
+  /** The message without position and code. */
   readonly text: string;
   constructor(code: RegoErrorCode, text: string, place?: RegoPlace) {
     super(`${place === undefined ? "" : `${place.file}:${place.line}:${place.column}: `}${code}: ${text}`);

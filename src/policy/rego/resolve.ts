@@ -14,10 +14,10 @@ import {
 import { builtinNamed } from "./builtins.ts";
 import { RegoError, type RegoPlace } from "./rego-error.ts";
 
-/** What names stand for in one module. */
+/** The meanings of names in one module. */
 export interface Names {
   readonly package: readonly string[];
-  /** The first names of the rules of the package, of whichever module. */
+  /** The first names of the rules of the package, in all its modules. */
   readonly rules: ReadonlySet<string>;
   readonly imports: ReadonlyMap<string, Import>;
   /** A number that is new in this rule. */
@@ -30,11 +30,11 @@ interface Declared {
   readonly unique: string;
   readonly how: How;
   readonly at: RegoPlace;
-  /** Whether anything refers to it; only what `some` and `every` declare has to be. */
+  /** Whether anything refers to it; required only of variables that `some` and `every` declare. */
   isUsed: boolean;
 }
 
-/** Variables of one body; those of the bodies around it are seen from within. */
+/** Variables of one body; those of the enclosing bodies are visible inside. */
 export interface Scope {
   readonly declared: Map<string, Declared>;
   readonly seen: Set<string>;
@@ -46,7 +46,7 @@ export function newScope(parent?: Scope): Scope {
   return { declared: new Map(), seen: new Set(), parent };
 }
 
-/** Where a name stands: in a scope of a module. */
+/** The scope and the module of a name. */
 export interface Where {
   readonly scope: Scope;
   readonly names: Names;
@@ -72,7 +72,7 @@ export function documentRef(root: string, path: readonly string[], at: RegoPlace
   };
 }
 
-/** The reference that a name stands for outside of all scopes; undefined for one that is a variable. */
+/** The reference that a name means outside of all scopes; undefined for a variable. */
 function globalRef(name: string, names: Names, at: RegoPlace): RefTerm | undefined {
   if (isDocument(name)) return documentRef(name, [], at);
   const found = names.imports.get(name);
@@ -80,7 +80,7 @@ function globalRef(name: string, names: Names, at: RegoPlace): RefTerm | undefin
   return names.rules.has(name) ? documentRef("data", [...names.package, name], at) : undefined;
 }
 
-/** Declares the variables of a pattern. @throws RegoError `rego_compile_error` for one that is taken */
+/** Declares the variables of a pattern. @throws RegoError `rego_compile_error` for a name that is in use */
 export function declare(term: Term, how: How, where: Where): Term {
   const inner = (part: Term): Term => declare(part, how, where);
   switch (term.kind) {
@@ -129,7 +129,7 @@ function nameProblem(name: string, how: How, { seen }: Scope): string | undefine
   return isDocument(name) ? `${what} must not shadow ${name} (use a different variable name)` : undefined;
 }
 
-/** Declares a variable that has to be used. */
+/** Declares a variable that must be used. */
 function declareForUse(term: Term, at: RegoPlace, where: Where): Term {
   const { declared: known } = where.scope;
   const declared = declare(term, "declared", where);
@@ -138,13 +138,13 @@ function declareForUse(term: Term, at: RegoPlace, where: Where): Term {
   return declared;
 }
 
-/** @throws RegoError `rego_compile_error` for a variable of the scope that nothing refers to; to be called behind its end */
+/** @throws RegoError `rego_compile_error` for a variable of the scope that nothing refers to; called at the end of the scope */
 export function refuseUnused(scope: Scope): void {
   for (const [name, { isUsed, at }] of scope.declared)
     if (!isUsed) throw new RegoError("rego_compile_error", `declared var ${name} unused`, at);
 }
 
-/** The term with its names told apart: variables from references to documents. */
+/** The term with its names resolved: variables, or references to documents. */
 export function resolveTerm(term: Term, where: Where): Term {
   const resolve = (inner: Term): Term => resolveTerm(inner, where);
   switch (term.kind) {
@@ -176,7 +176,7 @@ function resolveVar(term: VarTerm, where: Where): Term {
   return unique === undefined ? term : { ...term, name: unique };
 }
 
-/** The whole name of a function: of our own, from `data` on. */
+/** The full name of a function: for a function of the policy, from `data` on. */
 export function functionName(name: readonly string[], where: Where): readonly string[] {
   const { names } = where;
   const [first = "", ...rest] = name;
@@ -199,14 +199,14 @@ function within({ scope, names }: Where): Where {
   return { scope: newScope(scope), names };
 }
 
-/** The same, for a body that nothing else belongs to. */
+/** The same, for a body with a scope of its own. */
 function resolveWhole(body: readonly Literal[], where: Where): readonly Literal[] {
   const resolved = resolveBody(body, where);
   refuseUnused(where.scope);
   return resolved;
 }
 
-/** The expressions of a body with their names told apart. @throws RegoError `rego_compile_error` */
+/** The expressions of a body with their names resolved. @throws RegoError `rego_compile_error` */
 export function resolveBody(body: readonly Literal[], where: Where): readonly Literal[] {
   return body.map((literal) => resolveLiteral(literal, where));
 }
@@ -216,44 +216,49 @@ function resolveLiteral(literal: Literal, where: Where): Literal {
   return { ...resolveBare(literal, where), with: replaced };
 }
 
+type KindOf<K> = K extends "assign" | "unify" ? "assign" | "unify" : K;
+type LiteralOf<K> = Extract<Literal, { readonly kind: KindOf<K> }>;
+
+const resolvers: { readonly [K in Literal["kind"]]: (literal: LiteralOf<K>, where: Where) => Literal } = {
+  expression: (literal, where) => ({ ...literal, term: resolveTerm(literal.term, where) }),
+  assign: (literal, where) => {
+    const right = resolveTerm(literal.right, where);
+    return { ...literal, left: declare(literal.left, "assigned", where), right };
+  },
+  unify: (literal, where) => {
+    const left = resolveTerm(literal.left, where);
+    return { ...literal, left, right: resolveTerm(literal.right, where) };
+  },
+  not: (literal, where) => {
+    refuseAssignment([literal.body], "negated expression");
+    return { ...literal, body: resolveLiteral(literal.body, where) };
+  },
+  notBody: (literal, where) => ({ ...literal, inner: resolveOperand(literal.inner, "negated expression", where) }),
+  logical: (literal, where) => {
+    const what = `implicit ${literal.operator} operand`;
+    return { ...literal, operands: literal.operands.map((each) => resolveOperand(each, what, where)) };
+  },
+  some: (literal, where) => {
+    for (const each of literal.vars) declareForUse(each, literal.at, where);
+    return literal;
+  },
+  someIn: (literal, where) => {
+    const domain = resolveTerm(literal.domain, where);
+    const key = literal.key && declare(literal.key, "declared", where);
+    return { ...literal, domain, key, value: declare(literal.value, "declared", where) };
+  },
+  every: (literal, where) => {
+    const { at } = literal;
+    const domain = resolveTerm(literal.domain, where);
+    const inner = within(where);
+    const key = literal.key && declareForUse(literal.key, at, inner);
+    const value = declareForUse(literal.value, at, inner);
+    return { ...literal, domain, key, value, body: resolveWhole(literal.body, inner) };
+  },
+};
+
 function resolveBare(literal: Literal, where: Where): Literal {
-  const resolve = (term: Term): Term => resolveTerm(term, where);
-  switch (literal.kind) {
-    case "expression":
-      return { ...literal, term: resolve(literal.term) };
-    case "assign": {
-      const right = resolve(literal.right);
-      return { ...literal, left: declare(literal.left, "assigned", where), right };
-    }
-    case "unify":
-      return { ...literal, left: resolve(literal.left), right: resolve(literal.right) };
-    case "not":
-      refuseAssignment([literal.body], "negated expression");
-      return { ...literal, body: resolveLiteral(literal.body, where) };
-    case "notBody":
-      return { ...literal, inner: resolveOperand(literal.inner, "negated expression", where) };
-    case "logical": {
-      const { operator } = literal;
-      const operand = (each: Operand): Operand => resolveOperand(each, `implicit ${operator} operand`, where);
-      return { ...literal, operands: literal.operands.map(operand) };
-    }
-    case "some":
-      for (const each of literal.vars) declareForUse(each, literal.at, where);
-      return literal;
-    case "someIn": {
-      const domain = resolve(literal.domain);
-      const key = literal.key && declare(literal.key, "declared", where);
-      return { ...literal, domain, key, value: declare(literal.value, "declared", where) };
-    }
-    case "every": {
-      const { at } = literal;
-      const domain = resolve(literal.domain);
-      const inner = within(where);
-      const key = literal.key && declareForUse(literal.key, at, inner);
-      const value = declareForUse(literal.value, at, inner);
-      return { ...literal, domain, key, value, body: resolveWhole(literal.body, inner) };
-    }
-  }
+  return resolvers[literal.kind](literal as never, where);
 }
 
 function resolveOperand({ body, isExplicit }: Operand, what: string, where: Where): Operand {
@@ -262,13 +267,13 @@ function resolveOperand({ body, isExplicit }: Operand, what: string, where: Wher
   return { isExplicit, body: resolveBody(body, where) };
 }
 
-/** What a single expression assigns would be seen by nobody. */
+/** Nothing can read a variable that a single expression assigns. */
 function refuseAssignment(body: readonly Literal[], what: string): void {
   const found = body.find(({ kind }) => kind === "assign");
   if (found !== undefined) throw new RegoError("rego_compile_error", `cannot assign vars inside ${what}`, found.at);
 }
 
-/** The name of a function as a call, so that it is told from a variable. */
+/** The name of a function as a call, which distinguishes it from a variable. */
 function resolveWith({ target, value }: With, where: Where): With {
   return { target: functionOr(target, where), value: functionOr(value, where) };
 }

@@ -19,11 +19,11 @@ import { built, headCursor, termMatch, termUnify, termValue, type Unit } from ".
 import { arrayOf, isEqual, keyOf, objectOf, setOf, type MapKey, type RegoEntry, type RegoValue } from "./values.ts";
 import { replacing } from "./with.ts";
 
-/** Where goals are compiled. */
+/** The context in which goals are compiled. */
 export interface Context {
   readonly unit: Unit;
   readonly callee: CalleeOf;
-  /** Variables of the bodies around. */
+  /** Variables of the enclosing bodies. */
   readonly outer: Bound;
 }
 
@@ -35,7 +35,7 @@ export interface CompiledBody {
 type Next = (frame: Frame, then: () => boolean) => boolean;
 type Link = (next: Next) => Run;
 
-/** Puts goals into order and compiles them. @throws RegoError `rego_unsafe_var_error` for a variable that nothing gives a value */
+/** Orders goals and compiles them. @throws RegoError `rego_unsafe_var_error` for a variable that nothing binds */
 export function compileBody(goals: readonly Goal[], bound: Bound, context: Context): CompiledBody {
   const ordered = order(goals, bound, context.outer);
   if (ordered.stuck.length > 0) throw unsafe(ordered.stuck, ordered.bound);
@@ -60,7 +60,7 @@ function unsafe(stuck: readonly Goal[], bound: Bound): RegoError {
   return new RegoError(code, text === "" ? "var _ is unsafe" : text, found[0]?.at ?? stuck[0]?.at);
 }
 
-/** A goal that holds in one way at most. */
+/** A goal that has one solution at most. */
 function once(test: (frame: Frame) => boolean): Link {
   return (next) => (frame, then) => {
     charge(frame.state.meter, 1);

@@ -17,7 +17,7 @@ export function isBound(term: Term, bound: Bound): boolean {
   return true;
 }
 
-/** Whether the term can be matched with a value: what is not a variable, item or member must be bound. */
+/** Whether the term can be matched with a value: anything but a variable, item or member must be bound. */
 export function isPattern(term: Term, bound: Bound): boolean {
   switch (term.kind) {
     case "array":
@@ -35,28 +35,34 @@ export function isPattern(term: Term, bound: Bound): boolean {
   }
 }
 
-/** Variables that are given a value, some of which may have one already. */
+/** Variables that get a value; some may have one already. */
 export type Gained = Iterable<string>;
 
-/** What is bound by unifying two terms; undefined when too little is bound for that. */
+/** The variables that unifying two terms binds; undefined when too little is bound for that. */
 export function unified(left: Term, right: Term, bound: Bound): Gained | undefined {
   if (isBound(left, bound)) return isPattern(right, bound) ? varsOf(right) : undefined;
   if (isBound(right, bound)) return isPattern(left, bound) ? varsOf(left) : undefined;
-  let pending = partsOf(left, right);
+  const parts = partsOf(left, right);
+  return parts !== undefined && canUnify(parts, bound) ? varsOf(right, varsOf(left)) : undefined;
+}
+
+function canUnify(parts: readonly (readonly [Term, Term])[], bound: Bound): boolean {
+  let pending = parts;
   let known = within(bound);
-  while (pending !== undefined && pending.length > 0) {
+  while (pending.length > 0) {
     const stuck: (readonly [Term, Term])[] = [];
     for (const [a, b] of pending) {
       const gained = unified(a, b, known);
       if (gained === undefined) stuck.push([a, b]);
       else known = known.and(gained);
     }
-    pending = stuck.length === pending.length ? undefined : stuck;
+    if (stuck.length === pending.length) return false;
+    pending = stuck;
   }
-  return pending === undefined ? undefined : varsOf(right, varsOf(left));
+  return true;
 }
 
-/** The terms that are to be unified for two arrays or objects to be; undefined when these cannot be taken apart. */
+/** The pairs of terms to unify for two arrays or objects; undefined when these cannot be split. */
 export function partsOf(left: Term, right: Term): readonly (readonly [Term, Term])[] | undefined {
   if (left.kind === "array" && right.kind === "array")
     return left.items.length === right.items.length
@@ -81,18 +87,18 @@ function varsOfAll(terms: readonly (Term | undefined)[]): Set<string> {
   return found;
 }
 
-/** Goals in an order in which each has what it needs, or those that never do. */
+/** Goals in an order that satisfies the needs of each, and those that have none. */
 export interface Ordered {
   readonly goals: readonly Goal[];
   readonly bound: Bound;
-  /** The variables that the goals have given a value. */
+  /** The variables that the goals bind. */
   readonly gained: readonly string[];
   readonly stuck: readonly Goal[];
 }
 
 /**
- * Puts goals into an order that works, and changes it no more than that needs: time and again the goals that are left are gone through,
- * and each takes its place that has what it needs. `outer` are variables of the bodies around.
+ * Puts goals into an order that works, with as few changes as possible: passes over the remaining goals repeat,
+ * and each goal whose needs are met is appended. `outer` are variables of the enclosing bodies.
  */
 export function order(goals: readonly Goal[], bound: Bound, outer: Bound): Ordered {
   const visible = new Set<string>();
@@ -119,16 +125,16 @@ export function order(goals: readonly Goal[], bound: Bound, outer: Bound): Order
   return { goals: ordered, bound: known, gained, stuck: turns.left() };
 }
 
-/** Whose turn it is among goals, by their places. */
+/** The queue of goals, by their positions. */
 interface Turns {
   readonly next: () => number | undefined;
-  /** The goal lacks something: it is looked at again when a variable in it is given a value, in its turn. */
+  /** The goal lacks something: it is retried, in order, when a variable in it is bound. */
   readonly wait: (at: number, known: Bound) => void;
   readonly place: (at: number, gained: readonly string[]) => void;
   readonly left: () => readonly Goal[];
 }
 
-/** Round after round in the order of the goals, without those of which nothing has changed since they were looked at. */
+/** Passes in the order of the goals, without the goals whose variables are unchanged since their last try. */
 function turnsOf(goals: readonly Goal[]): Turns {
   const state: ("queued" | "waiting" | "placed")[] = goals.map(() => "queued");
   const waiting = new Map<string, number[]>();
@@ -171,7 +177,7 @@ function turnsOf(goals: readonly Goal[]): Turns {
   };
 }
 
-/** Puts a number into a list in which each is greater than the next. */
+/** Inserts a number into an ascending list. */
 function insert(list: number[], one: number): void {
   let [low, high] = [0, list.length];
   while (low < high) {
@@ -216,7 +222,7 @@ const after: { readonly [K in Goal["kind"]]: After<K> } = {
   with: afterWith,
 };
 
-/** What is bound by a goal; undefined when it lacks some of what it needs. */
+/** The variables that a goal binds; undefined when it lacks some of its needs. */
 function boundAfter(goal: Goal, bound: Bound, around: Bound): Gained | undefined {
   return after[goal.kind](goal as never, bound, around);
 }
@@ -276,10 +282,8 @@ function closureRuns(goal: GoalOf<"closure" | "every" | "not">, bound: Bound, ar
   const inside = goal.kind === "every" ? within(bound).and(varsOfAll(bodyTermsOf(goal))) : bound;
   if (goal.kind === "closure" && goal.isTemplate && !namedVars(goal.body).every((name) => bound.has(name)))
     return false;
-  if (goal.kind !== "not" || goal.isExplicit) {
-    for (const name of allVars([goal], new Set()))
-      if (around.has(name) && !inside.has(name) && !isOut(goal, name)) return false;
-  }
+  const lacks = (name: string): boolean => around.has(name) && !inside.has(name) && !isOut(goal, name);
+  if ((goal.kind !== "not" || goal.isExplicit) && [...allVars([goal], new Set())].some(lacks)) return false;
   const { stuck, bound: known } = order(goal.body, inside, around);
   if (stuck.length > 0) return false;
   return goal.kind !== "closure" || bodyTermsOf(goal).every((term) => isBound(term, known));
@@ -289,13 +293,13 @@ function isOut(goal: Goal, name: string): boolean {
   return goal.kind === "closure" && varsOf(goal.out).has(name);
 }
 
-/** A variable without a value, and where it stands. */
+/** A variable without a value, and its position. */
 export interface Unsafe {
   readonly name: string;
   readonly at: RegoPlace;
 }
 
-/** Why goals are stuck: the variables that nothing gives a value, as the source names them. */
+/** Why goals are stuck: the unbound variables, as the source names them. */
 export function unsafeVars(stuck: readonly Goal[], bound: Bound): readonly Unsafe[] {
   const found = new Map<string, Unsafe>();
   for (const goal of stuck) {

@@ -25,7 +25,7 @@ export function sprintf(format: string, values: readonly RegoValue[], place: Cal
     if (value === undefined) return `%!${letter}(MISSING)`;
     occupy(place.state.meter, sizeOf(value) * 2 + Number(width));
     const given = { flags: flags ?? "", width: Number(width), letter };
-    const shown = formatted({ ...given, precision: precision === undefined ? undefined : Number(precision) }, value);
+    const shown = formatValue({ ...given, precision: precision === undefined ? undefined : Number(precision) }, value);
     occupy(place.state.meter, shown.length);
     return shown;
   });
@@ -39,35 +39,37 @@ function goType(value: RegoValue): string {
   return "string";
 }
 
-function formatted(given: Verb, value: RegoValue): string {
+function formatValue(given: Verb, value: RegoValue): string {
   const number = typeof value === "number" || typeof value === "bigint" ? value : undefined;
   if (number !== undefined && "dxXobcq".includes(given.letter) && isInteger(number))
-    return padded(given, integerText(given, BigInt(number)));
-  if (number !== undefined && "feEgGF".includes(given.letter)) return padded(given, floatText(given, Number(number)));
+    return pad(given, integerText(given, BigInt(number)));
+  if (number !== undefined && "feEgGF".includes(given.letter)) return pad(given, floatText(given, Number(number)));
   return otherText(given, value);
 }
 
 function otherText(given: Verb, value: RegoValue): string {
+  if (given.letter === "T") return goType(value);
   const text = typeof value === "string" ? value : regoText(value);
-  const mistaken = `%!${given.letter}(${goType(value)}=${text})`;
-  switch (given.letter) {
-    case "v":
-    case "s": {
-      if (given.letter === "s" && ["int64", "float64"].includes(goType(value))) return mistaken;
-      return padded(given, given.precision === undefined ? text : Array.from(text).slice(0, given.precision).join(""));
-    }
-    case "q":
-      return padded(given, quoted(text));
-    case "t":
-      return typeof value === "boolean" ? padded(given, text) : mistaken;
-    case "x":
-      return typeof value === "string" ? padded(given, hexText(value)) : mistaken;
-    case "T":
-      return goType(value);
-    default:
-      return mistaken;
-  }
+  const shown = texts.get(given.letter)?.(text, value, given);
+  return shown === undefined ? `%!${given.letter}(${goType(value)}=${text})` : pad(given, shown);
 }
+
+type Text = (text: string, value: RegoValue, given: Verb) => string | undefined;
+
+const truncate: Text = (text, _value, { precision }) =>
+  precision === undefined ? text : Array.from(text).slice(0, precision).join("");
+
+/** The text of each verb; undefined for a value that the verb does not accept. */
+const texts: ReadonlyMap<string, Text> = new Map<string, Text>([
+  ["v", truncate],
+  [
+    "s",
+    (text, value, given) => (["int64", "float64"].includes(goType(value)) ? undefined : truncate(text, value, given)),
+  ],
+  ["q", (text) => quote(text)],
+  ["t", (text, value) => (typeof value === "boolean" ? text : undefined)],
+  ["x", (text, value) => (typeof value === "string" ? hexText(text) : undefined)],
+]);
 
 function hexText(text: string): string {
   return Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -97,7 +99,7 @@ function floatText({ letter, precision, flags }: Verb, value: number): string {
   return flags.includes("+") && value >= 0 ? `+${cased}` : cased;
 }
 
-function padded({ flags, width }: Verb, text: string): string {
+function pad({ flags, width }: Verb, text: string): string {
   const missing = width - Array.from(text).length;
   if (missing <= 0) return text;
   if (flags.includes("-")) return text + " ".repeat(missing);
@@ -110,11 +112,11 @@ function numberText(value: RegoNumber): string {
   return String(value);
 }
 
-/** By the number of digits that follow. */
+/** By the number of hexadecimal digits. */
 const escapeLetters = { 2: "x", 4: "u", 8: "U" } as const;
 
 /** `strconv.Quote` of Go. */
-function quoted(text: string): string {
+function quote(text: string): string {
   const escape = (sign: string): string => {
     const code = sign.codePointAt(0) ?? 0;
     const width = code < 0x80 ? 2 : code < 0x1_0000 ? 4 : 8;
@@ -125,7 +127,7 @@ function quoted(text: string): string {
 
 /** The value as Rego writes it. */
 export function regoText(value: RegoValue): string {
-  if (typeof value === "string") return quoted(value);
+  if (typeof value === "string") return quote(value);
   if (typeof value !== "object" || value === null) return String(value);
   switch (value.kind) {
     case "array":

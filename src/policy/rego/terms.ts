@@ -14,9 +14,9 @@ import { charge, occupy } from "./limits.ts";
 import { isBound, partsOf, unified, varsOf } from "./safety.ts";
 import { arrayOf, isEqual, objectOf, setOf, sizeOf, isKind, type RegoEntry, type RegoValue } from "./values.ts";
 
-/** What is compiled of one rule so far. */
+/** The state of the compilation of one rule. */
 export interface Unit {
-  /** Where a variable is kept. */
+  /** The slot of a variable. */
   readonly slotOf: (name: string) => number;
   readonly rules: Branching;
 }
@@ -74,7 +74,7 @@ function objectValue(pairs: readonly (readonly [Term, Term])[], unit: Unit): Det
   };
 }
 
-/** The value, paid for. */
+/** The value, charged. */
 export function built<T extends RegoValue>(value: T, { state }: Frame): T {
   occupy(state.meter, sizeOf(value));
   return value;
@@ -103,13 +103,13 @@ function refValue(ref: RefTerm, unit: Unit): Det {
   };
 }
 
-/** Whether two values are equal, paid for by the smaller. */
+/** Whether two values are equal, charged by the size of the smaller. */
 export function paidEqual(a: RegoValue, b: RegoValue, { state }: Frame): boolean {
   if (typeof a === "object" && typeof b === "object") charge(state.meter, Math.min(sizeOf(a), sizeOf(b)));
   return isEqual(a, b);
 }
 
-/** Matches values with a pattern; variables that are not bound are given their values. */
+/** Matches values with a pattern and binds its unbound variables. */
 export function termMatch(term: Term, unit: Unit, bound: Bound): Match {
   if (term.kind === "var" && !bound.has(term.name) && !isDocument(term.name)) {
     const slot = unit.slotOf(term.name);

@@ -42,7 +42,7 @@ function replaced([text, old, by]: readonly [string, string, string], place: Cal
   const count =
     text.length === 0 && old.length > 0 ? 0 : old.length === 0 ? text.length + 1 : text.split(old).length - 1;
   occupy(place.state.meter, text.length + count * by.length);
-  // A function, since "$&" means something in a text.
+  // A function, since "$&" has a meaning in a replacement text.
   return old === "" ? `${by}${Array.from(text, (point) => point + by).join("")}` : text.replaceAll(old, () => by);
 }
 
@@ -75,7 +75,7 @@ function formatInteger([value, base]: readonly [RegoNumber, RegoNumber], place: 
   return whole.toString(Number(base));
 }
 
-/** The first so many parts, or, below zero, the last. */
+/** The first `count` parts, or, where it is negative, the last. */
 function splitN([text, separator, count]: readonly [string, string, RegoNumber], place: CallPlace): RegoValue {
   const limit = Number(integerOperand(count, 3, place));
   occupy(place.state.meter, text.length);
@@ -83,7 +83,7 @@ function splitN([text, separator, count]: readonly [string, string, RegoNumber],
   return arrayOf(limit >= 0 ? parts.slice(0, limit) : parts.slice(limit));
 }
 
-/** A position in UTF-16 units as one in code points. */
+/** Converts a position in UTF-16 units to code points. */
 function pointsBefore(text: string, at: number): number {
   return at < 0 ? -1 : Array.from(text.slice(0, at)).length;
 }
@@ -112,7 +112,7 @@ function matching(name: string, test: (text: string, part: string) => boolean): 
   });
 }
 
-/** A template: texts, and sets of the one value that stands there, or of none. */
+/** A template: texts, and sets of one value or none. */
 function filledIn({ items }: RegoArray, place: CallPlace): string {
   const texts = items.map((item) => {
     const members = isKind(item, "set") ? sortedMembers(item) : [item];
@@ -181,7 +181,7 @@ export const textBuiltins: readonly Builtin[] = [
   builtin("strings.reverse", ["string"], ([text]) => Array.from(text).reverse().join("")),
 ];
 
-/** The first pair that fits at each place; one whose old text is empty stands between all letters. */
+/** The first pair that matches at each position; an empty old text matches between all letters. */
 function replacedOnce(text: string, pairs: readonly (readonly [string, string])[], place: CallPlace): string {
   const parts: string[] = [];
   const put = (part: string): void => {

@@ -6,7 +6,7 @@ import { normalNumber, isInteger, arrayOf, isKind, type RegoNumber, type RegoVal
 const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:[.,](\d{1,9})\d*)?([Zz]|[+-]\d{2}:\d{2})$/;
 const [minInt64, maxInt64] = [-(2n ** 63n), 2n ** 63n - 1n];
 
-function parsed(text: string, place: CallPlace): RegoValue {
+function parseTime(text: string, place: CallPlace): RegoValue {
   const match = rfc3339.exec(text);
   const [, year, month, day, hour, minute, second, fraction = "", zone = "Z"] = match ?? [];
   const upper = zone.toUpperCase();
@@ -23,7 +23,7 @@ function within(ns: bigint, place: CallPlace): RegoNumber {
   return normalNumber(ns);
 }
 
-/** A point of time: nanoseconds, which may come with the name of a time zone. The date is that of the zone, as if it were UTC. */
+/** A timestamp in nanoseconds, optionally with the name of a time zone. The date is that of the zone, as if it were UTC. */
 function instantOf(value: RegoValue, place: CallPlace): { readonly date: Date; readonly ns: bigint } {
   const [given, zone] = isKind(value, "array") ? value.items : [value];
   const isTime = (typeof given === "number" || typeof given === "bigint") && isInteger(given);
@@ -32,14 +32,14 @@ function instantOf(value: RegoValue, place: CallPlace): { readonly date: Date; r
   const ns = BigInt(given);
   if (ns < minInt64 || ns > maxInt64) throw failed("timestamp too big", place);
   const ms = Number(ns / 1_000_000n - (ns % 1_000_000n < 0n ? 1n : 0n));
-  const isUtc = zone === undefined || zone === "" || zone === "UTC";
-  return { date: isUtc ? new Date(ms) : dateIn(zone, ms, place), ns };
+  return { date: dateIn(zone, ms, place), ns };
 }
 
-/** Names of the time zone database; not the offsets that some runtimes take for names. */
+/** Names of the time zone database; not the offsets that some runtimes accept as names. */
 const zoneName = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/;
 
-function dateIn(zone: string, ms: number, place: CallPlace): Date {
+function dateIn(zone: string | undefined, ms: number, place: CallPlace): Date {
+  if (zone === undefined || zone === "" || zone === "UTC") return new Date(ms);
   charge(place.state.meter, 2000);
   const unknown = failed(`unknown time zone ${zone.slice(0, 64)}`, place);
   if (!zoneName.test(zone)) throw unknown;
@@ -74,14 +74,17 @@ function duration(text: string, place: CallPlace): RegoValue {
   let total = 0n;
   while (rest !== "") {
     const found = piece.exec(rest);
-    const [all = "", whole = "0", behind = "", alone = "", name = ""] = found ?? [];
-    const fraction = behind + alone;
-    const unit = units.get(name);
-    if (unit === undefined) throw problem;
-    total += BigInt(whole) * unit + (fraction === "" ? 0n : (BigInt(fraction) * unit) / 10n ** BigInt(fraction.length));
-    rest = rest.slice(all.length);
+    if (found === null) throw problem;
+    total += nanosOf(found);
+    rest = rest.slice(found[0].length);
   }
   return within(isNegative ? -total : total, place);
+}
+
+function nanosOf([, whole = "0", behind = "", alone = "", name = ""]: RegExpExecArray): bigint {
+  const unit = units.get(name) ?? 0n;
+  const fraction = behind + alone;
+  return BigInt(whole) * unit + (BigInt(`0${fraction}`) * unit) / 10n ** BigInt(fraction.length);
 }
 
 const msPerDay = 86_400_000;
@@ -92,7 +95,7 @@ function whole(value: RegoNumber, operand: number, place: CallPlace): number {
   return number;
 }
 
-/** A point of time without a zone: days of a zone may have 23 hours. */
+/** A timestamp without a zone: days of a zone may have 23 hours. */
 function plainInstantOf(value: RegoValue, place: CallPlace): ReturnType<typeof instantOf> {
   const zone = isKind(value, "array") ? value.items[1] : "";
   if (zone !== undefined && zone !== "" && zone !== "UTC")
@@ -102,7 +105,7 @@ function plainInstantOf(value: RegoValue, place: CallPlace): ReturnType<typeof i
 
 type AddedDate = readonly [RegoValue, RegoNumber, RegoNumber, RegoNumber];
 
-/** The date with years, months and days added; what a month has too few days for goes into the next. */
+/** The date with years, months and days added; excess days of a month carry over into the next. */
 function addDate([value, ...amounts]: AddedDate, place: CallPlace): RegoValue {
   const { date, ns } = plainInstantOf(value, place);
   const [years = 0, months = 0, days = 0] = amounts.map((amount, at) => whole(amount, at + 2, place));
@@ -113,7 +116,7 @@ function addDate([value, ...amounts]: AddedDate, place: CallPlace): RegoValue {
   return within(ns + BigInt(moved - before) * 1_000_000n, place);
 }
 
-/** Years, months, days, hours, minutes and seconds between two points of time. */
+/** Years, months, days, hours, minutes and seconds between two timestamps. */
 function difference([first, second]: readonly [RegoValue, RegoValue], place: CallPlace): RegoValue {
   const [a, b] = [plainInstantOf(first, place), plainInstantOf(second, place)];
   const [from, to] = a.ns > b.ns ? [b.date, a.date] : [a.date, b.date];
@@ -139,7 +142,7 @@ const weekdays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Frida
 /** Time, in nanoseconds since 1970, in UTC. */
 export const timeBuiltins: readonly Builtin[] = [
   builtin("time.now_ns", [], (_none, { state }) => normalNumber(state.nowNs)),
-  builtin("time.parse_rfc3339_ns", ["string"], ([text], place) => parsed(text, place)),
+  builtin("time.parse_rfc3339_ns", ["string"], ([text], place) => parseTime(text, place)),
   builtin("time.parse_duration_ns", ["string"], ([text], place) => duration(text, place)),
   builtin("time.add_date", ["any", "number", "number", "number"], addDate),
   builtin("time.diff", ["any", "any"], difference),

@@ -4,55 +4,55 @@ import { RegoError, type RegoPlace } from "./rego-error.ts";
 
 const always = ["as", "default", "else", "false", "true", "null", "import", "package", "not", "some", "with"];
 const future = ["contains", "every", "if", "in"];
-/** Keywords that no version has without an import; `not` is there, and then means more. */
+/** Keywords that every version has only by import; `not` exists without, and has another meaning then. */
 const later = ["and", "not", "or"];
 
-/** Reads the words of one module, back and forth. */
+/** Reads the tokens of one module, back and forth. */
 export interface TokenReader {
   readonly file: string;
   readonly version: RegoVersion;
-  /** Words that are no names; `import` may add some. */
+  /** Reserved words; `import` may add some. */
   readonly keywords: Set<string>;
-  /** What `import future.keywords` brings. */
+  /** The keywords that `import future.keywords` adds. */
   readonly future: readonly string[];
-  /** Whether `not` takes a body, and evaluates all of it within. */
+  /** Whether `not` accepts a body, and evaluates all of it inside. */
   readonly notBodies: { areOn: boolean };
   peek(ahead?: number): RegoToken;
   next(): RegoToken;
-  /** Whether the next word is this sign. */
+  /** Whether the next token is this sign. */
   isSign(text: string): boolean;
-  /** Whether the next word is this keyword, and not the beginning of a reference. */
+  /** Whether the next token is this keyword, and not the beginning of a reference. */
   isKeyword(text: string): boolean;
-  /** Whether the next word begins a reference, whatever word it is. */
+  /** Whether the next token begins a reference, even if it is a keyword. */
   isReference(): boolean;
-  /** Lets the next word be a name, even if it is a keyword. */
+  /** Allows the next token as a name, even if it is a keyword. */
   allowAsName(): void;
-  /** Whether the word, which is next or was just read, is a keyword here. */
+  /** Whether the token, which is next or was just read, is a keyword here. */
   isReserved(token: RegoToken): boolean;
   /** Reads the sign or keyword if it is next. */
   took(text: string): boolean;
   /** @throws RegoError when it is not next */
   expect(text: string): RegoToken;
-  /** The place to come back to. */
+  /** The position, for `backTo`. */
   mark(): number;
   backTo(mark: number): void;
   /** Guards against nesting deeper than the stack allows. @throws RegoError */
   nested<T>(read: () => T): T;
-  /** Reads a term, once: what stands at a place is the same term, or the same mistake, whoever reads it again. */
+  /** Reads a term once: every further read at the same position returns the same term or throws the same error. */
   remembered(read: () => Term): Term;
   /** A number that is new in this module. */
   fresh(): number;
-  /** Expressions up to a closing sign, which is read, too. */
+  /** Expressions up to a closing sign, inclusive. */
   body(close: string): readonly Literal[];
   literal(): Literal;
   fail(message?: string, at?: RegoPlace): never;
 }
 
 const deepest = 100;
-/** How often each word may be read anew, on average. */
+/** How often each token may be reread, on average. */
 const rereads = 20;
 
-/** What is read, and how its bodies are. */
+/** The source's file and version, and the parsers of bodies and expressions. */
 export interface ReaderOptions {
   readonly file: string;
   readonly version: RegoVersion;
@@ -66,11 +66,11 @@ function extendsReference({ kind, text, isAdjacent }: RegoToken): boolean {
 
 interface ReadTerm {
   readonly term: Term;
-  /** Where the reader stands behind it. */
+  /** The position after it. */
   readonly end: number;
 }
 
-/** What was read at each place, mistakes too. */
+/** The result of each read by its position, errors too. */
 function newMemory(): (start: number, read: () => ReadTerm) => ReadTerm {
   const memory = new Map<number, ReadTerm | RegoError>();
   return (start, read) => {
@@ -88,7 +88,32 @@ function newMemory(): (start: number, read: () => ReadTerm) => ReadTerm {
   };
 }
 
-/** What can be asked of the next word. */
+interface Cursor extends Pick<TokenReader, "peek" | "next" | "mark" | "backTo"> {
+  /** Counts one step. @throws RegoError when there are too many for a module of this size */
+  readonly spend: () => void;
+}
+
+function newCursor(tokens: readonly RegoToken[]): Cursor {
+  const last = tokens.length - 1;
+  let position = 0;
+  let work = (tokens.length + 100) * rereads;
+  const peek = (ahead = 0): RegoToken => tokens[Math.min(position + ahead, last)] as RegoToken;
+  const spend = (): void => {
+    if ((work -= 1) < 0) throw new RegoError("size", "too many ways to read this", peek().at);
+  };
+  const next = (): RegoToken => {
+    const token = peek();
+    spend();
+    if (position < last) position += 1;
+    return token;
+  };
+  const backTo = (mark: number): void => {
+    position = mark;
+  };
+  return { peek, next, mark: () => position, backTo, spend };
+}
+
+/** Tests of the next token. */
 function lookAhead(
   peek: TokenReader["peek"],
   keywords: ReadonlySet<string>,
@@ -103,29 +128,17 @@ function lookAhead(
 
 /** @throws RegoError `size` or `rego_parse_error` */
 export function tokenReader(source: string, { file, version, parseBody, parseLiteral }: ReaderOptions): TokenReader {
-  const tokens = tokenize(source, file);
+  const { spend, ...cursor } = newCursor(tokenize(source, file));
+  const { peek, next, mark, backTo } = cursor;
   const keywords = new Set(version === "v1" ? [...always, ...future] : always);
-  const last = tokens.length - 1;
-  let position = 0;
   let depth = 0;
   let counter = 0;
   const remember = newMemory();
-  let work = (tokens.length + 100) * rereads;
-  const peek = (ahead = 0): RegoToken => tokens[Math.min(position + ahead, last)] as RegoToken;
   const ahead = lookAhead(peek, keywords);
   let name: RegoToken | undefined;
   const fail = (message?: string, at = peek().at): never => {
     const { kind, text } = peek();
     throw parseError(message ?? `unexpected ${kind === "sign" ? `${text} token` : `${kind} ${text}`}`, at);
-  };
-  const spend = (): void => {
-    if ((work -= 1) < 0) throw new RegoError("size", "too many ways to read this", peek().at);
-  };
-  const next = (): RegoToken => {
-    const token = peek();
-    spend();
-    if (position < last) position += 1;
-    return token;
   };
   const took = (text: string): boolean => {
     if (!ahead.isSign(text) && !ahead.isKeyword(text)) return false;
@@ -138,8 +151,7 @@ export function tokenReader(source: string, { file, version, parseBody, parseLit
     keywords,
     future: [...future, ...later],
     notBodies: { areOn: false },
-    peek,
-    next,
+    ...cursor,
     ...ahead,
     allowAsName: () => {
       name = peek();
@@ -149,10 +161,6 @@ export function tokenReader(source: string, { file, version, parseBody, parseLit
     expect: (text) => {
       const token = peek();
       return took(text) ? token : fail(`unexpected ${token.text}: expected ${text}`);
-    },
-    mark: () => position,
-    backTo: (mark) => {
-      position = mark;
     },
     nested: (read) => {
       spend();
@@ -165,8 +173,8 @@ export function tokenReader(source: string, { file, version, parseBody, parseLit
       }
     },
     remembered: (read) => {
-      const { term, end } = remember(position, () => ({ term: read(), end: position }));
-      position = end;
+      const { term, end } = remember(mark(), () => ({ term: read(), end: mark() }));
+      backTo(end);
       return term;
     },
     fresh: () => (counter += 1),

@@ -4,7 +4,7 @@ import { RegoError } from "./rego-error.ts";
 /** Integers beyond 2^53 are bigints, all other numbers are not. */
 export type RegoNumber = number | bigint;
 
-/** A value of Rego. Composites do not change; each knows its size: the number of values in it, itself included. */
+/** A value of Rego. Composites are immutable; each has its size: the number of values in it, itself included. */
 export type RegoValue = null | boolean | RegoNumber | string | RegoArray | RegoObject | RegoSet;
 
 export interface RegoArray {
@@ -13,14 +13,14 @@ export interface RegoArray {
   readonly size: number;
 }
 
-/** By what a value is found in a Map: scalars by themselves, composites by their text. */
+/** The key of a value in a Map: scalars are their own, composites use their text. */
 export type MapKey = null | boolean | RegoNumber | string;
 
 export interface RegoSet {
   readonly kind: "set";
   readonly members: ReadonlyMap<MapKey, RegoValue>;
   readonly size: number;
-  /** The members in order, and the text as a key, once somebody has asked. */
+  /** Caches: the members in order, and the text as a key. */
   sorted: readonly RegoValue[] | undefined;
   text: string | undefined;
 }
@@ -35,10 +35,10 @@ export interface RegoObject {
   text: string | undefined;
 }
 
-/** How many values one value may hold, counted as if nothing were shared. */
+/** The maximum size of one value, counted as if nothing were shared. */
 const maxSize = 1_000_000;
 
-/** The size of a value. A long text counts for what it is. */
+/** The size of a value. A long text counts by its length. */
 export function sizeOf(value: RegoValue): number {
   if (typeof value === "string") return 1 + (value.length >> 6);
   return typeof value === "object" && value !== null ? value.size : 1;
@@ -70,7 +70,7 @@ export function setOf(values: Iterable<RegoValue>): RegoSet {
   return { kind: "set", members, size: bounded(size), sorted: undefined, text: undefined };
 }
 
-/** An object of entries; of several with one key the last stays. */
+/** An object of entries; of several with one key the last is kept. */
 export function objectOf(entries: Iterable<RegoEntry>): RegoObject {
   const map = new Map<MapKey, RegoEntry>();
   for (const entry of entries) map.set(keyOf(entry[0]), entry);
@@ -79,7 +79,7 @@ export function objectOf(entries: Iterable<RegoEntry>): RegoObject {
   return { kind: "object", entries: map, size: bounded(size), sorted: undefined, text: undefined };
 }
 
-/** The key of a value. Texts that begin like the key of a composite are told apart from it. */
+/** The key of a value. Texts that begin like the key of a composite are escaped. */
 export function keyOf(value: RegoValue): MapKey {
   if (typeof value === "string") return value.charCodeAt(0) === 0 ? `\0s${value}` : value;
   if (typeof value !== "object" || value === null) return value;
@@ -142,12 +142,12 @@ export function itemsOf(list: RegoArray | RegoSet): readonly RegoValue[] {
   return list.kind === "array" ? list.items : sortedMembers(list);
 }
 
-/** The set of those members whose keys fit. */
+/** The subset of members whose keys match. */
 export function keepMembers({ members }: RegoSet, fits: (key: MapKey) => boolean): RegoSet {
   return setOf([...members].filter(([key]) => fits(key)).map(([, member]) => member));
 }
 
-/** The object of those entries whose keys fit. */
+/** The object of the entries whose keys match. */
 export function keepEntries({ entries }: RegoObject, fits: (key: MapKey) => boolean): RegoObject {
   return objectOf([...entries].filter(([key]) => fits(key)).map(([, entry]) => entry));
 }
@@ -192,32 +192,35 @@ function compareObjects(a: RegoObject, b: RegoObject): number {
   return ours.length - theirs.length;
 }
 
-/** The number in its only form: an integer that a double holds exactly is no bigint. */
+/** The canonical form of a number: an integer that a double represents exactly is no bigint. */
 export function normalNumber(value: RegoNumber): RegoNumber {
   if (typeof value === "number") return value === 0 ? 0 : value;
   return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
 }
 
 const numberText = /^(-?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,6}))?$/;
-/** How many digits an integer may have. */
+/** Maximum number of digits of an integer. */
 const maxDigits = 5000;
 
-/** The number that a text in the form of JSON means; undefined when it is beyond all bounds. */
+/** The number of a text in the form of JSON; undefined when it is out of bounds. */
 export function numberOf(text: string): RegoNumber | undefined {
   const value = Number(text);
-  if (Number.isSafeInteger(value) && !/[.eE]/.test(text)) return value === 0 ? 0 : value;
+  if (Number.isSafeInteger(value) && !/[.eE]/.test(text)) return normalNumber(value);
   const match = numberText.exec(text);
   if (match === null) return undefined;
-  const [, sign = "", whole = "", fraction = "", power = "0"] = match;
+  return exactInteger(match) ?? (Number.isFinite(value) ? normalNumber(value) : undefined);
+}
+
+/** The integer of a number in decimal form; undefined for no integer, or one too long. */
+function exactInteger([, sign = "", whole = "", fraction = "", power = "0"]: RegExpExecArray): RegoNumber | undefined {
   const behind = fraction.replace(/0+$/, "");
   const digits = whole + behind;
   const exponent = Number(power) - behind.length;
   const isWhole = exponent >= 0 || digits.endsWith("0");
-  const exactly = isWhole ? integerOf(digits, exponent, sign) : undefined;
-  return exactly ?? (Number.isFinite(value) ? normalNumber(value) : undefined);
+  return isWhole ? integerOf(digits, exponent, sign) : undefined;
 }
 
-/** Digits with so many zeros behind them, or taken away; undefined for no integer, or one too long. */
+/** Digits with zeros appended, or removed; undefined for no integer, or one too long. */
 function integerOf(digits: string, exponent: number, sign: string): RegoNumber | undefined {
   const end = digits.length + exponent;
   if (digits.length > maxDigits || end > maxDigits) return undefined;
@@ -227,14 +230,14 @@ function integerOf(digits: string, exponent: number, sign: string): RegoNumber |
   return normalNumber(sign === "-" ? -value : value);
 }
 
-/** Whether there is nothing behind the point. */
+/** Whether the number has no fraction. */
 export function isInteger(value: RegoNumber): boolean {
   return typeof value === "bigint" || Number.isInteger(value);
 }
 
-const maxBits = 4096n;
+const maxInteger = 1n << 4096n;
 
-/** An operation of arithmetic, as doubles and as integers do it. */
+/** An operation of arithmetic, for doubles and for integers. */
 export interface Operation {
   readonly doubles: (a: number, b: number) => number;
   readonly integers: (a: bigint, b: bigint) => bigint;
@@ -245,7 +248,7 @@ export const addition: Operation = { doubles: (a, b) => a + b, integers: (a, b) 
 /** `a * b`. */
 export const multiplication: Operation = { doubles: (a, b) => a * b, integers: (a, b) => a * b };
 
-/** The outcome of an operation, which integers do exactly; undefined when it is beyond all bounds. */
+/** The result of an operation, exact for integers; undefined when it is out of bounds. */
 export function exact({ doubles, integers }: Operation, a: RegoNumber, b: RegoNumber): RegoNumber | undefined {
   if (typeof a === "number" && typeof b === "number") {
     const quick = doubles(a, b);
@@ -253,6 +256,9 @@ export function exact({ doubles, integers }: Operation, a: RegoNumber, b: RegoNu
       return Number.isFinite(quick) ? normalNumber(quick) : undefined;
   }
   if (!isInteger(a) || !isInteger(b)) return normalNumber(doubles(Number(a), Number(b)));
-  const outcome = integers(BigInt(a), BigInt(b));
-  return outcome > 1n << maxBits || -outcome > 1n << maxBits ? undefined : normalNumber(outcome);
+  return boundedInteger(integers(BigInt(a), BigInt(b)));
+}
+
+function boundedInteger(value: bigint): RegoNumber | undefined {
+  return value > maxInteger || -value > maxInteger ? undefined : normalNumber(value);
 }

@@ -7,7 +7,7 @@ import { keyOf, objectOf, isKind, type RegoEntry, type RegoValue } from "./value
 
 type Replace = (state: State, value: RegoValue) => State;
 
-/** What an evaluation knows after values of `with` took their places; undefined when one has no value. @throws RegoError for what cannot be replaced */
+/** The state of an evaluation with the values of `with`; undefined when one has no value. @throws RegoError for an invalid target */
 export function replacing(replaced: readonly With[], context: Compiling): (frame: Frame) => State | undefined {
   const steps = replaced.map((each) => step(each, context));
   return (frame) => {
@@ -34,16 +34,16 @@ function step(replaced: With, context: Compiling): Step {
     : documentStep(replaced, context.unit);
 }
 
-/** Puts a function or a value in the place of a function. */
+/** Replaces a function by a function or a value. */
 function functionStep(name: string, value: Term, { unit, callee }: Compiling): Step {
   const other = functionNameOf(value);
   if (other === undefined || !callee.knows(other))
-    return valued(termValue(value, unit), (state, given) => mocked(state, name, { value: given }));
+    return withValue(termValue(value, unit), (state, given) => withMock(state, name, { value: given }));
   const { one: call } = callee({ name: other, args: [], at: value.at, isMock: true });
-  return (_frame, state) => mocked(state, name, { call });
+  return (_frame, state) => withMock(state, name, { call });
 }
 
-/** Puts a value over a part of `input` or `data`. */
+/** Overlays a value on a part of `input` or `data`. */
 function documentStep({ target, value }: With, unit: Unit): Step {
   if (target.kind !== "ref" || target.head.kind !== "var" || !isDocument(target.head.name)) {
     const text = "with keyword target must reference existing input, data, or a function";
@@ -55,14 +55,14 @@ function documentStep({ target, value }: With, unit: Unit): Step {
   });
   const isData = target.head.name === "data";
   if (isData) refusePart(path, unit.rules, target.at);
-  return valued(termValue(value, unit), (state, given) =>
+  return withValue(termValue(value, unit), (state, given) =>
     isData
       ? { ...state, overlay: withOverlay(state.overlay, path, given) }
       : { ...state, input: withMember(state.input, path, given) },
   );
 }
 
-/** What rules make is replaced as a whole or not at all. */
+/** Values that rules define are replaced as a whole or not at all. */
 function refusePart(path: readonly RegoValue[], rules: Branching, at: RegoPlace): void {
   let branch: Branching | undefined = rules;
   for (const part of path) {
@@ -72,21 +72,21 @@ function refusePart(path: readonly RegoValue[], rules: Branching, at: RegoPlace)
   }
 }
 
-function valued(value: Det, replace: Replace): Step {
+function withValue(value: Det, replace: Replace): Step {
   return (frame, state) => {
     const given = value(frame);
     return given === undefined ? undefined : replace(state, given);
   };
 }
 
-/** The name that a term would have as a function. */
+/** The name of a term as a function. */
 function functionNameOf(term: Term): readonly string[] | undefined {
   if (term.kind === "call") return term.args.length === 0 ? (term.name[0] ?? "").split(".") : undefined;
   const name = dottedName(term);
   return name?.[0] === "data" && !name.includes("") ? name : undefined;
 }
 
-function mocked(state: State, name: string, mock: Mock): State {
+function withMock(state: State, name: string, mock: Mock): State {
   return { ...state, mocks: new Map(state.mocks).set(name, mock) };
 }
 
