@@ -5,10 +5,10 @@ import type { Steps } from "../../apimachinery/steps.ts";
 import type { Json } from "../../apis/openapi-schemas.ts";
 import type { Writer } from "../protobuf/protobuf-scalars.ts";
 
-/** What Go clients ask for at `/openapi/v2`, and the only form they read there. */
+/** The media type that Go clients request at `/openapi/v2`, and the only one they read there. */
 export const gnosticMediaType = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
-/** How the reply names itself; the `@` became a dot. */
+/** The Content-Type of the reply; with a dot in place of the `@`. */
 export const gnosticReplyType = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /** A message as it is written. */
@@ -23,7 +23,7 @@ type Shape = (message: Message, value: unknown) => Steps<void> | undefined;
 
 /**
  * A Swagger 2.0 document in the protobuf form of gnostic, in steps. It covers the keywords that our own documents use; others are left out.
- * Extensions stand as JSON, which is YAML.
+ * Extensions are written as JSON, which is YAML.
  * @see github.com/google/gnostic-models openapiv2/OpenAPIv2.proto
  */
 export function* gnosticDocument(document: Json): Steps<Uint8Array> {
@@ -149,12 +149,12 @@ function* members(
   }
 }
 
-/** A message that holds nothing but one other. */
+/** A message that contains only one other. */
 function partAs(number: number, shape: Shape): Shape {
   return (message, value) => part(message, number, value, shape);
 }
 
-/** Written by itself first, so that none has to be put together in one go at the end. */
+/** Writes a part separately first, so that no part is joined in one step at the end. */
 function* part({ writer, pace }: Message, number: number, value: unknown, shape: Shape): Steps<void> {
   if (value === undefined) return;
   if (endsStep(pace)) yield;

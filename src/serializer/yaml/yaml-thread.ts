@@ -8,7 +8,7 @@ export type { YamlLimits } from "./yaml-error.ts";
 /** Reads and writes YAML for one flow. */
 export interface YamlWork {
   /**
-   * What `readYaml` makes of one YAML document, with numbers as JSON has them, as JSON text; refused for the same reasons.
+   * Reads one YAML document as `readYaml` does, with JSON numbers, into JSON text; refused for the same reasons.
    * @throws YamlError
    */
   readonly parse: (text: string, limits: YamlLimits) => Promise<string>;
@@ -20,7 +20,7 @@ export interface YamlWork {
 export interface YamlThread {
   /** The work of a flow. */
   readonly of: (flow: string) => YamlWork;
-  /** Ends the thread; what waits fails with `closed`, and so does every later job. */
+  /** Ends the thread; waiting and later jobs fail with `closed`. */
   readonly close: () => Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export interface YamlThreadOptions {
   readonly maxJobs?: number;
   /** How many of them may be of one flow. Default 16. */
   readonly maxJobsOfFlow?: number;
-  /** How many characters the texts of those may have together, unless there is one alone. Default 32 Mi. */
+  /** How many characters the texts of those may have together, unless there is only one. Default 32 Mi. */
   readonly maxJobCharacters?: number;
   /** How many characters those of one flow may have together. Default 8 Mi. */
   readonly maxJobCharactersOfFlow?: number;
@@ -67,7 +67,7 @@ const [maxYoungMb, stackMb] = [4, 4];
 
 /**
  * A thread that is started with its first job and, when it must be ended because a job takes too long or too much memory, again with
- * the next one. A thread without a job keeps no process alive, and ends after a while: what its heap has grown to is not given back before.
+ * the next one. A thread without a job keeps no process alive, and ends after a while: only that frees its heap.
  */
 export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
   const { maxJobMs, maxIdleMs, maxHeapMb, after = afterTimeout, ...rest } = { ...defaults, ...options };
@@ -79,7 +79,7 @@ export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
 
   const started = (): Worker => {
     const made = new Worker(yamlThreadUrl(), {
-      // Nothing of the process: neither its flags, nor its environment.
+      // Neither the flags nor the environment of the process.
       argv: [],
       execArgv: [],
       env: {},
@@ -88,7 +88,7 @@ export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
     made.on("message", (result: YamlJobResult) => {
       if (made === worker) finish((job) => settle(job, result));
     });
-    // Whatever ends the thread ends the job that it had.
+    // The end of the thread fails its current job.
     made.on("error", (error) => {
       if (made === worker) abandon((job) => job.reject(failureOf(error, maxHeapMb)));
     });
@@ -156,7 +156,7 @@ type JobLimits = Required<
   Pick<YamlThreadOptions, "maxJobs" | "maxJobsOfFlow" | "maxJobCharacters" | "maxJobCharactersOfFlow">
 >;
 
-/** The jobs of the thread; one for which there is no room is failed with `busy`. */
+/** The jobs of the thread; a job without room fails with `busy`. */
 function jobQueue(limits: JobLimits): Omit<FlowQueue<Waiting>, "add"> & { readonly add: (job: Waiting) => void } {
   const { maxJobs, maxJobsOfFlow } = limits;
   const queue = flowQueue<Waiting>({
