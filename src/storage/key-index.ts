@@ -19,7 +19,7 @@ export interface KeyIndex {
   page(query: PageQuery): Page;
   /** The key of a revision above the trimmed one. */
   keyOf(revision: number): string | undefined;
-  /** Forgets what is superseded at or below `through`, and returns the revisions whose records are no longer needed. */
+  /** Removes superseded revisions at or below `through`, and returns the revisions whose records are no longer needed. */
   trim(through: number): number[];
 }
 
@@ -28,13 +28,13 @@ export interface PageQuery {
   /** Only keys after this one. */
   readonly after: string | undefined;
   readonly revision: number;
-  /** Stops after so many keys looked at, with a value or without. */
+  /** Stops after this many keys, with a value or without. */
   readonly budget: number;
 }
 
 export interface Page {
   readonly found: readonly { readonly key: string; readonly revision: number }[];
-  /** The key to go on after; undefined when there is nothing more. */
+  /** The key to continue after; undefined at the end. */
   readonly resume: string | undefined;
 }
 
@@ -44,7 +44,7 @@ interface History {
   revisions: number[];
 }
 
-/** An index of nothing, whose first `apply` is the revision after `trimmed`. */
+/** An empty index, whose first `apply` is the revision after `trimmed`. */
 export function createKeyIndex(trimmed: number): KeyIndex {
   const histories = new Map<string, History>();
   const sorted = createSortedKeys<History>();
@@ -132,7 +132,7 @@ function countThrough(revisions: readonly number[], through: number): number {
   return low;
 }
 
-/** A queue addressed by revision, from which the oldest are cut. */
+/** A queue addressed by revision, from which the oldest are removed. */
 function createJournal<T>(start: number): {
   push(item: T): void;
   at(revision: number): T | undefined;
@@ -160,9 +160,9 @@ function createJournal<T>(start: number): {
 }
 
 /**
- * Fills an empty index from a log, and proves on the way that the log is whole: an unbroken sequence of revisions up to the last
+ * Fills an empty index from a log, and verifies that the log is complete: an unbroken sequence of revisions up to the last
  * one, no record too few or too many, and each a change that was possible after those before it.
- * @throws StorageError corrupt, naming the place and what contradicts what.
+ * @throws StorageError corrupt, naming the place and the contradiction.
  */
 export function rebuildIndex(log: RevisionLog, index: KeyIndex): void {
   const { last, count, compacted, trimmed } = log.header;

@@ -2,13 +2,13 @@
 export interface SortedKeys<T extends { readonly key: string }> {
   /** Adds an item whose key is not there yet. */
   add(item: T): void;
-  /** Puts an item in the place of the one that has its key; false when there is none. */
+  /** Replaces the item that has the same key; false when there is none. */
   replace(item: T): boolean;
-  /** Takes the item of `key` out; false when there is none. */
+  /** Removes the item of `key`; false when there is none. */
   remove(key: string): boolean;
   /** Calls `visit` for every item from `key` on (after it when `exclusive`), in order, until it returns false. */
   walk(from: { readonly key: string; readonly exclusive: boolean }, visit: (item: T) => boolean): void;
-  /** Items from the key `from` on and below the key `below`, in order, at most `max`: a copy of their pointers, whatever they hold. */
+  /** Items from the key `from` on and below the key `below`, in order, at most `max`: a copy of the pointers only. */
   range(from: string, below: string, max: number): T[];
   size(): number;
   /** How many items have a key below this one. */
@@ -90,7 +90,7 @@ export function createSortedKeys<T extends { readonly key: string }>(): SortedKe
       const found: T[] = [];
       for (let at = chunkFor(from); at <= last && found.length < max; at += 1) {
         const chunk = chunks[at] ?? [];
-        // Only the first and the last chunk hold other keys as well.
+        // Only the first and the last chunk contain other keys as well.
         const start = found.length === 0 ? lowerBound(chunk, from) : 0;
         const end = at === last ? lowerBound(chunk, below) : chunk.length;
         const limit = start + max - found.length;
