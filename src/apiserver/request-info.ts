@@ -112,12 +112,16 @@ type Place = Pick<RequestInfo, "namespace" | "resource" | "name" | "subresource"
  * Only the subresource `proxy` of Nodes has a path of its own below it.
  */
 function placeOf(parts: readonly string[], isCore: boolean): Place | undefined {
-  const isBelow = isBelowNamespace(parts);
-  const [resource = "", name = "", subresource = ""] = isBelow ? parts.slice(2) : parts;
-  const namespace = parts[0] === "namespaces" ? (parts[1] ?? "") : "";
-  const place = { namespace, resource, name, subresource };
-  const isWhole = parts.length <= (isBelow ? 5 : 3) || (isCore && isNodeProxy(parts));
+  const start = isBelowNamespace(parts) ? 2 : 0;
+  const namespace = parts[0] === "namespaces" ? partAt(parts, 1) : "";
+  const resource = partAt(parts, start);
+  const place = { namespace, resource, name: partAt(parts, start + 1), subresource: partAt(parts, start + 2) };
+  const isWhole = parts.length <= start + 3 || (isCore && isNodeProxy(parts));
   return resource === "" || !isWhole || (isCore && isNested(place)) ? undefined : place;
+}
+
+function partAt(parts: readonly string[], index: number): string {
+  return parts[index] ?? "";
 }
 
 function isNodeProxy([resource, , subresource]: readonly string[]): boolean {

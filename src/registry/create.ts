@@ -140,6 +140,16 @@ async function mutated(
 }
 
 function prepared(backend: Backend, resource: Resource, request: CreateRequest): ApiObject {
+  const fresh: ApiObject = {
+    ...request.object,
+    kind: resource.kind,
+    apiVersion: apiVersionOf(resource.group, resource.version),
+    metadata: newMetadata(backend, resource, request),
+  };
+  return resource.prepareForCreate?.(fresh, request.context) ?? fresh;
+}
+
+function newMetadata(backend: Backend, resource: Resource, request: CreateRequest): ObjectMeta {
   const { object, namespace, context } = request;
   const { name, generateName, labels, annotations, ownerReferences, finalizers } = object.metadata;
   // Field by field: spreading mostly empty objects costs more than the rest of this function.
@@ -153,13 +163,7 @@ function prepared(backend: Backend, resource: Resource, request: CreateRequest):
   if (annotations !== undefined) metadata.annotations = annotations;
   if (ownerReferences !== undefined) metadata.ownerReferences = ownerReferences;
   if (finalizers !== undefined) metadata.finalizers = finalizers;
-  const fresh: ApiObject = {
-    ...object,
-    kind: resource.kind,
-    apiVersion: apiVersionOf(resource.group, resource.version),
-    metadata,
-  };
-  return resource.prepareForCreate?.(fresh, context) ?? fresh;
+  return metadata;
 }
 
 /** The prepared object with the owners of its fields, which are computed in a turn of their own. */

@@ -137,7 +137,7 @@ function mark(
 ): ApiObject {
   const { stored, options, now } = input;
   const { finalizers: held, ...metadata } = stored.metadata;
-  const { deletionTimestamp, deletionGracePeriodSeconds: before = 0, generation } = metadata;
+  const { deletionTimestamp, deletionGracePeriodSeconds: before = 0 } = metadata;
   const finalizers = withPolicy(held, options);
   const wanted = wantedGrace(resource, stored, options);
   const isFirst = deletionTimestamp === undefined;
@@ -146,12 +146,16 @@ function mark(
     ...stored,
     metadata: {
       ...metadata,
-      ...(isFirst && generation !== undefined ? { generation: generation + 1 } : {}),
+      ...(isFirst ? nextGeneration(metadata) : {}),
       ...(isFirst || grace !== before ? ending(resource, now, grace) : {}),
       ...(finalizers.length === 0 ? {} : { finalizers }),
     },
   };
   return resource.deletion?.marked?.(marked) ?? marked;
+}
+
+function nextGeneration({ generation }: ObjectMeta): Partial<ObjectMeta> {
+  return generation === undefined ? {} : { generation: generation + 1 };
 }
 
 function wantedGrace({ deletion }: Resource, stored: ApiObject, { gracePeriodSeconds }: Deletion): number {

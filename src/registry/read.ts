@@ -157,8 +157,11 @@ async function collect({ backend, resource, turn }: Shown, page: Page, at: Momen
   const last = more ? taken.at(-1) : undefined;
   if (last === undefined) return { entries: taken, revision: at.revision, continue: undefined, remaining: undefined };
   const token = encodeContinueToken({ revision: at.revision, after: last.key });
-  const remaining = selection.everything ? at.countAfter?.(last.key) : undefined;
-  return { entries: taken, revision: at.revision, continue: token, remaining };
+  return { entries: taken, revision: at.revision, continue: token, remaining: remainingAfter(last, selection, at) };
+}
+
+function remainingAfter(last: Entry, selection: Selection, at: Moment): number | undefined {
+  return selection.everything ? at.countAfter?.(last.key) : undefined;
 }
 
 /** Adds the selected entries to the page, and returns whether there are more. */

@@ -129,6 +129,14 @@ function historyItems(
   const { cache } = about.backend;
   let position = from;
 
+  const addItems = (seen: readonly SeenChange[], items: WatchItem[]): void => {
+    for (const change of seen) {
+      if (change.event.revision <= from) continue;
+      position = change.event.revision;
+      const item = itemFor(change, about);
+      if (item !== undefined) items.push(item);
+    }
+  };
   /** Items of the next changes: `pending` where more is checked later, which ends with a call of `wake`. */
   const look = (max: number): { readonly items: WatchItem[]; readonly end: WatchEnd | "pending" | undefined } => {
     const items: WatchItem[] = [];
@@ -137,12 +145,7 @@ function historyItems(
       const seen = changes.take(selection.everything ? max : 1);
       if (typeof seen === "string" || !("length" in seen)) return { items, end: seen };
       if (seen.length === 0) break;
-      for (const change of seen) {
-        if (change.event.revision <= from) continue;
-        position = change.event.revision;
-        const item = itemFor(change, about);
-        if (item !== undefined) items.push(item);
-      }
+      addItems(seen, items);
       if (selection.everything) continue;
       looked += seen.reduce((sum, { entry }) => sum + perChange + entry.json.length, 0);
       if (looked < partSize.maxCharacters) continue;

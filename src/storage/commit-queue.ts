@@ -163,7 +163,11 @@ function createPump(parts: QueueParts): Pump {
     if (log.hasRoom(batch.change, reserveBytes)) return commit(batch);
     log.makeRoom(batch.change, reserveBytes).then(
       () => commit(batch),
-      (error: unknown) => withoutRoom(batch, error as StorageError),
+      (error: unknown) => {
+        if (withoutRoom(parts, batch, error as StorageError)) return commit(batch);
+        state.flying = false;
+        schedule();
+      },
     );
   };
 
@@ -179,21 +183,13 @@ function createPump(parts: QueueParts): Pump {
     );
   };
 
-  // Writes that may use the reserve proceed without the others; a step of a compaction waits for its turn after them.
-  const withoutRoom = (batch: Batch, refusal: StorageError): void => {
-    state.refusal = refusal;
-    if (batch.writes.every(({ mayUseReserve }) => mayUseReserve) && log.hasRoom(batch.change, 0)) return commit(batch);
-    state.lackingBytes = batch.writes.reduce((largest, { event }) => Math.max(largest, sizeOf(event)), 0);
-    if (batch.writes.length > 0) state.upkeep ??= batch.step;
-    else batch.step?.reject(refusal);
-    refuse(state, batch.writes, refusal);
-    state.flying = false;
-    schedule();
-  };
-
   const establish = (batch: Batch, cause: unknown): void => {
     log.establish().then(
-      (found) => decided(batch, found, cause),
+      (found) => {
+        decide(parts, batch, { found, cause });
+        state.flying = false;
+        schedule();
+      },
       (error: unknown) => {
         state.undecided = batch.change;
         state.refusal = undecidedWrite(log, state.header, error);
@@ -205,21 +201,39 @@ function createPump(parts: QueueParts): Pump {
     );
   };
 
-  const decided = (batch: Batch, found: LogHeader, cause: unknown): void => {
-    const refusal = unwrittenWrite(log, state.header, cause);
-    if (sameHeader(found, batch.change.header)) {
-      state.refusal = refusal;
-      acknowledge(parts, batch);
-    } else if (sameHeader(found, state.header)) {
-      state.refusal = refusal;
-      batch.step?.reject(refusal);
-      refuse(state, batch.writes, refusal);
-    } else fail(parts, batch);
-    state.flying = false;
-    schedule();
-  };
-
   return { schedule, recover: () => recover(parts, schedule), commits: times.read };
+}
+
+/**
+ * Returns whether a batch without room can be committed from the reserve, and rejects it where it cannot. A step of a compaction waits for
+ * its turn after the rejected writes.
+ */
+function withoutRoom({ log, state }: QueueParts, batch: Batch, refusal: StorageError): boolean {
+  state.refusal = refusal;
+  if (batch.writes.every(({ mayUseReserve }) => mayUseReserve) && log.hasRoom(batch.change, 0)) return true;
+  state.lackingBytes = batch.writes.reduce((largest, { event }) => Math.max(largest, sizeOf(event)), 0);
+  if (batch.writes.length > 0) state.upkeep ??= batch.step;
+  else batch.step?.reject(refusal);
+  refuse(state, batch.writes, refusal);
+  return false;
+}
+
+/** Acknowledges or rejects a batch whose commit failed with `cause`, by the header that was `found`. */
+function decide(
+  parts: QueueParts,
+  batch: Batch,
+  { found, cause }: { readonly found: LogHeader; readonly cause: unknown },
+): void {
+  const { log, state } = parts;
+  const refusal = unwrittenWrite(log, state.header, cause);
+  if (sameHeader(found, batch.change.header)) {
+    state.refusal = refusal;
+    acknowledge(parts, batch);
+  } else if (sameHeader(found, state.header)) {
+    state.refusal = refusal;
+    batch.step?.reject(refusal);
+    refuse(state, batch.writes, refusal);
+  } else fail(parts, batch);
 }
 
 /** Establishes an undecided commit, and accepts writes again where there is room for them. */

@@ -165,13 +165,8 @@ function createJournal<T>(start: number): {
  * @throws StorageError corrupt, naming the place and the contradiction.
  */
 export function rebuildIndex(log: RevisionLog, index: KeyIndex): void {
-  const { last, count, compacted, trimmed } = log.header;
-  if (trimmed > compacted || compacted > last) {
-    throw damagedStore(
-      log.place,
-      `it is compacted to ${compacted} and trimmed to ${trimmed}, but its last revision is ${last}`,
-    );
-  }
+  const { last, count, trimmed } = log.header;
+  checkHeader(log);
   let records = 0;
   let expected = trimmed + 1;
   for (const event of log.scan()) {
@@ -192,6 +187,15 @@ export function rebuildIndex(log: RevisionLog, index: KeyIndex): void {
   if (expected !== last + 1)
     throw damagedStore(log.place, `its last revision is ${expected - 1}, but should be ${last}`);
   if (records !== count) throw damagedStore(log.place, `it has ${records} records, but should have ${count}`);
+}
+
+function checkHeader({ header, place }: RevisionLog): void {
+  const { last, compacted, trimmed } = header;
+  if (trimmed <= compacted && compacted <= last) return;
+  throw damagedStore(
+    place,
+    `it is compacted to ${compacted} and trimmed to ${trimmed}, but its last revision is ${last}`,
+  );
 }
 
 // A creation follows a deletion or nothing; everything else follows a put. `latest` is signed, as in the index.

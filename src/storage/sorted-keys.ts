@@ -15,6 +15,10 @@ export interface SortedKeys<T extends { readonly key: string }> {
   countBelow(key: string): number;
 }
 
+interface Keyed {
+  readonly key: string;
+}
+
 // An insert moves at most this many pointers; 100,000 keys make some 300 chunks, which a binary search crosses in nine steps.
 const chunkLimit = 512;
 
@@ -22,22 +26,11 @@ const chunkLimit = 512;
  * Sorted chunks of at most 512 items, ordered by UTF-16 code units as JavaScript compares strings.
  * Finding, adding and removing take O(log n) comparisons.
  */
-export function createSortedKeys<T extends { readonly key: string }>(): SortedKeys<T> {
+export function createSortedKeys<T extends Keyed>(): SortedKeys<T> {
   const chunks: T[][] = [];
   let size = 0;
 
-  // The last chunk whose first key is not above `key`; 0 when there is none.
-  const chunkFor = (key: string): number => {
-    let low = 0;
-    let high = chunks.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      const first = chunks[middle]?.[0];
-      if (first !== undefined && first.key <= key) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  };
+  const chunkFor = (key: string): number => chunkIndex(chunks, key);
 
   return {
     add(item) {
@@ -72,18 +65,7 @@ export function createSortedKeys<T extends { readonly key: string }>(): SortedKe
       return true;
     },
 
-    walk({ key, exclusive }, visit) {
-      let at = chunkFor(key);
-      let index = lowerBound(chunks[at] ?? [], key);
-      if (exclusive && chunks[at]?.[index]?.key === key) index += 1;
-      for (; at < chunks.length; at += 1, index = 0) {
-        const chunk = chunks[at] ?? [];
-        for (; index < chunk.length; index += 1) {
-          const item = chunk[index];
-          if (item !== undefined && !visit(item)) return;
-        }
-      }
-    },
+    walk: (from, visit) => walkChunks(chunks, from, visit),
 
     range(from, below, max) {
       const last = chunkFor(below);
@@ -110,7 +92,38 @@ export function createSortedKeys<T extends { readonly key: string }>(): SortedKe
   };
 }
 
-function lowerBound(chunk: readonly { readonly key: string }[], key: string): number {
+/** The last chunk whose first key is not above `key`; 0 when there is none. */
+function chunkIndex(chunks: readonly (readonly Keyed[])[], key: string): number {
+  let low = 0;
+  let high = chunks.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    const first = chunks[middle]?.[0];
+    if (first !== undefined && first.key <= key) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+function walkChunks<T extends Keyed>(
+  chunks: readonly (readonly T[])[],
+  { key, exclusive }: { readonly key: string; readonly exclusive: boolean },
+  visit: (item: T) => boolean,
+): void {
+  let at = chunkIndex(chunks, key);
+  const begin = chunks[at] ?? [];
+  let index = lowerBound(begin, key);
+  if (exclusive && begin[index]?.key === key) index += 1;
+  for (; at < chunks.length; at += 1, index = 0) {
+    const chunk = chunks[at] ?? [];
+    for (; index < chunk.length; index += 1) {
+      const item = chunk[index];
+      if (item !== undefined && !visit(item)) return;
+    }
+  }
+}
+
+function lowerBound(chunk: readonly Keyed[], key: string): number {
   let low = 0;
   let high = chunk.length;
   while (low < high) {

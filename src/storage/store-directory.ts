@@ -45,12 +45,8 @@ export async function inspectDirectory(dir: string): Promise<DirectoryState> {
     (name) => !isLockName(name) && name !== formatDraft && name !== "lost+found",
   );
   if (!names.includes(formatFile)) {
-    const [stranger] = names;
-    if (stranger === undefined) return "new";
-    throw new StorageError(
-      "format",
-      `${dir} holds ${JSON.stringify(stranger)}, but no store; choose an empty directory, or one that a hub has made`,
-    );
+    checkEmpty(dir, names);
+    return "new";
   }
   const words = (await readFile(join(dir, formatFile), "latin1")).slice(0, 100).trimEnd().split(" ");
   const [name, version, state] = words;
@@ -70,6 +66,14 @@ export async function inspectDirectory(dir: string): Promise<DirectoryState> {
     );
   }
   return "ready";
+}
+
+function checkEmpty(dir: string, [stranger]: readonly string[]): void {
+  if (stranger === undefined) return;
+  throw new StorageError(
+    "format",
+    `${dir} holds ${JSON.stringify(stranger)}, but no store; choose an empty directory, or one that a hub has made`,
+  );
 }
 
 function damagedFormat(dir: string): StorageError {

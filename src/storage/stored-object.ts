@@ -120,9 +120,9 @@ function metadataIn(json: string): ObjectMeta {
       index = stringEnd(json, index + 1);
       continue;
     }
-    if (code === openBrace || code === openBracket) depth += 1;
-    else if (code === closeBrace || code === closeBracket) {
-      depth -= 1;
+    const change = depthChange(code);
+    depth += change;
+    if (change < 0) {
       if (depth === 0) break;
       if (depth === 1 && skipFrom > skipTo) skipTo = index + 1;
     }
@@ -132,6 +132,11 @@ function metadataIn(json: string): ObjectMeta {
   const emptied = `${json.slice(begin, skipFrom)}"managedFields":[]${json.slice(skipTo, index + 1)}`;
   const { managedFields: _managedFields, ...metadata } = JSON.parse(emptied) as ObjectMeta;
   return metadata;
+}
+
+function depthChange(code: number): -1 | 0 | 1 {
+  if (code === openBrace || code === openBracket) return 1;
+  return code === closeBrace || code === closeBracket ? -1 : 0;
 }
 
 const quote = 0x22;

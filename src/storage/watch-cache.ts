@@ -80,17 +80,7 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
     waiters.reached(current);
   };
 
-  // A page at a time, so that one page is garbage before the next is read.
-  for (let after: string | undefined, more = true; more;) {
-    const page = await store.list(prefix, {
-      revision: start,
-      limit: pageValues,
-      ...(after === undefined ? {} : { after }),
-    });
-    for (const value of page.values) partitionOf(value.key).load(entryOf(value.key, value.value, value.revision));
-    ({ more } = page);
-    after = page.values.at(-1)?.key;
-  }
+  await load(options, start, (entry) => partitionOf(entry.key).load(entry));
   const ended = (async () => {
     try {
       for await (const batch of store.watch(prefix, { fromRevision: start, signal: abort.signal })) advance(batch);
@@ -124,6 +114,20 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
   };
   await cache.waitFor(await store.currentRevision(), 60_000);
   return cache;
+}
+
+/** Reads the state at `revision`, a page at a time, so that one page is garbage before the next is read. */
+async function load(
+  { store, prefix }: WatchCacheOptions,
+  revision: number,
+  add: (entry: Entry) => void,
+): Promise<void> {
+  for (let after: string | undefined, more = true; more;) {
+    const page = await store.list(prefix, { revision, limit: pageValues, ...(after === undefined ? {} : { after }) });
+    for (const { key, value, revision: written } of page.values) add(entryOf(key, value, written));
+    ({ more } = page);
+    after = page.values.at(-1)?.key;
+  }
 }
 
 /** A little history is replayed at the start, so that clients can resume their watches over a restart of the hub. */

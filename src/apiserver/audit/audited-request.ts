@@ -47,9 +47,8 @@ const methodOfVerb: ReadonlyMap<string, string> = new Map([
 
 /** Reads one audit.k8s.io Event, parsed from JSON. Never throws. */
 export function readAuditedRequest(event: unknown): AuditedRequest | NotAudited {
-  if (!isFields(event) || stringAt(event, "kind") !== "Event") return "unreadable";
+  if (!isAuditEvent(event)) return "unreadable";
   const stage = stringAt(event, "stage");
-  if (!stringAt(event, "apiVersion").startsWith("audit.k8s.io/") || stage === "") return "unreadable";
   if (stage === "RequestReceived") return "early";
   const decision = stringAt(event, "annotations", "authorization.k8s.io/decision");
   // A request without authentication, without the right to impersonate or over the rate limit is refused before authorization.
@@ -68,6 +67,11 @@ export function readAuditedRequest(event: unknown): AuditedRequest | NotAudited 
     reason: stringAt(event, "annotations", "authorization.k8s.io/reason"),
     time: stringAt(event, "requestReceivedTimestamp"),
   };
+}
+
+function isAuditEvent(event: unknown): event is Fields {
+  if (!isFields(event) || stringAt(event, "kind") !== "Event") return false;
+  return stringAt(event, "apiVersion").startsWith("audit.k8s.io/") && stringAt(event, "stage") !== "";
 }
 
 /** The last step of a trace is the one that decided, if any did. */
@@ -111,16 +115,21 @@ function attributesOf(event: Fields, user: UserInfo): Attributes | undefined {
   if (info === undefined || verb === "" || path === "") return undefined;
   const ref = valueAt(event, "objectRef");
   if (!isFields(ref)) return info.isResource ? undefined : { ...requestAttributes(info, user, query), verb };
-  const [resource, subresource] = [stringAt(ref, "resource"), stringAt(ref, "subresource")];
-  if (info.isResource && info.resource === resource && info.subresource === subresource) {
+  const { resource, subresource } = info;
+  if (info.isResource && resource === stringAt(ref, "resource") && subresource === stringAt(ref, "subresource")) {
     return { ...requestAttributes(info, user, query), verb };
   }
+  return referencedAttributes(ref, verb, user);
+}
+
+function referencedAttributes(ref: Fields, verb: string, user: UserInfo): Attributes {
+  const subresource = stringAt(ref, "subresource");
   return {
     user,
     verb,
     group: stringAt(ref, "apiGroup"),
     version: stringAt(ref, "apiVersion"),
-    resource,
+    resource: stringAt(ref, "resource"),
     subresource,
     namespace: stringAt(ref, "namespace"),
     name: verb === "create" && subresource === "" ? "" : stringAt(ref, "name"),

@@ -176,11 +176,9 @@ function valueCodec(schema: Schema): ValueCodec {
     case "string":
       return stringCodecs[schema.format ?? ""];
     case "integer":
-      return schema.format === "int32" ? int32Codec : int64Codec;
     case "number":
-      return doubleCodec;
     case "boolean":
-      return boolCodec;
+      return scalarCodec(schema);
     case "object":
       return objectCodec(schema);
     case "any":
@@ -190,6 +188,11 @@ function valueCodec(schema: Schema): ValueCodec {
     case "map":
       throw new TypeError("a map stands only directly in an object");
   }
+}
+
+function scalarCodec(schema: Extract<Schema, { readonly type: "integer" | "number" | "boolean" }>): ValueCodec {
+  if (schema.type === "integer") return schema.format === "int32" ? int32Codec : int64Codec;
+  return schema.type === "number" ? doubleCodec : boolCodec;
 }
 
 function objectCodec(schema: ObjectSchema): ValueCodec {
