@@ -72,43 +72,14 @@ const maxStreams = 1000;
 /** A TLS server that speaks HTTP/2 and HTTP/1.1 on one port and requests a client certificate without verifying it. */
 export async function listen(options: ServerOptions): Promise<Server> {
   const timeouts = options.timeouts ?? defaultTimeouts;
-  const { headersMs, idleMs, checkMs, aliveMs } = timeouts;
-  const secure = {
-    ca: options.clientCaPem,
-    minVersion: "TLSv1.2",
-    // Renegotiation costs the server more than the client, and could change the certificate under requests that are under way.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-  } as const;
-  const server = createSecureServer({
-    ...secure,
-    cert: options.certPem,
-    key: options.keyPem,
-    allowHTTP1: true,
-    handshakeTimeout: headersMs,
-    requestCert: true,
-    // The x509 authenticator verifies certificates, at each request; none is rejected here.
-    rejectUnauthorized: false,
-    settings: { maxConcurrentStreams: maxStreams, initialWindowSize: 1 << 20 },
-    maxSessionInvalidFrames: 100,
-    // A controller follows hundreds of kinds over one connection; node would cut it at 10 MB of frames and headers.
-    maxSessionMemory: 64,
-  });
+  const server = newServer(options, timeouts);
   const sockets = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
-  // What createSecureServer takes no options for.
-  Object.assign(server, {
-    headersTimeout: headersMs,
-    keepAliveTimeout: idleMs,
-    connectionsCheckingInterval: checkMs,
-    // A watch lasts until its own timeout; bodies have a deadline of their own.
-    requestTimeout: 0,
-    requireHostHeader: true,
-  });
 
   const limiter = boundConnections(server, options);
   const handshakes = boundHandshakes(server, options.monotonic);
   server.on("connection", (socket: Socket) => {
-    sockets.add(socket.setNoDelay(true).setKeepAlive(true, aliveMs));
+    sockets.add(socket.setNoDelay(true).setKeepAlive(true, timeouts.aliveMs));
     socket.once("close", () => sockets.delete(socket));
   });
   let refusedRequests = 0;
@@ -153,11 +124,44 @@ export async function listen(options: ServerOptions): Promise<Server> {
     refusedRequests: () => refusedRequests,
     authenticated: ({ socket }) => limiter.authenticated(peerOf(socket)),
     renew: ({ certPem, keyPem, clientCaPem }) =>
-      server.setSecureContext({ ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
+      server.setSecureContext({ ...tlsOptions, ca: clientCaPem, cert: certPem, key: keyPem }),
     alias: (serverName, { certPem, keyPem, clientCaPem }) =>
-      server.addContext(serverName, { ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
+      server.addContext(serverName, { ...tlsOptions, ca: clientCaPem, cert: certPem, key: keyPem }),
     close: (graceMs) => closeServer({ server, sockets, sessions, handshakes, graceMs }),
   };
+}
+
+const tlsOptions = {
+  minVersion: "TLSv1.2",
+  // Renegotiation costs the server more than the client, and could change the certificate under requests that are under way.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+} as const;
+
+function newServer(options: ServerOptions, { headersMs, idleMs, checkMs }: Timeouts): Http2SecureServer {
+  const server = createSecureServer({
+    ...tlsOptions,
+    ca: options.clientCaPem,
+    cert: options.certPem,
+    key: options.keyPem,
+    allowHTTP1: true,
+    handshakeTimeout: headersMs,
+    requestCert: true,
+    // The x509 authenticator verifies certificates, at each request; none is rejected here.
+    rejectUnauthorized: false,
+    settings: { maxConcurrentStreams: maxStreams, initialWindowSize: 1 << 20 },
+    maxSessionInvalidFrames: 100,
+    // A controller follows hundreds of kinds over one connection; node would cut it at 10 MB of frames and headers.
+    maxSessionMemory: 64,
+  });
+  // createSecureServer has no options for these.
+  return Object.assign(server, {
+    headersTimeout: headersMs,
+    keepAliveTimeout: idleMs,
+    connectionsCheckingInterval: checkMs,
+    // A watch lasts until its own timeout; bodies have a deadline of their own.
+    requestTimeout: 0,
+    requireHostHeader: true,
+  });
 }
 
 /** Upgrade requests, which node emits without a response. */

@@ -59,16 +59,14 @@ const largeCost = 16 * 1024;
  * most one event is encoded: while its socket is full it only keeps its position, and loses it when that history expires.
  */
 export function watchStream(options: WatchStreamOptions): { readonly wake: () => void; readonly done: Promise<void> } {
-  const { handle, response, buffer, turn, encoder, clock } = options;
+  const { handle, response, buffer, turn, encoder } = options;
   const ending = new AbortController();
   const source = frameSource(handle, encoder, buffer);
   let isTurnAwaited = false;
   let finished = false;
   let finish: () => void;
   let leaving: readonly (() => void)[] = [];
-  const done = new Promise<void>((resolve) => {
-    finish = resolve;
-  });
+  const done = new Promise<void>((resolve) => void (finish = resolve));
   const writer = responseWriter({ response, buffer, turn, onReady: () => pump() });
 
   const end = (last?: Buffer): void => {
@@ -114,30 +112,41 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
     const revision = handle.revision();
     if (revision !== undefined) write([encoder.item({ type: "BOOKMARK", revision, initialEnd: false })]);
   };
-  const run = async (): Promise<void> => {
-    const endsAt = clock.now() + options.timeoutMs;
-    // A timer may fire early, so the last bookmark is counted and not derived from the remaining time.
-    let last = !options.bookmarks || options.timeoutMs <= lastBookmarkMs;
-    while (!finished) {
-      const left = endsAt - clock.now();
-      if (left <= 0) return end();
-      if (last) {
-        await clock.sleep(left, ending.signal);
-        continue;
-      }
-      const untilLast = Math.max(left - lastBookmarkMs, 0);
-      last = untilLast <= bookmarkEveryMs;
-      await clock.sleep(Math.min(bookmarkEveryMs, untilLast), ending.signal);
-      bookmark();
-    }
-  };
 
   leaving = options.signals.map((signal) => options.onAbort(signal, () => end()));
   onDisconnect(response, () => end());
   response.on("error", () => end());
   if (options.signals.some((signal) => signal.aborted)) end();
-  void run();
+  void sendBookmarks(options, { bookmark, end, signal: ending.signal });
   return { wake: () => pump(), done };
+}
+
+interface WatchTimers {
+  readonly bookmark: () => void;
+  readonly end: () => void;
+  readonly signal: AbortSignal;
+}
+
+/** Calls `bookmark` at its times and `end` at the timeout of the watch, until `signal` aborts. */
+async function sendBookmarks(
+  { clock, timeoutMs, bookmarks }: WatchStreamOptions,
+  { bookmark, end, signal }: WatchTimers,
+): Promise<void> {
+  const endsAt = clock.now() + timeoutMs;
+  // A timer may fire early, so the last bookmark is counted and not derived from the remaining time.
+  let last = !bookmarks || timeoutMs <= lastBookmarkMs;
+  while (!signal.aborted) {
+    const left = endsAt - clock.now();
+    if (left <= 0) return end();
+    if (last) {
+      await clock.sleep(left, signal);
+      continue;
+    }
+    const untilLast = Math.max(left - lastBookmarkMs, 0);
+    last = untilLast <= bookmarkEveryMs;
+    await clock.sleep(Math.min(bookmarkEveryMs, untilLast), signal);
+    bookmark();
+  }
 }
 
 function piecesOf(frames: readonly Frame[]): readonly Piece[] {
@@ -179,6 +188,16 @@ function frameSource(handle: WatchHandle, encoder: FrameEncoder, buffer: SendBuf
     }
     return ahead[at] ?? "wait";
   };
+  /** Reserves room for a large item; what to wait for where it has none yet. */
+  const reserve = (cost: number, isFirst: boolean): "more" | { readonly room: number } | undefined => {
+    if (asked === undefined && !isFirst) return "more";
+    if (asked === undefined && !buffer.tryReserve(cost)) {
+      asked = cost;
+      return { room: cost };
+    }
+    reserved += cost;
+    return undefined;
+  };
   return {
     written: () => {
       if (reserved === 0) return;
@@ -196,14 +215,8 @@ function frameSource(handle: WatchHandle, encoder: FrameEncoder, buffer: SendBuf
         if (characters > maxCharacters && (frames.length > 0 || maxCharacters < maxCost.inTurn)) {
           return { frames, next: "more" };
         }
-        if (cost > largeCost && asked === undefined) {
-          if (frames.length > 0) return { frames, next: "more" };
-          if (!buffer.tryReserve(cost)) {
-            asked = cost;
-            return { frames, next: { room: cost } };
-          }
-        }
-        if (cost > largeCost) reserved += cost;
+        const missing = cost > largeCost ? reserve(cost, frames.length === 0) : undefined;
+        if (missing !== undefined) return { frames, next: missing };
         asked = undefined;
         at += 1;
         const frame = encoder.item(item);

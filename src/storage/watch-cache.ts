@@ -102,9 +102,7 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
     observe: (under, observer) => {
       const name = partitionName(under);
       observers.set(name, [...(observers.get(name) ?? []), observer]);
-      for (const entry of partitionOf(under).list(under)) {
-        observer({ type: "ADDED", revision: entry.revision, entry, previous: undefined, frames: undefined });
-      }
+      for (const entry of partitionOf(under).list(under)) observer(addedEvent(entry));
     },
     ended,
     close: async () => {
@@ -134,6 +132,10 @@ async function load(
 async function startRevision(store: Store, windowEvents: number): Promise<number> {
   const [newest, compacted] = [await store.currentRevision(), await store.compactedRevision()];
   return Math.max(compacted, newest - windowEvents, 0);
+}
+
+function addedEvent(entry: Entry): CacheEvent {
+  return { type: "ADDED", revision: entry.revision, entry, previous: undefined, frames: undefined };
 }
 
 function toCacheEvent(event: StoreEvent, previous: Entry | undefined): CacheEvent | undefined {

@@ -55,25 +55,16 @@ export function handshakeLimiter(options: {
 
   const waiting = (): number => speaking.size() + silent.size();
   const wait = (known: Known): void => (known.isSilent ? silent : speaking).add(known);
-  const endTurn = (known: Known): void => {
-    const received = known.handshake.received();
-    if (received > known.received) {
-      known.received = received;
-      known.sentAt = now();
-      known.isSilent = false;
-    } else known.isSilent ||= now() - known.sentAt >= silentMs;
-    wait(known);
-  };
   const turn = (): void => {
     isTurning = false;
-    const at = now();
-    places =
-      at - turnedAt > longPassMs
-        ? Math.min(maxReading, Math.max(minReading, places - 1))
-        : Math.min(maxReading, places + 1);
+    const change = now() - turnedAt > longPassMs ? -1 : 1;
+    places = Math.min(maxReading, Math.max(minReading, places + change));
     if (waiting() === 0) return;
     const last = [...reading];
-    for (const known of last) endTurn(known);
+    for (const known of last) {
+      noteProgress(known, now);
+      wait(known);
+    }
     reading.clear();
     const first = silent.next();
     if (first !== undefined) reading.add(first);
@@ -82,8 +73,7 @@ export function handshakeLimiter(options: {
       if (known === undefined) break;
       reading.add(known);
     }
-    for (const known of last) if (!reading.has(known)) known.handshake.pause();
-    for (const known of reading) if (!last.includes(known)) known.handshake.read();
+    switchReading(last, reading);
     turnSoon();
   };
   const turnSoon = (): void => {
@@ -109,6 +99,20 @@ export function handshakeLimiter(options: {
     },
     waiting,
   };
+}
+
+function noteProgress(known: Known, now: () => number): void {
+  const received = known.handshake.received();
+  if (received > known.received) {
+    known.received = received;
+    known.sentAt = now();
+    known.isSilent = false;
+  } else known.isSilent ||= now() - known.sentAt >= silentMs;
+}
+
+function switchReading(last: readonly Known[], reading: ReadonlySet<Known>): void {
+  for (const known of last) if (!reading.has(known)) known.handshake.pause();
+  for (const known of reading) if (!last.includes(known)) known.handshake.read();
 }
 
 /** Handshakes that wait for their turn; addresses alternate. */
@@ -191,54 +195,26 @@ export function connectionBurst(options: {
   readonly now: () => number;
   readonly soon: (run: () => void) => void;
 }): ConnectionBurst {
-  const [known, unknown]: [(() => void)[], (() => void)[]] = [[], []];
   let isHolding = false;
-  let isServing = false;
-  /** First requests of connections that were begun in this pass of the loop. */
-  let begunUnknown = 0;
+  const requests = requestTurns(options, () => isHolding);
   let shaking = 0;
   let begun = 0;
   let progress = 0;
   let restUntil = -Infinity;
 
-  const serve = (held: (() => void)[], max: number, until: number): number => {
-    let served = 0;
-    while (served < Math.min(max, held.length) && options.now() < until) {
-      held[served]?.();
-      served += 1;
-    }
-    held.splice(0, served);
-    return served;
-  };
-  const nextPass = (): void => {
-    isServing = false;
-    begunUnknown = 0;
-    if (!isHolding) serveHeld();
-  };
-  const serveHeld = (): void => {
-    const until = options.now() + maxServeMs;
-    serve(known, Infinity, until);
-    begunUnknown += serve(unknown, maxUnknown - begunUnknown, until);
-    if (begunUnknown > 0 || known.length + unknown.length > 0) serveSoon();
-  };
-  const serveSoon = (): void => {
-    if (isServing) return;
-    isServing = true;
-    options.soon(nextPass);
-  };
   const look = (): void => {
     const now = options.now();
     const isExhausted = now - begun >= maxHoldMs;
     if (isExhausted) restUntil = now + restMs;
     if (!isExhausted && shaking > 0 && now - progress < quietMs) return options.soon(look);
     isHolding = false;
-    if (!isServing) serveHeld();
+    requests.resume();
   };
   return {
     accepted: () => {
       progress = options.now();
       shaking += 1;
-      if (!isHolding && known.length + unknown.length === 0 && progress >= restUntil) {
+      if (!isHolding && requests.isEmpty() && progress >= restUntil) {
         isHolding = true;
         begun = progress;
         options.soon(look);
@@ -251,9 +227,61 @@ export function connectionBurst(options: {
         progress = options.now();
       };
     },
+    pass: requests.pass,
+  };
+}
+
+interface RequestTurns {
+  readonly pass: ConnectionBurst["pass"];
+  /** Serves the waiting requests, unless that is under way. */
+  readonly resume: () => void;
+  readonly isEmpty: () => boolean;
+}
+
+/** Requests that wait while `isHolding`, or for their turn. */
+function requestTurns(
+  { now, soon }: { readonly now: () => number; readonly soon: (run: () => void) => void },
+  isHolding: () => boolean,
+): RequestTurns {
+  const [known, unknown]: [(() => void)[], (() => void)[]] = [[], []];
+  let isServing = false;
+  /** First requests of connections that were begun in this pass of the loop. */
+  let begunUnknown = 0;
+
+  const isEmpty = (): boolean => known.length + unknown.length === 0;
+  const serve = (held: (() => void)[], max: number, until: number): number => {
+    let served = 0;
+    while (served < Math.min(max, held.length) && now() < until) {
+      held[served]?.();
+      served += 1;
+    }
+    held.splice(0, served);
+    return served;
+  };
+  const nextPass = (): void => {
+    isServing = false;
+    begunUnknown = 0;
+    if (!isHolding()) serveHeld();
+  };
+  const serveHeld = (): void => {
+    const until = now() + maxServeMs;
+    serve(known, Infinity, until);
+    begunUnknown += serve(unknown, maxUnknown - begunUnknown, until);
+    if (begunUnknown > 0 || !isEmpty()) serveSoon();
+  };
+  const serveSoon = (): void => {
+    if (isServing) return;
+    isServing = true;
+    soon(nextPass);
+  };
+  return {
+    isEmpty,
+    resume: () => {
+      if (!isServing) serveHeld();
+    },
     pass: (run, isKnown) => {
       const held = isKnown ? known : unknown;
-      if (isHolding || held.length > 0 || (!isKnown && begunUnknown >= maxUnknown)) {
+      if (isHolding() || held.length > 0 || (!isKnown && begunUnknown >= maxUnknown)) {
         if (!isKnown && held.length >= maxWaiting) return false;
         held.push(run);
         return true;

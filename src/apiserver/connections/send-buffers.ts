@@ -116,32 +116,49 @@ function progressChecks(
   };
 }
 
+interface WaitingBytes {
+  readonly total: () => number;
+  readonly add: (answer: Answer, bytes: number) => void;
+  readonly take: (answer: Answer, bytes: number) => void;
+}
+
+/** Counts the waiting bytes per answer, per flow and in total. */
+function waitingBytes(sending: Pick<ReturnType<typeof progressChecks>, "add" | "delete">): WaitingBytes {
+  let total = 0;
+  return {
+    total: () => total,
+    add: (answer, bytes) => {
+      if (answer.isClosed || bytes === 0) return;
+      if (answer.bytes === 0) sending.add(answer);
+      // Encoding is progress too: nothing is encoded while the client reads nothing.
+      answer.idleChecks = 0;
+      answer.bytes += bytes;
+      answer.flow.bytes += bytes;
+      total += bytes;
+    },
+    take: (answer, bytes) => {
+      answer.bytes -= bytes;
+      answer.flow.bytes -= bytes;
+      answer.idleChecks = 0;
+      total -= bytes;
+      if (answer.bytes === 0) sending.delete(answer);
+    },
+  };
+}
+
 /** Initially without waiting bytes. Progress is checked only while bytes wait. */
 export function sendBuffers(every: Every, limits: Partial<SendBufferLimits> = {}): SendBuffers {
   const { windowBytes, smallBytes, maxFlowBytes, maxBytes, checkMs, maxIdleChecks } = { ...defaults, ...limits };
   const flows = new Map<string, Flow>();
   const sending = progressChecks(every, { checkMs, maxIdleChecks });
   const waiters = new Set<Waiter>();
-  let total = 0;
+  const { total, add, take } = waitingBytes(sending);
 
   const isRoomFor = (flow: Flow, bytes: number): boolean =>
-    bytes <= smallBytes || (total + bytes <= maxBytes && flow.bytes + bytes <= maxFlowBytes);
-  const add = (answer: Answer, bytes: number): void => {
-    if (answer.isClosed || bytes === 0) return;
-    if (answer.bytes === 0) sending.add(answer);
-    // Encoding is progress too: nothing is encoded while the client reads nothing.
-    answer.idleChecks = 0;
-    answer.bytes += bytes;
-    answer.flow.bytes += bytes;
-    total += bytes;
-  };
+    bytes <= smallBytes || (total() + bytes <= maxBytes && flow.bytes + bytes <= maxFlowBytes);
   const remove = (answer: Answer, bytes: number): void => {
     if (answer.isClosed) return;
-    answer.bytes -= bytes;
-    answer.flow.bytes -= bytes;
-    answer.idleChecks = 0;
-    total -= bytes;
-    if (answer.bytes === 0) sending.delete(answer);
+    take(answer, bytes);
     if (waiters.size > 0) admitWaiters();
   };
   const admitWaiters = (): void => {
@@ -159,9 +176,7 @@ export function sendBuffers(every: Every, limits: Partial<SendBufferLimits> = {}
     answer.flow.answers -= 1;
     if (answer.flow.answers === 0) flows.delete(name);
     for (const waiter of waiters) {
-      if (waiter.answer !== answer) continue;
-      waiters.delete(waiter);
-      waiter.settle("closed");
+      if (waiter.answer === answer && waiters.delete(waiter)) waiter.settle("closed");
     }
   };
   const tryReserve = (answer: Answer, bytes: number): boolean => {
@@ -171,7 +186,7 @@ export function sendBuffers(every: Every, limits: Partial<SendBufferLimits> = {}
   };
 
   return {
-    bytes: () => total,
+    bytes: total,
     abandoned: sending.abandoned,
     open: ({ flow: name, abandon }) => {
       const flow = flows.get(name) ?? { bytes: 0, answers: 0 };
@@ -179,7 +194,7 @@ export function sendBuffers(every: Every, limits: Partial<SendBufferLimits> = {}
       flow.answers += 1;
       const answer: Answer = { flow, abandon, bytes: 0, idleChecks: 0, isClosed: false };
       return {
-        window: () => (total < maxBytes && flow.bytes < maxFlowBytes ? windowBytes : smallBytes),
+        window: () => (total() < maxBytes && flow.bytes < maxFlowBytes ? windowBytes : smallBytes),
         add: (bytes) => add(answer, bytes),
         remove: (bytes) => remove(answer, bytes),
         tryReserve: (bytes) => tryReserve(answer, bytes),

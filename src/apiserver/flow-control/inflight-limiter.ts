@@ -192,10 +192,60 @@ interface LevelOptions {
   readonly seats?: LevelSeats;
 }
 
+/** What the seats of one level share. */
+interface SeatParts {
+  readonly seats: FairQueue;
+  readonly bodies: BodyQueues;
+  readonly queued: (places: FairQueue, flow: string, applicant: Applicant) => Promise<TakenSeat>;
+  readonly endWatch: (applicant: Applicant) => void;
+  /** How many bodies are read, and how many wait for that. */
+  readonly reads: { executing: number; waiting: number };
+}
+
+async function queuedToRead({ bodies, queued, reads }: SeatParts, applicant: Applicant): Promise<TakenSeat> {
+  reads.waiting += 1;
+  try {
+    return await queued(bodies[applicant.senderClass], applicant.sender, applicant);
+  } finally {
+    reads.waiting -= 1;
+  }
+}
+
+function seatOf(parts: SeatParts, applicant: Applicant, taken: TakenSeat): Seat {
+  const { seats, bodies, queued, endWatch, reads } = parts;
+  let held: TakenSeat | undefined = taken;
+  const releaseTaken = (): void => {
+    if (held !== undefined) seats.leave(held);
+    held = undefined;
+  };
+  return {
+    whileReading: async (read) => {
+      releaseTaken();
+      const queueOfBodies = bodies[applicant.senderClass];
+      const body = queueOfBodies.take(applicant.sender) ?? (await queuedToRead(parts, applicant));
+      reads.executing += 1;
+      try {
+        const result = await read();
+        // A body that was read counts as one until it has a seat, or requests that wait for a seat could fill the memory.
+        held = seats.take(applicant.flow) ?? (await queued(seats, applicant.flow, applicant));
+        return result;
+      } finally {
+        reads.executing -= 1;
+        queueOfBodies.leave(body);
+      }
+    },
+    streaming: releaseTaken,
+    leave: () => {
+      releaseTaken();
+      endWatch(applicant);
+    },
+  };
+}
+
 function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: LevelOptions): Level {
   const seats = fairQueue(limits, clock, ofLevel);
   ofLevel?.offerBy(seats.offer);
-  let [reading, waitingToRead, watching] = [0, 0, 0];
+  let watching = 0;
   const refused = { "queue-full": 0, "time-out": 0, cancelled: 0, "concurrency-limit": 0 };
   const endWatch = ({ sender, longRunning }: Applicant): void => {
     if (!longRunning) return;
@@ -210,46 +260,11 @@ function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: Leve
     refused[result === "queue-full" && limits().waiting === 0 ? "concurrency-limit" : result] += 1;
     throw new TooManyRequests();
   };
-  const queuedToRead = async (queueOfBodies: FairQueue, applicant: Applicant): Promise<TakenSeat> => {
-    waitingToRead += 1;
-    try {
-      return await queued(queueOfBodies, applicant.sender, applicant);
-    } finally {
-      waitingToRead -= 1;
-    }
-  };
-  const placeOf = (applicant: Applicant, taken: TakenSeat): Seat => {
-    let held: TakenSeat | undefined = taken;
-    const releaseTaken = (): void => {
-      if (held !== undefined) seats.leave(held);
-      held = undefined;
-    };
-    return {
-      whileReading: async (read) => {
-        releaseTaken();
-        const queueOfBodies = bodies[applicant.senderClass];
-        const body = queueOfBodies.take(applicant.sender) ?? (await queuedToRead(queueOfBodies, applicant));
-        reading += 1;
-        try {
-          const result = await read();
-          // A body that was read counts as one until it has a seat, or requests that wait for a seat could fill the memory.
-          held = seats.take(applicant.flow) ?? (await queued(seats, applicant.flow, applicant));
-          return result;
-        } finally {
-          reading -= 1;
-          queueOfBodies.leave(body);
-        }
-      },
-      streaming: releaseTaken,
-      leave: () => {
-        releaseTaken();
-        endWatch(applicant);
-      },
-    };
-  };
+  const reads = { executing: 0, waiting: 0 };
+  const parts: SeatParts = { seats, bodies, queued, endWatch, reads };
   const waited = async (applicant: Applicant): Promise<Seat> => {
     try {
-      return placeOf(applicant, await queued(seats, applicant.flow, applicant));
+      return seatOf(parts, applicant, await queued(seats, applicant.flow, applicant));
     } catch (error) {
       endWatch(applicant);
       throw error;
@@ -263,13 +278,13 @@ function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: Leve
       }
       if (applicant.longRunning) watching += 1;
       const taken = seats.take(applicant.flow);
-      return taken === undefined ? waited(applicant) : placeOf(applicant, taken);
+      return taken === undefined ? waited(applicant) : seatOf(parts, applicant, taken);
     },
     counts: () => ({
       level,
       executing: seats.taken(),
-      reading,
-      waiting: seats.waiting() + waitingToRead,
+      reading: reads.executing,
+      waiting: seats.waiting() + reads.waiting,
       watches: watching,
       refused,
     }),

@@ -65,16 +65,9 @@ export function sharedSeats(all: number): SharedSeats {
       return;
     }
   };
-  const memberOf = (level: string): Member => {
-    const found = members.get(level);
-    if (found !== undefined) return found;
-    const member: Member = { share: none, taken: 0, offer: () => undefined };
-    members.set(level, member);
-    return member;
-  };
   return {
     of: (level) => {
-      const member = memberOf(level);
+      const member = memberIn(members, level);
       return {
         isFree: () => isFree(member),
         take: () => change(member, 1),
@@ -94,7 +87,7 @@ export function sharedSeats(all: number): SharedSeats {
     divide: (levels) => {
       const shares = sharesOf(levels, all);
       capacity = [...shares.values()].reduce((sum, { nominal }) => sum + nominal, 0);
-      for (const name of shares.keys()) memberOf(name);
+      for (const name of shares.keys()) memberIn(members, name);
       for (const [name, member] of members) {
         const share = shares.get(name);
         if (share === undefined) capacity += 1;
@@ -104,6 +97,14 @@ export function sharedSeats(all: number): SharedSeats {
       offer();
     },
   };
+}
+
+function memberIn(members: Map<string, Member>, level: string): Member {
+  const found = members.get(level);
+  if (found !== undefined) return found;
+  const member: Member = { share: none, taken: 0, offer: () => undefined };
+  members.set(level, member);
+  return member;
 }
 
 /** Source: apiserver pkg/util/flowcontrol apf_controller, where shares become seats. */

@@ -174,7 +174,6 @@ function inlineCodec(number: number, schema: ObjectSchema): FieldCodec {
 function valueCodec(schema: Schema): ValueCodec {
   switch (schema.type) {
     case "string":
-      return stringCodecs[schema.format ?? ""];
     case "integer":
     case "number":
     case "boolean":
@@ -190,7 +189,10 @@ function valueCodec(schema: Schema): ValueCodec {
   }
 }
 
-function scalarCodec(schema: Extract<Schema, { readonly type: "integer" | "number" | "boolean" }>): ValueCodec {
+function scalarCodec(
+  schema: Extract<Schema, { readonly type: "string" | "integer" | "number" | "boolean" }>,
+): ValueCodec {
+  if (schema.type === "string") return stringCodecs[schema.format ?? ""];
   if (schema.type === "integer") return schema.format === "int32" ? int32Codec : int64Codec;
   return schema.type === "number" ? doubleCodec : boolCodec;
 }

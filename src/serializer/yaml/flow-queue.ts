@@ -34,14 +34,21 @@ interface Flow<Job> {
   readonly waiting: Job[];
 }
 
-/** An empty queue. A job that is alone, or alone of its flow, is accepted however long it is. */
-export function flowQueue<Job extends FlowJob>(limits: FlowQueueLimits): FlowQueue<Job> {
+interface FlowShares<Job> {
+  readonly flows: Map<string, Flow<Job>>;
+  readonly isFull: (job: Job) => boolean;
+  readonly share: (jobs: number, characters: number) => number;
+  readonly count: (flow: Flow<Job>, job: Job, sign: 1 | -1) => void;
+  /** The flow with the largest share that has a waiting job, if that share is larger than `least`. */
+  readonly largest: (least: number) => Flow<Job> | undefined;
+  readonly append: (job: Job) => void;
+}
+
+function flowShares<Job extends FlowJob>(limits: FlowQueueLimits): FlowShares<Job> {
   // In the order of turns: a flow goes to the end when its job has ended.
   const flows = new Map<string, Flow<Job>>();
   const all = { jobs: 0, characters: 0 };
 
-  const isFull = ({ characters }: Job): boolean =>
-    all.jobs >= limits.maxJobs || (all.jobs > 0 && all.characters + characters > limits.maxCharacters);
   const share = (jobs: number, characters: number): number =>
     Math.max(jobs / limits.maxJobs, characters / limits.maxCharacters);
   const count = (flow: Flow<Job>, job: Job, sign: 1 | -1): void => {
@@ -51,17 +58,34 @@ export function flowQueue<Job extends FlowJob>(limits: FlowQueueLimits): FlowQue
     all.characters += sign * job.characters;
     if (flow.jobs === 0) flows.delete(job.flow);
   };
-  /** The flow with the largest share that has a waiting job, if that share is larger than `least`. */
-  const largest = (least: number): Flow<Job> | undefined => {
-    let found: Flow<Job> | undefined;
-    let most = least;
-    for (const flow of flows.values()) {
-      const size = share(flow.jobs, flow.characters);
-      if (flow.waiting.length === 0 || size <= most) continue;
-      [found, most] = [flow, size];
-    }
-    return found;
+  return {
+    flows,
+    share,
+    count,
+    isFull: ({ characters }) =>
+      all.jobs >= limits.maxJobs || (all.jobs > 0 && all.characters + characters > limits.maxCharacters),
+    largest: (least) => {
+      let found: Flow<Job> | undefined;
+      let most = least;
+      for (const flow of flows.values()) {
+        const size = share(flow.jobs, flow.characters);
+        if (flow.waiting.length === 0 || size <= most) continue;
+        [found, most] = [flow, size];
+      }
+      return found;
+    },
+    append: (job) => {
+      const flow = flows.get(job.flow) ?? { jobs: 0, characters: 0, waiting: [] };
+      flows.set(job.flow, flow);
+      flow.waiting.push(job);
+      count(flow, job, 1);
+    },
   };
+}
+
+/** An empty queue. A job that is alone, or alone of its flow, is accepted however long it is. */
+export function flowQueue<Job extends FlowJob>(limits: FlowQueueLimits): FlowQueue<Job> {
+  const { flows, isFull, share, count, largest, append } = flowShares<Job>(limits);
   const makeRoom = (job: Job, own: number): readonly Job[] | "full" => {
     const displaced: Job[] = [];
     while (isFull(job)) {
@@ -75,12 +99,6 @@ export function flowQueue<Job extends FlowJob>(limits: FlowQueueLimits): FlowQue
       displaced.push(last);
     }
     return displaced;
-  };
-  const append = (job: Job): void => {
-    const flow = flows.get(job.flow) ?? { jobs: 0, characters: 0, waiting: [] };
-    flows.set(job.flow, flow);
-    flow.waiting.push(job);
-    count(flow, job, 1);
   };
 
   return {
