@@ -8,7 +8,7 @@ import type { RequestLimits } from "./body/body.ts";
 import type { CommonHeaders } from "./respond.ts";
 import type { SendBuffer } from "./connections/send-buffers.ts";
 
-/** A request whose user is authenticated and authorized, as its handler gets it. */
+/** An authenticated and authorized request, as its handler receives it. */
 export interface Admitted {
   readonly request: Incoming;
   readonly response: Outgoing;
@@ -22,31 +22,31 @@ export interface Admitted {
   readonly warn: (text: string) => void;
   /** Adds an annotation to the audit event; the first value of a key stays. */
   readonly annotate: (key: string, value: string) => void;
-  /** Whose turn it is where clients take turns. */
+  /** The flow in which large work of this request takes turns. */
   readonly flow: string;
   /** Reads and writes YAML in the turns of this flow. */
   readonly yaml: YamlWork;
-  /** What the body may hold. */
+  /** The limits of the body. */
   readonly limits: RequestLimits;
-  /** Reads the whole body, within its limits; no seat is held meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; TooManyRequests. */
+  /** Reads the whole body, within its limits, without occupying a seat meanwhile. @throws StatusError RequestEntityTooLarge, Timeout, BadRequest, Unauthorized where the credential was revoked meanwhile; TooManyRequests. */
   readonly body: () => Promise<Buffer>;
-  /** Tells the audit event what was sent. */
+  /** Adds the request body to the audit event. */
   readonly receivedBody: (body: ReceivedBody) => void;
-  /** The share of this answer in what waits for clients. */
+  /** The share of this answer in the send buffers. */
   readonly buffer: () => SendBuffer;
-  /** Asks whether the user may also do `verb` to the same thing. @throws StatusError Forbidden. */
+  /** Authorizes `verb` on the same object for the user as well. @throws StatusError Forbidden. */
   readonly authorizeVerb: (verb: string) => Promise<void>;
   /** Headers that a handler sends before its stream. */
   readonly common: () => CommonHeaders;
   /** A handler calls it when its stream begins; the code of its answer is 200 by default. */
   readonly streaming: (code?: number) => void;
-  /** Gives the seat of the request back, for one that waits for another server from now on. */
+  /** Releases the seat of the request, for one that waits for another server from now on. */
   readonly releaseSeat: () => void;
-  /** The connection itself, where the request asks for another protocol. */
+  /** The connection itself, for an upgrade request. */
   readonly upgrade: Upgrade | undefined;
 }
 
-/** The user that a request is authenticated as, and the credential that shows it. */
+/** The user that a request is authenticated as, and its credential. */
 export interface Requester {
   readonly user: UserInfo;
   readonly credential?: Credential;

@@ -44,7 +44,7 @@ async function log(call: Call): Promise<Reply | "streamed"> {
   const pod = objectOf(entry);
   const path = logPath(pod, asked);
   const nodeName = stringAt(pod, "spec", "nodeName");
-  // A Pod that no Node has yet has written nothing.
+  // A Pod without a Node has written nothing yet.
   if (nodeName === "") return { status: 200, contentType: "text/plain", body: "" };
   const { skipsVerification, follow } = asked;
   const request = { nodeName, method: "GET", path, headers: {}, isUpgrade: false, skipsVerification };
@@ -59,7 +59,7 @@ async function stream(
   part: ConnectedSubresource,
 ): Promise<Reply | "streamed"> {
   const { info, query } = call;
-  // Of a WebSocket, which asks with GET, kube-apiserver 1.36 requires the right of the POST as well.
+  // For a WebSocket, which is a GET, kube-apiserver 1.36 requires the right of the POST as well.
   if (info.verb !== "create") await call.authorizeVerb("create");
   const object = connectOptions(query, { connects, kind: optionsKind(part), path: "" });
   const { parent: pod, options } = await admitted(call, object);
@@ -81,7 +81,7 @@ async function proxy(call: Call, part: ConnectedSubresource): Promise<Reply | "s
   const proxied = proxiedPath(request.url ?? "");
   if (proxied === undefined) throw badRequest("the path behind /proxy must be written without . and .. segments");
   const isUpgrade = upgradeWanted(call) !== undefined;
-  // The kubelet runs commands for a WebSocket, which asks with GET.
+  // The kubelet runs commands for a WebSocket, which is a GET.
   if (isUpgrade && info.verb !== "create") await call.authorizeVerb("create");
   const path = proxied.path.slice(1);
   await admitted(call, connectOptions(call.query, { connects: "proxy", kind: optionsKind(part), path }));
@@ -106,12 +106,12 @@ function optionsKind({ options }: ConnectedSubresource): string {
   return options?.kind ?? "";
 }
 
-/** The connection of a request that asks for another protocol. */
+/** The connection of an upgrade request. */
 function upgradeWanted({ request, upgrade }: Call): Upgrade | undefined {
   return upgradeType(request) === undefined ? undefined : upgrade;
 }
 
-/** The object as admission lets it be connected to. */
+/** The object, after admission of the connection. */
 function admitted(call: Call, object: ApiObject): Promise<{ readonly parent: ApiObject; readonly options: ApiObject }> {
   const { info, resource, options } = call;
   const { namespace, name, subresource } = { ...info, namespace: namespaceOf(call) };
@@ -121,7 +121,7 @@ function admitted(call: Call, object: ApiObject): Promise<{ readonly parent: Api
 
 type Unsent = Omit<KubeletRequest, "node" | "signal"> & { readonly nodeName: string };
 
-/** Asks the kubelet of a Node; the connection ends with the credential, the account, the client and the hub. */
+/** Sends the request to the kubelet of a Node; the connection ends with the credential, the account, the client and the hub. */
 async function ask(
   call: Call,
   { nodeName, ...request }: Unsent,
@@ -131,7 +131,7 @@ async function ask(
   const node = objectOf(await registry.get(nodes, { name: nodeName }));
   call.annotate("pratique.dev/kubelet", nodeName);
   const leave = kubelet.limit(call.flow);
-  // Others need not wait while the kubelet thinks.
+  // Others need not wait for the kubelet.
   call.releaseSeat();
   const life = connectionLife(call);
   try {
@@ -144,7 +144,7 @@ async function ask(
 }
 
 /**
- * Whether a page of another site has sent a request with the client certificate that the browser holds. Browsers let every page open
+ * Whether a page of another site has sent a request with the client certificate of the browser. Browsers let every page open
  * WebSockets and send forms anywhere, and add the certificate, but never a bearer token. Source: RFC 6454, section 7.
  */
 function isFromElsewhere(request: Incoming, { credential }: Requester): boolean {
@@ -154,15 +154,15 @@ function isFromElsewhere(request: Incoming, { credential }: Requester): boolean 
   return origin.toLowerCase() !== `https://${host.toLowerCase()}`;
 }
 
-/** What a connection to a kubelet ends with. */
+/** What ends a connection to a kubelet. */
 export interface ConnectionLife {
-  /** Aborts when the credential expires or is revoked, its account is deleted, the client is gone, or the hub stops. */
+  /** Aborts when the credential expires or is revoked, its account is deleted, the client disconnects, or the hub stops. */
   readonly signal: AbortSignal;
   /** To be called once at the end of the connection. */
   readonly end: () => void;
 }
 
-/** Nothing that is asked with a credential outlives it. */
+/** No connection outlives its credential. */
 export function connectionLife(call: Call): ConnectionLife {
   const { onAbort, clock } = call.options;
   const [ending, ended] = [new AbortController(), new AbortController()];
@@ -179,11 +179,11 @@ export function connectionLife(call: Call): ConnectionLife {
       ended.abort(over);
       for (const leave of leaving) leave();
       release();
-      // Whatever is left of the connection goes with it.
+      // The rest of the connection ends with it.
       end();
     },
   };
 }
 
-/** A reason made once: without one, each abort makes an exception with a stack of its own. */
+/** A shared reason: without one, each abort creates an exception with a stack of its own. */
 const over = "the connection to the kubelet is over";

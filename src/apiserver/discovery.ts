@@ -3,7 +3,7 @@ import { apiVersionOf } from "../apimachinery/object.ts";
 import { grouped } from "../serializer/openapi/operations.ts";
 import { kindOf, type Resource, type Subresource, type Verb } from "../apis/resource.ts";
 
-/** All discovery documents for one set of resources, as objects to encode. Pure; made anew when the set changes. */
+/** All discovery documents for one set of resources, as objects to encode. Pure; created again when the set changes. */
 export interface Discovery {
   readonly versions: object;
   readonly groups: object;
@@ -125,7 +125,7 @@ function subresourceKind(resource: Resource, subresource: Subresource): object {
   return isOfSame ? { kind: kind.kind } : responseKindOf(kind);
 }
 
-/** A kind whose definition is on its way out can still be read and deleted. */
+/** A kind whose definition is being deleted can still be read and deleted. */
 function verbsOf({ custom, verbs }: Resource): readonly Verb[] {
   return custom?.terminating === true ? verbs.filter((verb) => !writing.has(verb)) : verbs;
 }

@@ -19,14 +19,14 @@ import type { SendBuffer } from "./connections/send-buffers.ts";
 import { internalType } from "./body/undecodable.ts";
 import { yamlOfJson } from "./yaml.ts";
 
-/** The form in which a reply is wanted. `as` asks for another kind than the resource's own. */
+/** The requested form of a reply. `as` is set for another kind than the resource's own. */
 export interface MediaType {
   readonly format: "json" | "yaml" | "protobuf";
   readonly as: "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList" | undefined;
   /** meta.k8s.io version of `as`. */
   readonly version: string;
   readonly pretty: boolean;
-  /** `g=apidiscovery.k8s.io;v=…;as=APIGroupDiscoveryList`: the version asked for. */
+  /** `g=apidiscovery.k8s.io;v=…;as=APIGroupDiscoveryList`: the requested version. */
   readonly discovery: "v2" | "v2beta1" | undefined;
 }
 
@@ -49,7 +49,7 @@ const metaKinds: ReadonlySet<string> = new Set(["Table", "PartialObjectMetadata"
 const metaVersions: ReadonlySet<string> = new Set(["v1", "v1beta1"]);
 const maxClauses = 32;
 
-/** What may be answered besides the three formats of every object. */
+/** The forms that are available besides the three formats of every object. */
 export interface Offer {
   readonly meta: boolean;
   /** Whether there are tables among `meta`, in JSON and YAML. Default true. */
@@ -60,7 +60,7 @@ export interface Offer {
 }
 
 /**
- * The first clause of an Accept header, in q order, that can be served; clauses that cannot are passed over.
+ * The first clause of an Accept header, in q order, that can be served; others are skipped.
  * @throws StatusError NotAcceptable when none can.
  */
 export function negotiate(accept: string | undefined, offer: Offer): MediaType {
@@ -106,7 +106,7 @@ function fromClause({ base, params, q }: Clause, offer: Offer): MediaType | unde
   return params.has("as") ? transformed(plain, params, offer) : plain;
 }
 
-/** What the parameters as, g and v ask for; undefined where it is not on offer. */
+/** The form that the parameters as, g and v request; undefined where it is not available. */
 function transformed(plain: MediaType, params: Clause["params"], offer: Offer): MediaType | undefined {
   const [as, group, version = ""] = [params.get("as"), params.get("g"), params.get("v")];
   if (as === "APIGroupDiscoveryList") {
@@ -136,15 +136,15 @@ export interface View {
   /** Milliseconds since the epoch, for ages in tables. */
   readonly now: number;
   readonly includeObject: IncludeObject;
-  /** Writes what is YAML. */
+  /** Writes YAML. */
   readonly yaml: YamlWork;
-  /** Waits until the next part of a large answer may be made. */
+  /** Waits until the next part of a large answer may be encoded. */
   readonly turn: () => Promise<void>;
-  /** The share of this answer in what waits for clients. */
+  /** The share of this answer in the send buffers. */
   readonly buffer: () => SendBuffer;
 }
 
-/** The query's wish for the objects inside a table. @throws StatusError BadRequest for an unknown one. */
+/** The `includeObject` of the query, for tables. @throws StatusError BadRequest for an unknown one. */
 export function includeObjectOf(query: Query): IncludeObject {
   const value = parseIncludeObject(query.get("includeObject"));
   if (value === undefined) {
@@ -155,15 +155,15 @@ export function includeObjectOf(query: Query): IncludeObject {
   return value;
 }
 
-/** Characters of an object that is encoded without asking for room. */
+/** Characters up to which an object is encoded without a reservation. */
 const maxUnreserved = 16 * 1024;
 
-/** Whether objects are sent as they lie in the cache. */
+/** Whether objects are sent as they are in the cache. */
 export function isPlainJson({ as, format, pretty }: MediaType): boolean {
   return as === undefined && format === "json" && !pretty;
 }
 
-/** One object as a reply. Plain JSON is sent as it lies in the cache. */
+/** One object as a reply. Plain JSON is sent as it is in the cache. */
 export async function entryReply(view: View, entry: Entry, status: number): Promise<Reply> {
   const { media, resource } = view;
   if (isPlainJson(media)) {
@@ -174,9 +174,9 @@ export async function entryReply(view: View, entry: Entry, status: number): Prom
       `you requested PartialObjectMetadataList, but the requested object is not a list (*${internalType(resource)})`,
     );
   }
-  // What is encoded for one client waits until what others have not read leaves room for it.
+  // Encoding for one client waits until the send buffers have room for it.
   if (entry.json.length > maxUnreserved && (await view.buffer().reserve(entry.json.length)) === "closed") {
-    // The client is gone, and nothing is encoded for it.
+    // The client has disconnected; nothing is encoded for it.
     return { status, contentType: contentTypes.json, body: entry.json };
   }
   if (media.as === undefined && media.format === "yaml") {
@@ -197,7 +197,7 @@ export async function entryReply(view: View, entry: Entry, status: number): Prom
   return structured(view, object, status);
 }
 
-/** Any JSON value in the format asked for; protobuf only where it is an object's metadata or a Status. */
+/** Any JSON value in the requested format; protobuf only where it is an object's metadata or a Status. */
 export async function structured(view: Pick<View, "media" | "yaml">, value: object, status: number): Promise<Reply> {
   const { format, pretty } = view.media;
   if (format === "yaml") {
@@ -222,7 +222,7 @@ export function versionOf({ metadata: { resourceVersion = "" } }: ApiObject): { 
   return { resourceVersion };
 }
 
-/** An object reduced to what every object has. */
+/** An object reduced to its metadata. */
 export function partial(object: ApiObject, version: string): ApiObject {
   return { kind: "PartialObjectMetadata", apiVersion: `meta.k8s.io/${version}`, metadata: object.metadata };
 }
@@ -243,7 +243,7 @@ function metaSchema(kind: string): ObjectSchema | undefined {
   return kind === "Status" ? publishedMeta("Status") : undefined;
 }
 
-/** The refusal of a form that this answer cannot have. */
+/** The error for a form that this answer cannot have. */
 export function notAcceptable(message: string): StatusError {
   return new StatusError("NotAcceptable", message);
 }

@@ -7,7 +7,7 @@ import {
 } from "../apimachinery/status.ts";
 import type { Reply } from "./http-types.ts";
 
-/** The Status for whatever a handler threw: a StatusError as it is, anything else as an InternalError that tells nothing but the request. */
+/** The Status for any error of a handler: a StatusError as it is, anything else as an InternalError that names only the request. */
 export function statusOf(error: unknown, requestId: string): Status {
   if (error instanceof StatusError) return error.toStatus();
   return internalError(`the hub's log has the cause under request ${requestId}`).toStatus();
@@ -27,7 +27,7 @@ export function statusReply(status: Status): Reply {
   };
 }
 
-/** What a reply may quote of a request, in characters, so that refusing costs less than asking. */
+/** What a reply may quote of a request, in characters, so that a refusal costs less than the request. */
 const maxCharacters = { message: 16_384, cause: 2_048, name: 1_024 } as const;
 const maxCauses = 64;
 /** All causes together, in characters of their messages and fields. */

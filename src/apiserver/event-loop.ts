@@ -3,7 +3,7 @@ import { familiesText } from "../metrics/family.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import { turns, type Turns } from "../registry/turns.ts";
 
-/** How long the event loop was held by one piece of work. */
+/** How long single pieces of work blocked the event loop. */
 export interface LoopStalls {
   /** Prometheus text. */
   readonly text: () => string;
@@ -17,7 +17,7 @@ export interface LoopStallsOptions {
   readonly monotonic: () => number;
   /** Calls back every so many milliseconds until the returned function is called. */
   readonly every: (ms: number, run: () => void) => () => void;
-  /** Names the requests that were under way between two moments, in milliseconds since the epoch. */
+  /** Describes the requests that were under way between two moments, in milliseconds since the epoch. */
   readonly requestsDuring: (from: number, to: number) => readonly string[];
   readonly log: (entry: LogEntry) => void;
 }
@@ -27,7 +27,7 @@ const lookMs = 100;
 const loggedMs = 1000;
 const nanosecondsPerSecond = 1e9;
 
-/** Measures how long the event loop is held, and logs each time that is a second or more with the requests that were under way. */
+/** Measures how long the event loop is blocked, and logs each stall of a second or more with the requests that were under way. */
 export function loopStalls({ now, monotonic, every, requestsDuring, log }: LoopStallsOptions): LoopStalls {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();

@@ -1,6 +1,6 @@
 import type { Query, Reply } from "./http-types.ts";
 
-/** One thing that must be well; it rejects when it is not. The reason is shown by the path of this check alone, to those who may ask it. */
+/** One health check; it rejects on failure. Only the path of this check returns the reason, to authorized clients. */
 export interface HealthCheck {
   readonly name: string;
   readonly check: () => Promise<void>;
@@ -14,7 +14,7 @@ const contentType = "text/plain; charset=utf-8";
 const nosniff = { "x-content-type-options": "nosniff" };
 
 /**
- * `/readyz`, `/readyz?verbose&exclude=name`, `/readyz/<name>`, in the words of kube-apiserver. The last one names the reason of a failure:
+ * `/readyz`, `/readyz?verbose&exclude=name`, `/readyz/<name>`, in the words of kube-apiserver. The last one returns the reason of a failure:
  * `system:monitoring` may read it, anonymous clients may not. `only` is what follows the endpoint and a slash, undefined where nothing
  * does. Source: apiserver pkg/server/healthz.
  */

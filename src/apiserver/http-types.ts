@@ -4,7 +4,7 @@ import type { Piece } from "./response-writer.ts";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
-/** A request over HTTP/1.1 or HTTP/2; only what both have alike is used. */
+/** A request over HTTP/1.1 or HTTP/2; only what both have in common is used. */
 export type Incoming = IncomingMessage | Http2ServerRequest;
 export type Outgoing = ServerResponse | Http2ServerResponse;
 
@@ -32,9 +32,9 @@ export function flag(query: Query, name: string): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 
-/** A body that is encoded while it is sent; what fails then ends the connection, as the status was sent before. */
+/** A body that is encoded while it is sent; a failure then ends the connection, as the status was sent before. */
 export interface LazyBody {
-  /** Encodes the next part each time it is asked for one. */
+  /** Encodes one part per call of `next`. */
   readonly pieces: () => AsyncIterable<readonly Piece[]>;
 }
 
@@ -43,15 +43,15 @@ export interface Reply {
   readonly status: number;
   readonly contentType: string;
   readonly body: Buffer | string | LazyBody;
-  /** What `body` says, where it does not say it in JSON or is lazy, or `tooLong`; for the audit log. */
+  /** The content of `body` where that is not JSON or is lazy, or `tooLong`; for the audit log. */
   readonly plain?: () => unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What is said in place of an answer that is longer than the audit log records. */
+/** Replaces an answer that is longer than the audit log records. */
 export const tooLong: unique symbol = Symbol("too long");
 
-/** The connection of a request of HTTP/1.1 that asks for another protocol; the HTTP parser reads nothing more of it. */
+/** The connection of an upgrade request of HTTP/1.1; the HTTP parser reads nothing more of it. */
 export interface Upgrade {
   readonly socket: Duplex;
   /** What the client has sent behind its request. */
@@ -59,11 +59,11 @@ export interface Upgrade {
 }
 
 /**
- * A response for a request that asks for another protocol, after which its connection is closed: what follows the request was not parsed,
+ * A response to an upgrade request, after which its connection is closed: what follows the request was not parsed,
  * and never is as a further request. Undefined where an earlier request of the connection has no answer yet; the connection is closed then.
  */
 export function responseToUpgrade(request: IncomingMessage, socket: Socket): ServerResponse | undefined {
-  // Node has taken its own listeners off.
+  // Node has removed its own listeners.
   socket.on("error", () => socket.destroy());
   socket.setTimeout(0);
   const response = new ServerResponse(request);
@@ -81,7 +81,7 @@ export function responseToUpgrade(request: IncomingMessage, socket: Socket): Ser
   return response;
 }
 
-/** The protocol that a request asks for, in lower case; undefined where it asks for none. */
+/** The protocol of an upgrade request, in lower case; undefined for any other request. */
 export function upgradeType(request: Incoming): string | undefined {
   const { connection = "", upgrade } = request.headers;
   const asks = connection.split(",").some((token) => token.trim().toLowerCase() === "upgrade");

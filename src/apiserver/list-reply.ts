@@ -43,13 +43,13 @@ export async function listReply(view: View, listed: Listed): Promise<Reply> {
   return textReply(view, { list, parts, form: isJoined ? { ...form, part: joinedText, isEncoded: false } : form });
 }
 
-/** A list in the kind that is asked for, without what it lists. */
+/** A list of the requested kind, without its items. */
 interface ShownList {
   readonly head: { readonly kind: string; readonly apiVersion: string; readonly metadata: ListMetadata };
-  /** The field, behind those of the head, in which stands what is listed. */
+  /** The field of the items, after those of the head. */
   readonly field: "items" | "rows";
   readonly shown: (entries: Part) => readonly object[];
-  /** Whether what is listed are the entries as they are. */
+  /** Whether the items are the entries unchanged. */
   readonly isWhole: boolean;
 }
 
@@ -83,25 +83,25 @@ function shownList(view: View, listed: Listed, read: (entry: Entry) => ApiObject
   return { head, field: "items", shown: (entries) => entries.map(read), isWhole: true };
 }
 
-/** How the text of a list is put together from the texts of its parts. */
+/** How the text of a list is joined from the texts of its parts. */
 interface ListForm {
-  /** What is said of a list without a part. */
+  /** The text of a list without parts. */
   readonly none: () => string | Promise<string>;
   readonly start: () => string | Promise<string>;
   readonly part: (entries: Part) => PartText | Promise<PartText>;
   readonly between: string;
   readonly end: string;
-  /** Whether texts are made for this list, and are not those of the cache. */
+  /** Whether texts are created for this list, and are not those of the cache. */
   readonly isEncoded: boolean;
 }
 
 interface PartText {
   readonly text: readonly string[];
-  /** Of what the part is in JSON. */
+  /** The length of the part in JSON. */
   readonly characters: number;
 }
 
-/** The items as their texts lie in the cache. */
+/** The items as their texts in the cache. */
 function joinedText(entries: Part): PartText {
   const text: string[] = [];
   for (const { json } of entries) text.push(",", json);
@@ -154,7 +154,7 @@ interface TextList {
   readonly form: ListForm;
 }
 
-/** The first part is made at once, so that what fails with it is answered as an error, and each other when the client has read those before. */
+/** Encodes the first part at once, so that its failure is answered as an error, and each other when the client has read those before. */
 async function textReply(view: View, { list, parts, form }: TextList): Promise<Reply> {
   const isYaml = view.media.format === "yaml";
   const about = { status: 200, contentType: isYaml ? contentTypes.yaml : contentTypes.json };
@@ -184,7 +184,7 @@ async function textReply(view: View, { list, parts, form }: TextList): Promise<R
 }
 
 /**
- * In protobuf the length of a list is told before its items. So all parts are measured before the first is sent; those for which there is
+ * In protobuf the length of a list precedes its items. So all parts are measured before the first is sent; those for which there is
  * room are encoded then, and the others when it is their turn to be sent.
  */
 async function protobufReply(view: View, list: ShownList, parts: readonly Part[]): Promise<Reply> {
@@ -222,24 +222,24 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** A part that is made, and the room that is reserved for it. */
+/** An encoded part, and the room that is reserved for it. */
 interface Kept {
   readonly pieces: readonly Piece[];
   readonly room: number;
 }
 
-/** How the pieces of a lazy body are made. */
+/** How the pieces of a lazy body are created. */
 interface Sending {
   readonly parts: readonly Part[];
-  /** The parts that are made already; each is let go when it was sent. */
+  /** The parts that are encoded already; each is released when it was sent. */
   readonly kept: (Kept | undefined)[];
   readonly start: Piece;
   readonly between: Piece;
   readonly end: Piece;
-  /** The room that a part takes from when it is made until it is sent. */
+  /** The room that a part takes from its encoding until it is sent. */
   readonly cost: (entries: Part) => number;
   readonly make: (entries: Part) => readonly Piece[] | Promise<readonly Piece[]>;
-  /** Called when all parts have been made. */
+  /** Called when all parts have been encoded. */
   readonly sent?: () => void;
 }
 

@@ -14,7 +14,7 @@ import { createHash } from "node:crypto";
 import type { Admitted } from "./admitted-request.ts";
 import { header, type Reply } from "./http-types.ts";
 
-/** A document that clients may keep: its bytes, and the name of their content. */
+/** A document that clients may cache: its bytes and their hash. */
 export interface Document {
   readonly body: Buffer;
   /** Upper-case hex of the SHA-512 of the body. */
@@ -28,7 +28,7 @@ export function document(body: Buffer | string, contentType: string): Document {
   return { body: bytes, hash: createHash("sha512").update(bytes).digest("hex").toUpperCase(), contentType };
 }
 
-/** The document with an ETag, or 304 for a client that has it. It differs by Accept, and caches are told so. */
+/** The document with an ETag, or 304 for a client that has it. It varies by Accept, and declares so to caches. */
 export function documentReply(doc: Document, ifNoneMatch: string | undefined): Reply {
   const etag = `"${doc.hash}"`;
   const headers = { etag, vary: "Accept", "cache-control": "public" };
@@ -54,17 +54,17 @@ export function hashedReply(doc: Document, { info, query, request, now }: Admitt
   return { ...reply, headers: { ...reply.headers, "cache-control": "public, immutable", expires } };
 }
 
-/** OpenAPI in its two versions; made on demand, since only some clients ask, in turns of the user who does. */
+/** OpenAPI in its two versions; created on demand, since only some clients request it, in turns of their users. */
 export interface OpenApiDocuments {
   /** The index of `/openapi/v3`, and one document per group version by its key, e.g. `apis/rbac.authorization.k8s.io/v1`. */
   v3(user: string): Promise<{ readonly index: Document; readonly byKey: ReadonlyMap<string, Document> }>;
-  /** In the format that `accept` asks for; undefined when it cannot be had. */
+  /** In the format that `accept` requests; undefined when that is not available. */
   v2(accept: string | undefined, user: string): Promise<Document | undefined>;
 }
 
 const json = "application/json";
 
-/** OpenAPI of whatever resources are served; documents of groups that a change leaves alone are not made again. */
+/** OpenAPI of the resources served now; documents of groups that a change does not touch are not created again. */
 export function openApiPublisher(version: string, turns: Turns): (resources: readonly Resource[]) => OpenApiDocuments {
   const kept = new Map<string, { readonly members: readonly Resource[]; readonly document: OpenApiDocument }>();
   const keep: KeepDocument = function* (key, members, make) {
@@ -98,7 +98,7 @@ interface Publishing {
 type Published = Awaited<ReturnType<OpenApiDocuments["v3"]>>;
 
 /**
- * OpenAPI of the resources served. Each document is made when it is first asked for, in turns of those who ask for it, and once for
+ * OpenAPI of the resources served. Each document is created when it is first requested, in turns of its requesters, and once for
  * all of them.
  */
 function openApiDocuments(resources: readonly Resource[], publishing: Publishing): OpenApiDocuments {

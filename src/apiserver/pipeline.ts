@@ -40,13 +40,13 @@ import { breakOff, respond, type CommonHeaders } from "./respond.ts";
 import type { SendBuffer, SendBuffers } from "./connections/send-buffers.ts";
 
 export interface PipelineOptions {
-  /** Anonymous is already decided here: absent credentials come back as a user or as rejected. */
+  /** Anonymous access is decided here: absent credentials result in a user or in `rejected`. */
   readonly authenticate: (
     facts: RequestFacts,
   ) => Promise<({ readonly kind: "authenticated" } & Requester) | { readonly kind: "rejected" }>;
-  /** Whether a credential that was good has been revoked since; asked again after each wait for the client. */
+  /** Whether a valid credential has been revoked since; checked again after each wait for the client. */
   readonly isRevoked: (credential: Credential) => boolean;
-  /** The user to go on as, from the impersonation headers; undefined without any. @throws StatusError when it is not allowed. */
+  /** The impersonated user, from the impersonation headers; undefined without any. @throws StatusError when it is not allowed. */
   readonly impersonate: (request: Incoming, user: UserInfo) => Promise<UserInfo | undefined>;
   readonly authorizer: AuthorizerChain;
   /** Counts a request that may be made, before any of its body is read. @throws StatusError TooManyRequests. */
@@ -56,23 +56,23 @@ export interface PipelineOptions {
     readonly address: string;
   }) => void;
   readonly handle: Handler;
-  /** Called with each request that comes with a credential that is good. */
+  /** Called with each request with a valid credential. */
   readonly authenticated: (request: Incoming) => void;
   readonly peer: PeerCertificates;
   readonly inflight: InflightLimiter;
-  /** What the objects that steer requests say now. */
+  /** Flow control by the objects stored now. */
   readonly flowControl: () => FlowControl;
   readonly largeBodies: LargeBodies;
   readonly sendBuffers: SendBuffers;
-  /** Called with a request whose answer was ended, as its client read nothing of it for too long. */
+  /** Called with a request whose answer was ended because its client read nothing of it for too long. */
   readonly abandoned: (progress: Progress) => void;
   /** Waits until the next part of a large answer to this flow may be written. */
   readonly turn: (flow: string) => Promise<void>;
   readonly audit: Audit | undefined;
   readonly activity: RequestActivity;
-  /** Reads and writes what is YAML, bodies for the audit log included. */
+  /** Reads and writes YAML, bodies for the audit log included. */
   readonly yaml: YamlThread;
-  /** Called with every request that has got its seat. */
+  /** Called with every request that has its seat. */
   readonly track: (info: RequestInfo) => { readonly streaming: () => void; readonly end: () => void };
   /** Called with every finished request. */
   readonly observe: (seen: {
@@ -85,7 +85,7 @@ export interface PipelineOptions {
     readonly bytes: number;
   }) => void;
   /**
-   * A fault of ours: what was thrown, with the id that the client was given, and the request where its answer broke off: its status was
+   * An internal error: what was thrown, with the id in the answer, and the request where its answer was cut off: its status was
    * sent before.
    */
   readonly fault: (error: unknown, requestId: string, brokenOff?: Progress) => void;
@@ -93,15 +93,15 @@ export interface PipelineOptions {
   readonly uuid: () => string;
 }
 
-/** Only the audit log shows how a decision was made. */
+/** Only the audit log records the trace of a decision. */
 const traced = { trace: true };
 const auditIdForm = /^[\w.-]{1,64}$/;
 /** Milliseconds in which a body must have arrived. Source: apiserver's request timeout of 34 seconds for writes. */
 const bodyTimeoutMs = 34_000;
 
 /**
- * The way of one request: request info, authenticate, audit begins, impersonate, a seat, authorize, handle, answer, audit ends. Never rejects; whatever is thrown
- * on the way becomes a Status, and what is not a StatusError only an InternalError with an id.
+ * Handles one request: request info, authenticate, audit begins, impersonate, a seat, authorize, handle, answer, audit ends. Never rejects; any error
+ * becomes a Status, and one that is not a StatusError only an InternalError with an id.
  */
 export function pipeline(options: PipelineOptions): (request: Incoming, response: Outgoing, upgrade?: Upgrade) => void {
   return function serve(request, response, upgrade) {
@@ -184,7 +184,7 @@ async function finish(options: PipelineOptions, passage: Passage): Promise<void>
     options.fault(error, progress.auditId);
   }
   progress.whenEnded?.();
-  // No handler has read it, and the connection would go on taking it without end.
+  // No handler has read the body, and the connection would receive it without end.
   if (!progress.isBodyTaken && bringsBody(request)) discardBody(request);
 }
 
@@ -241,7 +241,7 @@ function senderOf(request: Incoming): Pick<RequestFacts, "address" | "userAgent"
   return { ...(address === undefined ? {} : { address }), ...(userAgent === undefined ? {} : { userAgent }) };
 }
 
-/** A wait is counted however it ends. */
+/** Counts a wait, however it ends. */
 async function waited(
   seat: Promise<Seat>,
   progress: Progress,
@@ -302,7 +302,7 @@ async function admit(
   const attributes = requestAttributes(progress.info, user, query);
   const isTraced = progress.audited !== undefined && options.audit?.omitTrace !== true;
   progress.decision = await options.authorizer.decide(attributes, isTraced ? traced : undefined);
-  // A seat, and authorizers elsewhere, may have been waited for.
+  // The request may have waited for a seat and for remote authorizers.
   checkStillGood(options, requester);
   const uri = request.url ?? "/";
   if (progress.decision.verdict !== "allow") throw refusal(attributes, progress.decision, uri);
@@ -365,7 +365,7 @@ async function admitLarge(
   progress.whenEnded = release;
 }
 
-/** Whoever is not allowed is refused; where an authorizer failed, nobody can say that he may not. Source: apiserver endpoints/filters. */
+/** Refuses a request that is not allowed: Forbidden, or an internal error where an authorizer failed. Source: apiserver endpoints/filters. */
 function refusal(attributes: Attributes, decision: ChainDecision, uri: string): StatusError | UndecidedRequest {
   return decision.error === undefined
     ? forbiddenRequest(attributes, decision.reason)

@@ -10,7 +10,7 @@ export type ReceivedBody =
   | { readonly value: unknown }
   | { readonly bytes: Buffer; readonly contentType: string | undefined };
 
-/** What is known of an object that a request is about, where its path does not say it. */
+/** The object of a request, as far as its path does not name it. */
 export interface ObjectNames {
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;
@@ -26,23 +26,23 @@ export interface Progress {
   user: UserInfo | undefined;
   impersonated: UserInfo | undefined;
   decision: ChainDecision | undefined;
-  /** What the audit policy says; undefined until it was asked, and where nothing is recorded. */
+  /** The decision of the audit policy; undefined before it, and where nothing is recorded. */
   audited: AuditDecision | undefined;
   receivedBody: ReceivedBody | undefined;
   names: ObjectNames | undefined;
-  /** What flow schema and level it belongs to; undefined until its user is known. */
+  /** Its flow schema and level; undefined until its user is known. */
   classified: Classification | undefined;
-  /** How long it has waited for a place, in milliseconds. */
+  /** How long it has waited for a seat, in milliseconds. */
   waitedMs: number;
   code: number;
   failure: StatusError | undefined;
-  /** Whether something was thrown that is no answer to a client. */
+  /** Whether an internal error was thrown. */
   faulted: boolean;
   warnings: string[] | undefined;
   annotations: Map<string, string> | undefined;
   /** Whether the body was read, or is being read. */
   isBodyTaken: boolean;
-  /** Called when the request has ended, whatever its end. */
+  /** Called when the request has ended, with or without success. */
   whenEnded: (() => void) | undefined;
 }
 
@@ -58,7 +58,7 @@ const unread: RequestInfo = {
   name: "",
 };
 
-/** A request of which nothing was read yet. */
+/** The progress of a new request. */
 export function newProgress(auditId: string, receivedAt: number): Progress {
   return {
     auditId,
@@ -91,12 +91,12 @@ export function addAnnotation(progress: Progress, key: string, value: string): v
 /** How many characters all warnings of a reply may take, and each of them once that is exceeded. Source: apiserver pkg/endpoints/filters/warning. */
 const allCharacters = 4096;
 const eachCharacters = 256;
-/** How many headers a reply has for them at the most: clients bound all headers together, and each takes more than its text. */
+/** The most Warning headers of a reply: clients bound all headers together, and each takes more than its text. */
 const maxHeaders = 100;
 
 /**
- * Adds a text to those of a reply, of which no more is kept than its headers can show: whoever warns need not count, and one request
- * can give thousands of reasons.
+ * Adds a warning to a reply, which keeps no more than its headers can show: callers need not count, and one request
+ * can cause thousands of warnings.
  */
 export function addWarning(texts: string[], text: string): void {
   const kept = text.slice(0, allCharacters + 1);
@@ -118,12 +118,12 @@ export function warningHeaders(texts: readonly string[]): readonly string[] {
   return headers;
 }
 
-/** Header values hold printable Latin-1 only; everything else becomes a question mark. */
+/** Header values contain printable Latin-1 only; everything else becomes a question mark. */
 function oneLine(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, "?");
 }
 
-/** Which requests were worked on at which time, so that what held the event loop can be named. */
+/** The requests under way over time, so that a stall of the event loop can be attributed. */
 export interface RequestActivity {
   readonly began: (progress: Progress) => void;
   readonly ended: (progress: Progress, now: number) => void;

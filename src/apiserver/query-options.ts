@@ -6,12 +6,12 @@ import { header, type Incoming, type Query } from "./http-types.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
-/** What the query says about a write. */
+/** The write options of a query. */
 export interface WriteOptions {
   readonly dryRun: boolean;
   readonly fieldManager: string;
   readonly fieldValidation: FieldValidation;
-  /** What the query says, as fields of CreateOptions, UpdateOptions and PatchOptions. */
+  /** The query as fields of CreateOptions, UpdateOptions and PatchOptions. */
   readonly asked: JsonObject;
 }
 
@@ -46,12 +46,12 @@ export function writeOptions(
   };
 }
 
-/** Without the fields of which nothing is said. */
+/** Without the fields that are absent from the query. */
 function given(fields: Readonly<Record<string, string | readonly string[]>>): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value.length > 0));
 }
 
-/** Most writes say nothing in the query. */
+/** Most writes have no query. */
 function unasked(request: Incoming): WriteOptions {
   return { dryRun: false, fieldManager: defaultManager(request), fieldValidation: "Warn", asked: {} };
 }
@@ -72,14 +72,14 @@ function unprintable(text: string): readonly string[] {
   });
 }
 
-/** Who fields belong to when the client names nobody: its user agent up to the first slash, what prints of it and is not too long. */
+/** The field manager when the client names none: its user agent up to the first slash, printable characters only, truncated. */
 export function defaultManager(request: Incoming): string {
   const [product = ""] = (header(request, "user-agent") ?? "").slice(0, 1024).split("/", 1);
   const printable = unprintableOne.test(product) ? product.replaceAll(unprintableAll, "") : product;
   return printable.slice(0, longestManager);
 }
 
-/** Checks `timeout`, within which a client wants its answer; the hub answers sooner than any that it allows. @throws StatusError BadRequest. Source: apiserver filters.WithRequestDeadline. */
+/** Checks `timeout`, within which a client expects its answer; the hub answers sooner than any that it allows. @throws StatusError BadRequest. Source: apiserver filters.WithRequestDeadline. */
 export function checkTimeout(query: Query): void {
   const timeout = query.get("timeout") ?? "";
   if (timeout === "") return;
@@ -96,7 +96,7 @@ export function countOf(query: Query, name: "limit" | "timeoutSeconds" | "graceP
   return integerOf(query.get(name));
 }
 
-/** A 64-bit integer as Go reads it; undefined where nothing is given. @throws StatusError BadRequest */
+/** A 64-bit integer as Go reads it; undefined for an empty text. @throws StatusError BadRequest */
 export function integerOf(text: string | null): number | undefined {
   if (text === null || text === "") return undefined;
   const why = !/^[+-]?\d+$/.test(text)

@@ -6,7 +6,7 @@ import type { UserInfo } from "../apimachinery/user.ts";
 import { flag, type Query } from "./http-types.ts";
 
 /**
- * What a request's method and path say, before anything is looked up. Source: apiserver pkg/endpoints/request RequestInfo;
+ * A request's method and path, before anything is looked up. Source: apiserver pkg/endpoints/request RequestInfo;
  * `isResource` is false for every path with too few parts, discovery among them.
  */
 export interface RequestInfo {
@@ -37,8 +37,8 @@ const selectingVerbs: ReadonlySet<string> = new Set(["list", "watch", "deletecol
 const namespaceSubresources: ReadonlySet<string> = new Set(["status", "finalize"]);
 
 /**
- * What a method, a path and a query ask for; undefined when a segment of the path is not valid percent-encoding. A method that no verb
- * belongs to gives a resource request the empty verb.
+ * What a method, a path and a query request; undefined when a segment of the path is not valid percent-encoding. A resource request
+ * with a method of no verb has the empty verb.
  */
 export function requestInfo(method: string, path: string, query: Query): RequestInfo | undefined {
   const parts = splitPath(path);
@@ -52,7 +52,7 @@ export function requestInfo(method: string, path: string, query: Query): Request
   return { isResource: true, verb, path, group, version, ...place, name };
 }
 
-/** The one name that a field selector asks for; empty for any other. */
+/** The one name that a field selector requires; empty for any other selector. */
 function selectedNameIn(query: Query): string {
   const selector = query.get("fieldSelector") ?? "";
   if (selector === "") return "";
@@ -65,7 +65,7 @@ function selectedNameIn(query: Query): string {
   }
 }
 
-/** Attributes of a request for the authorizers; selectors as far as they can be read, what is wrong with them is told by whoever handles it. */
+/** Attributes of a request for the authorizers; selectors as far as they can be read, their errors are reported by the handler. */
 export function requestAttributes(info: RequestInfo, user: UserInfo, query: Query): Attributes {
   const { verb, group, version, resource, subresource, namespace, name, isResource } = info;
   const path = isResource ? undefined : info.path;
@@ -84,7 +84,7 @@ function selectorsOf(query: Query): Pick<Attributes, "fieldSelector" | "labelSel
 
 const connectedParts: ReadonlySet<string> = new Set(["attach", "exec", "log", "portforward", "proxy"]);
 
-/** Whether a request may rightly last for hours. Source: apiserver's BasicLongRunningRequestCheck as kube-apiserver calls it. */
+/** Whether a request may last for hours. Source: apiserver's BasicLongRunningRequestCheck as kube-apiserver calls it. */
 export function isLongRunning({ isResource, verb, subresource }: RequestInfo): boolean {
   return verb === "watch" || (isResource && connectedParts.has(subresource));
 }
@@ -94,7 +94,7 @@ function pathOnly(method: string, path: string): RequestInfo {
   return { isResource: false, verb: method.toLowerCase(), path, ...nothing };
 }
 
-/** Decoded before it is split, as Go does: an encoded slash separates, so no segment can ever hold one. */
+/** Decoded before it is split, as Go does: an encoded slash separates, so no segment can ever contain one. */
 function splitPath(path: string): readonly string[] | undefined {
   try {
     const parts = (path.includes("%") ? decodeURIComponent(path) : path).split("/");
@@ -109,15 +109,19 @@ type Place = Pick<RequestInfo, "namespace" | "resource" | "name" | "subresource"
 
 /**
  * `[resource, name?, subresource?]`, or the same under `namespaces/<ns>`; undefined without a resource, and with more parts than any has.
- * Only the subresource `proxy` of Nodes goes on with a path of its own.
+ * Only the subresource `proxy` of Nodes has a path of its own below it.
  */
 function placeOf(parts: readonly string[], isCore: boolean): Place | undefined {
-  const isBelow = isBelowNamespace(parts);
-  const [resource = "", name = "", subresource = ""] = isBelow ? parts.slice(2) : parts;
-  const namespace = parts[0] === "namespaces" ? (parts[1] ?? "") : "";
-  const place = { namespace, resource, name, subresource };
-  const isWhole = parts.length <= (isBelow ? 5 : 3) || (isCore && isNodeProxy(parts));
+  const start = isBelowNamespace(parts) ? 2 : 0;
+  const namespace = parts[0] === "namespaces" ? partAt(parts, 1) : "";
+  const resource = partAt(parts, start);
+  const place = { namespace, resource, name: partAt(parts, start + 1), subresource: partAt(parts, start + 2) };
+  const isWhole = parts.length <= start + 3 || (isCore && isNodeProxy(parts));
   return resource === "" || !isWhole || (isCore && isNested(place)) ? undefined : place;
+}
+
+function partAt(parts: readonly string[], index: number): string {
+  return parts[index] ?? "";
 }
 
 function isNodeProxy([resource, , subresource]: readonly string[]): boolean {
@@ -135,7 +139,7 @@ function isBelowNamespace([first, , third = "", fourth]: readonly string[]): boo
 
 /** `watch` counts only without a name in the path: with one, the answer is that one object. */
 function resourceVerb(method: string, isCollection: boolean, query: Query): string {
-  // HTTP/2 lets any word be a method: one that reads like a verb must not become that verb.
+  // HTTP/2 allows any word as a method: one that equals a verb must not become that verb.
   const verb = Object.hasOwn(verbOfMethod, method) ? (verbOfMethod[method] ?? "") : "";
   if (isCollection && verb === "get") return flag(query, "watch") ? "watch" : "list";
   return isCollection && verb === "delete" ? "deletecollection" : verb;

@@ -7,7 +7,7 @@ export interface FinishedRequest {
   readonly info: RequestInfo;
   readonly code: number;
   readonly ms: number;
-  /** How much of that was a wait for a place. */
+  /** How much of that was a wait for a seat. */
   readonly waitedMs: number;
   /** Length of the body that was sent, compressed where it was; 0 for what streams. */
   readonly bytes: number;
@@ -20,16 +20,16 @@ export interface TrackedRequest {
   readonly end: () => void;
 }
 
-/** Sums over requests: a plain addition for each of them, and text only when it is asked for. */
+/** Sums over requests: a plain addition per request, and text only on a scrape. */
 export interface RequestMetrics {
   readonly observe: (request: FinishedRequest) => void;
-  /** Counts a request that has its place until it ends. */
+  /** Counts a request from its seat until it ends. */
   readonly track: (info: RequestInfo) => TrackedRequest;
   /** In the Prometheus text format, with a newline at the end. */
   readonly text: () => string;
 }
 
-/** What Kubernetes calls the verbs of requests there. Source: apiserver pkg/endpoints/metrics. */
+/** The metric names of request verbs in Kubernetes. Source: apiserver pkg/endpoints/metrics. */
 const verbNames: Readonly<Record<string, string>> = {
   get: "GET",
   list: "LIST",
@@ -68,7 +68,7 @@ const sizeBounds: readonly number[] = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 
 /**
  * Sums from zero, under the names and labels of kube-apiserver. Verbs, groups, resources, subresources and paths come from clients,
- * anonymous ones too: those that are not known are one, so that clients cannot add series. `isResource` tells whether a kind is served.
+ * anonymous ones too: unknown ones share one series, so that clients cannot add series. `isResource` returns whether a kind is served.
  */
 export function requestMetrics(isResource: IsResource): RequestMetrics {
   const all: Series[] = [];
@@ -149,7 +149,7 @@ function countsText(all: readonly Series[], inflight: Readonly<Record<string, nu
 
 type IsResource = (group: string, version: string, plural: string) => boolean;
 
-/** What is counted of requests that are alike; its labels are written once. */
+/** The counts of requests with equal labels; the labels are written once. */
 interface Series {
   readonly verb: string;
   /** Without `dry_run`. */
@@ -165,7 +165,7 @@ interface Branch {
   series: Series | undefined;
 }
 
-/** Finds the series of parts without making text of them; each new one is added to `all`. */
+/** Finds the series of parts without joining them to text; each new one is added to `all`. */
 function seriesTree(all: Series[]): (parts: Parts) => Series {
   const root: Branch = { branches: new Map(), series: undefined };
   return (parts) => {
@@ -220,7 +220,7 @@ function scopeOf({ name, verb, namespace }: RequestInfo): string {
 
 /** What is counted of watches. */
 export interface WatchMetrics {
-  /** The counter of one watch of a resource that is served, given events as they are sent: labels are written for each watch, and not for each event. */
+  /** The counter of one watch of a served resource, called with events as they are sent: labels are written per watch, and not per event. */
   readonly watched: (
     resource: Pick<Resource, "group" | "version" | "plural">,
   ) => (events: readonly Pick<Buffer, "length">[]) => void;

@@ -31,11 +31,11 @@ export interface ResourceVerbsOptions {
   readonly shutdown: AbortSignal;
   /** One for all watches. */
   readonly onAbort: OnAbort;
-  /** Aborts when a user is nobody any more: its open watches end; undefined where that cannot be. */
+  /** Aborts when the account of a user is deleted: its open watches end; undefined where that cannot happen. */
   readonly lifeOf: (user: UserInfo) => AbortSignal | undefined;
-  /** Aborts when the Secret that a token stands on is changed or deleted; undefined for other credentials. */
+  /** Aborts when the Secret of a token is changed or deleted; undefined for other credentials. */
   readonly secretLifeOf: (credential: Credential) => AbortSignal | undefined;
-  /** A signal that aborts when a credential is revoked: what was begun with it ends. */
+  /** A signal that aborts when a credential is revoked: its watches and connections end. */
   readonly follow: (credential: Credential) => { readonly signal: AbortSignal; readonly release: () => void };
   /** What counts the events of one watch of a resource. */
   readonly watched: (resource: Resource) => (events: readonly { readonly length: number }[]) => void;
@@ -47,12 +47,12 @@ export interface ResourceVerbsOptions {
 /** One request for a resource that exists. */
 export interface Call extends Admitted {
   readonly resource: Resource;
-  /** What is sent and answered: the resource itself, or what its subresource creates. */
+  /** The resource of request and response bodies: itself, or the one that its subresource creates. */
   readonly kind: Resource;
   readonly options: ResourceVerbsOptions;
 }
 
-/** The request itself with three more fields: to copy one object with a dozen fields into another was the dearest line of a GET. */
+/** The request itself with three more fields: copying an object with a dozen fields would be the most expensive line of a GET. */
 export function callOf(admitted: Admitted, of: Pick<Call, "resource" | "kind" | "options">): Call {
   return Object.assign(admitted, of);
 }
@@ -62,7 +62,7 @@ export function subresourceOf({ subresources }: Resource, { subresource }: Reque
   return Object.hasOwn(subresources, subresource) ? subresources[subresource] : undefined;
 }
 
-/** The shape that a subresource has of its own, such as Scale. */
+/** The own shape of a subresource, such as Scale. */
 export function shownAsOf({ resource, info }: Call): ShownAs | undefined {
   return subresourceOf(resource, info)?.shownAs;
 }
@@ -72,12 +72,12 @@ export function shapedEntry(shownAs: ShownAs | undefined, entry: Entry): Entry {
   return shownAs === undefined ? entry : unstoredEntry(entry.key, shownAs.show(objectOf(entry)));
 }
 
-/** The namespace of the objects spoken of; a namespace itself lies in none. */
+/** The namespace of the requested objects; a namespace itself is in none. */
 export function namespaceOf({ info, resource }: Call): string {
   return resource.scope === "Namespaced" ? info.namespace : "";
 }
 
-/** How this call's answer is shown: as itself, as a table or as metadata, in the media type asked for. */
+/** How this call's answer is shown: as itself, as a table or as metadata, in the requested media type. */
 export function viewOf(call: Call): View {
   const { kind: resource, now, request, query, yaml, flow } = call;
   const media = negotiate(header(request, "accept"), {
@@ -97,7 +97,7 @@ export function viewOf(call: Call): View {
   };
 }
 
-/** What is created to be answered has no table, nor have some subresources. Source: apiserver RequestScope.AllowsMediaTypeTransform. */
+/** Reviews and some subresources have no table. Source: apiserver RequestScope.AllowsMediaTypeTransform. */
 function hasTable({ kind, resource, info }: Call): boolean {
   const isAnswer = kind.verbs.length === 1 && kind.verbs[0] === "create";
   return !isAnswer && subresourceOf(resource, info)?.table !== false;
@@ -112,12 +112,12 @@ export function selectionIn(call: Call): Selection {
   });
 }
 
-/** How a call waits for its turns where its body has so many bytes; undefined where they are few. */
+/** How a call with a body of this many bytes waits for its turns; undefined for few bytes. */
 export function turnOf({ options, flow }: Call, bytes: Buffer): Turn | undefined {
   return bytes.length < largeBytes ? undefined : () => options.turns.next(flow);
 }
 
-/** What the registry is told of this call: who, from where, when, and how the write was asked. */
+/** The context of this call for the registry: user, address, time, and options of the write. */
 export function contextOf(
   call: Call,
   write: Pick<WriteOptions, "dryRun" | "fieldManager"> & Partial<Pick<WriteOptions, "asked">>,
@@ -130,7 +130,7 @@ export function contextOf(
   return { user, ...impersonated, source, now, warn, annotate, dryRun, isLarge, fieldManager, options: asked };
 }
 
-/** The very object, at once where it is there already. @throws StatusError BadRequest where it names another place than the path. */
+/** The object, synchronously where it is read already. @throws StatusError BadRequest where it names another place than the path. */
 export function placedLater(call: Call, made: ApiObject | Promise<ApiObject>): ApiObject | Promise<ApiObject> {
   if (made instanceof Promise) return made.then((object) => placed(call, object));
   return placed(call, made);
@@ -161,17 +161,17 @@ export function checkNamespace({ resource, info }: Call, { metadata: { namespace
   throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
 }
 
-/** How the user agents begin behind which a person sits. Source: apiserver pkg/endpoints/handlers/negotiation isPrettyPrint. */
+/** The prefixes of interactive user agents. Source: apiserver pkg/endpoints/handlers/negotiation isPrettyPrint. */
 const interactiveClients = /^(?:curl|Wget|Mozilla\/5\.0)/;
 
-/** Whether JSON is to be indented: as the query says, else for tools that show it to a person. */
+/** Whether JSON is indented: by the query, else for tools that show it to a person. */
 function prettyWanted(request: Incoming, query: Query): boolean {
   const asked = query.get("pretty") ?? "";
   if (asked !== "") return asked === "true" || asked === "1";
   return interactiveClients.test(header(request, "user-agent") ?? "");
 }
 
-/** What ends all that was begun with a credential: the end of the hub, of the account, of the token's Secret, of the credential. */
+/** What ends watches and connections of a credential: the end of the hub, of the account, of the token's Secret, of the credential. */
 export function endingsOf({ options, requester: { user, credential } }: Call): {
   readonly signals: readonly AbortSignal[];
   /** To be called once at the end. */

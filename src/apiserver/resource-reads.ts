@@ -17,7 +17,7 @@ const watchSeconds = 1800;
 export async function get(call: Call): Promise<Reply> {
   const view = viewOf(call);
   const { resource } = call;
-  // Kubernetes reads all but events from a cache, whose answer to what is no number has no reason.
+  // Kubernetes reads all but events from a cache, whose error for an invalid number has no reason.
   const refuse = (why: string): StatusError =>
     resource.plural === "events" ? badRequest(`invalid resource version: ${why}`) : new StatusError("", why);
   const atLeast = readVersion(call.query.get("resourceVersion"), refuse);
@@ -93,7 +93,7 @@ export async function watch(call: Call): Promise<"streamed"> {
   return "streamed";
 }
 
-/** How long a watch lasts: what is asked with a credential does not outlive it. */
+/** How long a watch lasts: it does not outlive its credential. */
 function durationMs({ options, requester: { credential } }: Call, seconds: number): number {
   const wantedMs = 1000 * (seconds > 0 ? seconds : watchSeconds * (1 + options.chance()));
   return Math.min(wantedMs, (credential?.until ?? Number.POSITIVE_INFINITY) - options.clock.now());
@@ -101,7 +101,7 @@ function durationMs({ options, requester: { credential } }: Call, seconds: numbe
 
 type WatchRequest = Omit<Parameters<Registry["watch"]>[1], "namespace">;
 
-/** History that is gone is told inside the stream, where reflectors look for it. */
+/** Expired history is reported inside the stream, where reflectors look for it. */
 async function startWatch(
   call: Call,
   request: WatchRequest,

@@ -36,7 +36,7 @@ export function resourceVerbs(options: ResourceVerbsOptions, otherPaths: Handler
     checkVerb(resource, info, admitted.request.method);
     if (info.verb !== "watch") checkTimeout(admitted.query);
     const verb = verbs.get(info.verb);
-    // What a resource offers is always among them.
+    // The verbs of a resource are always among them.
     if (verb === undefined) throw unknownPath();
     if (resource.custom !== undefined) {
       if (resource.custom.warning !== undefined) admitted.warn(resource.custom.warning);
@@ -49,14 +49,14 @@ export function resourceVerbs(options: ResourceVerbsOptions, otherPaths: Handler
 }
 
 /**
- * Checks that a resource knows what a request wants of it, under that path and by that method.
- * @throws StatusError NotFound, BadRequest, MethodNotAllowed in the words of Kubernetes, which differ for custom kinds
+ * Checks that a resource supports the path and method of a request.
+ * @throws StatusError NotFound, BadRequest, MethodNotAllowed with Kubernetes' messages, which differ for custom kinds
  */
 function checkVerb(resource: Resource, info: RequestInfo, method: string | undefined): void {
   if (resource.scope === "Cluster" && isBelowNamespace(info)) throw unknownPath();
   const offered = offeredVerbs(resource, info);
   checkName(info);
-  // As in Kubernetes, objects of built-in kinds know no HEAD.
+  // As in Kubernetes, objects of built-in kinds do not support HEAD.
   const head = method === "HEAD" && resource.custom === undefined;
   if (head || !offered.includes(info.verb as Verb) || !pathFits(resource, info)) {
     throw resource.custom === undefined ? notAllowed(resource.readOnly) : notAllowedOfCustom(resource, info);
@@ -84,14 +84,14 @@ function isBelowNamespace({ group, resource, namespace }: RequestInfo): boolean 
 const verbsOfOne: ReadonlySet<string> = new Set(["get", "update", "patch", "delete"]);
 const verbsOverAll: ReadonlySet<string> = new Set(["list", "watch"]);
 
-/** One object is spoken of by name and many without; a namespaced kind is only read without a namespace. */
+/** A name addresses one object, its absence a collection; without a namespace, a namespaced kind can only be read. */
 function pathFits(resource: Resource, { verb, name, namespace, subresource }: RequestInfo): boolean {
   if (verbsOfOne.has(verb) && name === "") return false;
   if (verb === "create" && name !== "" && subresource === "") return false;
   return resource.scope === "Cluster" || namespace !== "" || verbsOverAll.has(verb);
 }
 
-/** Reviews are not kept, so that there is nothing under a name. */
+/** Reviews are not stored, so no object has a name. */
 function isNamedReview(resource: Resource, { verb, name, subresource }: RequestInfo): boolean {
   return (
     subresource === "" &&
@@ -107,7 +107,7 @@ function notAllowed(why?: string): StatusError {
   return new StatusError("MethodNotAllowed", why === undefined ? refusal : `${refusal}: ${why}`, { details: {} });
 }
 
-/** Of custom kinds Kubernetes says what it is that is not done. */
+/** For custom kinds Kubernetes names the unsupported operation. */
 function notAllowedOfCustom(resource: Resource, { verb, name, subresource }: RequestInfo): StatusError {
   if (subresource !== "" && (verb === "create" || verb === "delete")) return methodNotAllowed(resource, verb);
   return name === "" && (verb === "update" || verb === "patch") ? badRequest("name must be provided") : notAllowed();

@@ -31,7 +31,7 @@ import { invalidObject, notSupported } from "../apimachinery/field-error.ts";
 import { publishedMeta } from "../apis/schemas/published.ts";
 import type { Deletion } from "../registry/delete.ts";
 
-/** The object in the body, of the kind that is asked for, and whether it is large. */
+/** The object in the body, of the requested kind, and whether it is large. */
 async function objectIn(
   call: Call,
   { fieldValidation }: WriteOptions,
@@ -130,7 +130,7 @@ async function apply(call: Call): Promise<Reply> {
   return entryReply(view, shapedEntry(shownAsOf(call), entry), created ? 201 : 200);
 }
 
-/** A change of what is shown as a change of the object behind it. */
+/** A change of a subresource's shape as a change of the object behind it. */
 function shapedChange(shownAs: ShownAs | undefined, change: UpdateRequest["desired"]): UpdateRequest["desired"] {
   if (shownAs === undefined) return change;
   return async (stored, turn) => shownAs.write(await change(shownAs.show(stored), turn), stored);
@@ -188,7 +188,7 @@ function removedStatus(resource: Resource, entry: Entry): Status {
   };
 }
 
-/** How something is to be deleted: from the body if there is one, else from the query. @throws StatusError BadRequest, Invalid. */
+/** The DeleteOptions: from the body if there is one, else from the query. @throws StatusError BadRequest, Invalid. */
 async function deletionOf(
   raw: RawBody,
   query: Query,

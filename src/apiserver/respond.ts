@@ -5,10 +5,10 @@ import type { SendBuffer } from "./connections/send-buffers.ts";
 
 /** Bodies above this many bytes are compressed for clients that accept gzip. Source: apiserver's defaultGzipThresholdBytes. */
 const gzipThreshold = 128 * 1024;
-/** A body of up to so many bytes is handed to the connection as it is. */
+/** Bodies up to this many bytes are written to the connection at once. */
 const smallBytes = 16 * 1024;
 
-/** Headers that every reply of this request carries. */
+/** Headers of every reply to this request. */
 export type CommonHeaders = Readonly<Record<string, string | readonly string[]>>;
 
 type Headers = Record<string, string | number | readonly string[]>;
@@ -17,15 +17,15 @@ export interface RespondOptions {
   readonly common: CommonHeaders;
   readonly acceptEncoding: string | undefined;
   readonly head: boolean;
-  /** The share of this answer in what waits for clients. */
+  /** The share of this answer in the send buffers. */
   readonly buffer: () => SendBuffer;
   /** Waits until the next part of a large body may be written. */
   readonly turn: () => Promise<void>;
 }
 
 /**
- * Sends a whole reply, a large body as fast as its client reads it; resolves with the bytes of the body when its connection has taken it
- * all or is gone. HEAD requests get the headers alone.
+ * Sends a whole reply, a large body as fast as its client reads it; resolves with the bytes of the body when its connection has sent it
+ * all or has closed. HEAD requests get the headers alone.
  */
 export async function respond(response: Outgoing, reply: Reply, options: RespondOptions): Promise<number> {
   const { body } = reply;
@@ -89,14 +89,14 @@ export function writeHead(response: Outgoing, status: number, headers: Headers):
 }
 
 /**
- * Ends an answer that has begun so that its client knows that it is not whole: a reset with an error in HTTP/2, where one without would
+ * Ends a started answer so that its client detects that it is incomplete: a reset with an error in HTTP/2, where one without would
  * look like the end, and the connection in HTTP/1.1, before the length or the last chunk was sent.
  */
 export function breakOff(response: Outgoing): void {
   if ("stream" in response) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-  // Behind another answer of its connection it has no socket yet.
+  // An answer behind another one of its connection has no socket yet.
   else if (response.socket === null) response.req.socket.destroy();
-  // What waits for a client that reads nothing is given up now, and not when the reset could be sent.
+  // Bytes that wait for a client that reads nothing are dropped now, and not when the reset could be sent.
   response.destroy?.();
 }
 
@@ -109,13 +109,13 @@ export function endWith(response: Outgoing, last: Buffer | string): void {
 async function* compressed(pieces: AsyncIterable<readonly Piece[]>): AsyncGenerator<readonly Piece[]> {
   const [{ createGzip }, { pipeline, Readable }] = await Promise.all([import("node:zlib"), import("node:stream")]);
   const gzip = createGzip({ level: 1, chunkSize: compressedChunkBytes });
-  // What fails ends the compressed stream with the same error, which is thrown below.
+  // A failure ends the compressed stream with the same error, which is thrown below.
   pipeline(Readable.from(chunksOf(pieces), { highWaterMark: 1 }), gzip, () => undefined);
   for await (const chunk of gzip) yield [chunk as Buffer];
 }
 
 const compressedChunkBytes = 64 * 1024;
-/** Each chunk is one way to a thread of the pool and back. */
+/** Each chunk is one round trip to a thread of the pool. */
 const plainChunkBytes = 128 * 1024;
 
 async function* chunksOf(pieces: AsyncIterable<readonly Piece[]>): AsyncGenerator<Buffer> {

@@ -2,21 +2,21 @@ import { onDisconnect } from "./connections/disconnect.ts";
 import type { Outgoing } from "./http-types.ts";
 import type { SendBuffer } from "./connections/send-buffers.ts";
 
-/** Bytes that are sent as they are, or text that is encoded when the client has room for it. */
+/** Bytes that are sent as they are, or text that is encoded when the connection has room for it. */
 export type Piece = Buffer | string;
 
 /** Writes one answer no faster than its client reads it. */
 export interface ResponseWriter {
-  /** Whether what was given is not written yet, or waits for the client. */
+  /** Whether pieces are not written yet, or wait for the client. */
   readonly isFull: () => boolean;
   /** Takes pieces to be written in order; large ones are written in parts while the client reads. */
   readonly push: (pieces: readonly Piece[]) => void;
   /** Resolves when the writer is not full, or the answer has ended. */
   readonly ready: () => Promise<void>;
-  /** Ends the answer behind what was given. */
+  /** Ends the answer after the added pieces. */
   readonly end: () => void;
   readonly isClosed: () => boolean;
-  /** The bytes that were handed to the connection. */
+  /** The bytes that were written to the connection. */
   readonly written: () => number;
 }
 
@@ -37,7 +37,7 @@ function write(response: Outgoing, chunk: Buffer, written: () => void): void {
   (response.write as (chunk: Buffer, written: () => void) => unknown).call(response, chunk, written);
 }
 
-/** A writer over a response whose headers were written. What is left when the response closes is dropped. */
+/** A writer over a response whose headers were written. Unwritten pieces are dropped when the response closes. */
 export function responseWriter(options: ResponseWriterOptions): ResponseWriter {
   const { response, buffer, turn, onReady } = options;
   const queue = pieceQueue();
@@ -74,7 +74,7 @@ export function responseWriter(options: ResponseWriterOptions): ResponseWriter {
     settle();
   };
   const settle = (): void => {
-    // Most answers are written at once, and nothing waits for what is taken of them.
+    // Most answers are written at once, without waiting for the connection.
     if (!isWaitedFor || isFull()) return;
     isWaitedFor = false;
     for (const resolve of waiting.splice(0)) resolve();
@@ -129,7 +129,7 @@ interface PieceQueue {
   readonly clear: () => void;
 }
 
-/** What is left of a text is kept as that text and a place in it. */
+/** The rest of a text is kept as that text and an offset. */
 export function pieceQueue(): PieceQueue {
   let pieces: Piece[] = [];
   let first = 0;
@@ -187,7 +187,7 @@ export function pieceQueue(): PieceQueue {
       while (pieces.length > 0) {
         const written = copy(target, at);
         at += written;
-        // A character may be longer than what is left.
+        // A character may be longer than the free space.
         if (written === 0 || at === target.length) break;
       }
       return target.subarray(0, at);
@@ -195,7 +195,7 @@ export function pieceQueue(): PieceQueue {
   };
 }
 
-/** A character takes at most so many bytes. */
+/** The most bytes of one character. */
 const maxCharacterBytes = 4;
 
 /** Writes a text whole, which for many short ones takes a fraction of the time of `encodeInto`; undefined where there may be too little room. */

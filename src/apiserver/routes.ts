@@ -18,9 +18,9 @@ export interface RouteOptions {
   readonly metrics: () => Promise<{ readonly contentType: string; readonly body: string }>;
   readonly version: object;
   readonly issuer: PublishedIssuer;
-  /** What the hub itself answers below `/.well-known/`, besides the issuer; undefined where it has nothing. */
+  /** The hub's own documents below `/.well-known/`, besides the issuer; undefined where there is none. */
   readonly wellKnown: (path: string, admitted: Admitted) => Reply | undefined;
-  /** The signed lists of what is revoked, by the path below `/revocations`. */
+  /** The signed revocation lists, by the path below `/revocations`. */
   readonly revocations: (rest: string) => Promise<Reply | undefined>;
   /** `host:port` as clients reach this hub. */
   readonly serverAddress: () => string;
@@ -28,13 +28,13 @@ export interface RouteOptions {
 
 type Route = (admitted: Admitted, rest: string) => Promise<Reply | undefined>;
 
-/** Everything that is no resource: discovery, OpenAPI, health, version, metrics. Unknown paths are 404. */
+/** Serves all paths but resources: discovery, OpenAPI, health, version, metrics. Unknown paths are 404. */
 export function routes(options: RouteOptions): (admitted: Admitted) => Promise<Reply> {
   const derived = derivedDocuments(options);
   const healthRoute =
     (endpoint: keyof HealthChecks): Route =>
     async ({ query, info: { path } }) => {
-      // Not `rest`: a slash at the end makes another path, as in kube-apiserver.
+      // Not `rest`: a path with a slash at the end is another one, as in kube-apiserver.
       const slash = path.indexOf(`/${endpoint}/`);
       const only = slash < 0 ? undefined : path.slice(slash + endpoint.length + 2);
       return health(endpoint, { checks: options.health, query, only });
@@ -78,7 +78,7 @@ export function routes(options: RouteOptions): (admitted: Admitted) => Promise<R
 
 const slashCode = 0x2f;
 
-/** A loop, since a regular expression for the end tries anew at each slash. */
+/** A loop, since a regular expression anchored at the end retries at each slash. */
 function withoutOuterSlashes(path: string): string {
   let start = 0;
   let end = path.length;
@@ -87,7 +87,7 @@ function withoutOuterSlashes(path: string): string {
   return path.slice(start, end);
 }
 
-/** The 404 for a path behind which there is nothing. */
+/** The 404 for an unknown path. */
 export function unknownPath(): StatusError {
   return new StatusError("NotFound", "the server could not find the requested resource", { details: {} });
 }
@@ -99,7 +99,7 @@ interface Derived {
   readonly openApi: (admitted: Admitted, rest: string) => Promise<Reply | undefined>;
 }
 
-/** Documents made from the resources, kept until those change. */
+/** Documents of the resources, cached until those change. */
 function derivedDocuments(options: RouteOptions): () => Derived {
   let made: { readonly from: readonly Resource[]; readonly derived: Derived } | undefined;
   return () => {
@@ -176,7 +176,7 @@ function pathsOf(discovery: Discovery, issuer: PublishedIssuer): readonly string
   ];
 }
 
-/** Not kept, since few clients ask for it. */
+/** Not cached, since few clients request it. */
 async function inYaml(yaml: YamlWork, value: object): Promise<Document> {
   return document(await yamlOfJson(yaml, JSON.stringify(value)), contentTypes.yaml);
 }
@@ -213,7 +213,7 @@ function json(value: object): Reply {
   return { status: 200, contentType: "application/json", body: JSON.stringify(value, null, 2) };
 }
 
-/** Who gives out tokens here, and the keys with which anybody can verify them. */
+/** The issuer of tokens, and the public keys that verify them. */
 export interface PublishedIssuer {
   readonly issuer: string;
   readonly keys: readonly TokenKey[];
@@ -223,8 +223,8 @@ export interface PublishedIssuer {
 const issuerPaths: readonly string[] = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
 
 /**
- * The documents by which other services verify tokens of ServiceAccounts, by path; none where the issuer is no https URL, as OpenID
- * asks for one. `serverAddress` is this hub's `host:port`.
+ * The documents by which other services verify tokens of ServiceAccounts, by path; none where the issuer is not the https URL that
+ * OpenID requires. `serverAddress` is this hub's `host:port`.
  * @see OpenID Connect Discovery 1.0 section 4; KEP-1393
  */
 function issuerDocument(path: string, { issuer, keys }: PublishedIssuer, serverAddress: string): Reply | undefined {
@@ -245,7 +245,7 @@ function issuerDocument(path: string, { issuer, keys }: PublishedIssuer, serverA
   }
 }
 
-/** They change with the keys only, and those with a restart. */
+/** They change only with the keys, and the keys only with a restart. */
 function published(contentType: string, body: object): Reply {
   return { status: 200, contentType, body: JSON.stringify(body), headers: { "cache-control": "public, max-age=3600" } };
 }

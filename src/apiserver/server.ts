@@ -18,33 +18,33 @@ import { pipelinedAnswers } from "./connections/disconnect.ts";
 export interface ServerOptions {
   readonly certPem: string;
   readonly keyPem: string;
-  /** The names in these certificates are sent to clients, so that they know which of theirs to present; nobody is judged by them. */
+  /** The subject names of these CAs are sent to clients as a hint which certificate to present; no certificate is verified against them. */
   readonly clientCaPem: string;
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
-  /** `upgrade` is given with a request of HTTP/1.1 that asks for another protocol; it may be answered as any other. */
+  /** `upgrade` is defined for an upgrade request of HTTP/1.1; it may be answered as any other. */
   readonly handle: (request: Incoming, response: Outgoing, upgrade?: Upgrade) => void;
-  /** Milliseconds from any moment on; a clock that can be set would hold requests while it stands back. */
+  /** Milliseconds from any moment on; a clock that can be set would delay requests while it is behind. */
   readonly monotonic: () => number;
   readonly timeouts?: Timeouts | undefined;
   /** How many connections may be open; default any number. */
   readonly limits?: ConnectionLimits | undefined;
   /** Called with each connection that is closed because there are too many. */
   readonly refused?: ((counts: ConnectionCounts) => void) | undefined;
-  /** Called when a connection could not be accepted, as where the system has no descriptor left; the server goes on. */
+  /** Called when a connection could not be accepted, for example without a free file descriptor; the server continues. */
   readonly acceptFailed?: ((error: Error) => void) | undefined;
 }
 
-/** How long a slow client is waited for, in milliseconds. */
+/** The timeouts of slow clients, in milliseconds. */
 export interface Timeouts {
   /** For its TLS handshake, and then for the headers of a request. Default 20000 (20 seconds). */
   readonly headersMs: number;
-  /** With nothing under way. Default 120000 (2 minutes). */
+  /** Of an idle connection. Default 120000 (2 minutes). */
   readonly idleMs: number;
-  /** How often connections are looked at. Default 10000 (10 seconds). */
+  /** How often connections are checked. Default 10000 (10 seconds). */
   readonly checkMs: number;
-  /** How often a connection that carries requests must show that its peer is still there. Default 30000 (30 seconds). */
+  /** How often the peer of a connection with requests must answer a ping. Default 30000 (30 seconds). */
   readonly aliveMs: number;
 }
 
@@ -55,13 +55,13 @@ export interface Server {
   connectionCounts(): ConnectionCounts;
   /** How many requests were refused since the start because too many waited on connections without an authenticated request. */
   refusedRequests(): number;
-  /** To be called with a request that was authenticated: its connection is not closed for others. */
+  /** To be called with an authenticated request: its connection is never closed in favor of others. */
   authenticated(request: Incoming): void;
   /** Replaces the serving certificate, and the names sent to clients, for new connections. */
   renew(next: Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">): void;
-  /** Shows another certificate to clients that name this server so. */
+  /** Presents another certificate to clients with this SNI name. */
   alias(serverName: string, pair: Pick<ServerOptions, "certPem" | "keyPem" | "clientCaPem">): void;
-  /** Stops accepting, lets requests under way finish for `graceMs` milliseconds, then cuts what is left. */
+  /** Stops accepting, lets requests under way finish for `graceMs` milliseconds, then closes the remaining connections. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -69,46 +69,17 @@ const defaultTimeouts: Timeouts = { headersMs: 20_000, idleMs: 120_000, checkMs:
 /** Streams that one HTTP/2 connection may have open at once. */
 const maxStreams = 1000;
 
-/** A TLS server that speaks HTTP/2 and HTTP/1.1 on one port and asks for a client certificate without judging it. */
+/** A TLS server that speaks HTTP/2 and HTTP/1.1 on one port and requests a client certificate without verifying it. */
 export async function listen(options: ServerOptions): Promise<Server> {
   const timeouts = options.timeouts ?? defaultTimeouts;
-  const { headersMs, idleMs, checkMs, aliveMs } = timeouts;
-  const secure = {
-    ca: options.clientCaPem,
-    minVersion: "TLSv1.2",
-    // Renegotiation costs us more than its caller, and could change the certificate under requests that are under way.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-  } as const;
-  const server = createSecureServer({
-    ...secure,
-    cert: options.certPem,
-    key: options.keyPem,
-    allowHTTP1: true,
-    handshakeTimeout: headersMs,
-    requestCert: true,
-    // The x509 authenticator judges certificates, at each request; here nobody is turned away.
-    rejectUnauthorized: false,
-    settings: { maxConcurrentStreams: maxStreams, initialWindowSize: 1 << 20 },
-    maxSessionInvalidFrames: 100,
-    // A controller follows hundreds of kinds over one connection; node would cut it at 10 MB of frames and headers.
-    maxSessionMemory: 64,
-  });
+  const server = newServer(options, timeouts);
   const sockets = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
-  // What createSecureServer takes no options for.
-  Object.assign(server, {
-    headersTimeout: headersMs,
-    keepAliveTimeout: idleMs,
-    connectionsCheckingInterval: checkMs,
-    // A watch lives as long as it says; bodies have a deadline of their own.
-    requestTimeout: 0,
-    requireHostHeader: true,
-  });
 
   const limiter = boundConnections(server, options);
   const handshakes = boundHandshakes(server, options.monotonic);
   server.on("connection", (socket: Socket) => {
-    sockets.add(socket.setNoDelay(true).setKeepAlive(true, aliveMs));
+    sockets.add(socket.setNoDelay(true).setKeepAlive(true, timeouts.aliveMs));
     socket.once("close", () => sockets.delete(socket));
   });
   let refusedRequests = 0;
@@ -116,18 +87,18 @@ export async function listen(options: ServerOptions): Promise<Server> {
   server.prependListener("secureConnection", (socket) => {
     latest = socket;
   });
-  // Within that event; the session itself would not hand out its socket.
+  // Within that event; the session itself does not expose its socket.
   server.on("session", (session) => {
     sessions.add(session);
     if (latest !== undefined) guardSession(session, latest, timeouts);
     session.once("close", () => sessions.delete(session));
   });
-  // Without this, one that never finishes its handshake would keep its place for ever.
+  // Without this, one that never finishes its handshake would occupy its place for ever.
   server.on("tlsClientError", (_error, socket) => void socket.destroy());
   server.on("sessionError", () => undefined);
   const answers = pipelinedAnswers();
   server.on("clientError", (error: ClientError, socket: Socket) => {
-    // Node reads no further while too many answers wait, and cannot go on in the middle of what it has read.
+    // Node stops reading while too many answers wait, and cannot resume in the middle of what it has read.
     if (error.code === "HPE_PAUSED") answers.whenSent(socket, () => refuseConnection(error, socket));
     else refuseConnection(error, socket);
   });
@@ -153,22 +124,55 @@ export async function listen(options: ServerOptions): Promise<Server> {
     refusedRequests: () => refusedRequests,
     authenticated: ({ socket }) => limiter.authenticated(peerOf(socket)),
     renew: ({ certPem, keyPem, clientCaPem }) =>
-      server.setSecureContext({ ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
+      server.setSecureContext({ ...tlsOptions, ca: clientCaPem, cert: certPem, key: keyPem }),
     alias: (serverName, { certPem, keyPem, clientCaPem }) =>
-      server.addContext(serverName, { ...secure, ca: clientCaPem, cert: certPem, key: keyPem }),
+      server.addContext(serverName, { ...tlsOptions, ca: clientCaPem, cert: certPem, key: keyPem }),
     close: (graceMs) => closeServer({ server, sockets, sessions, handshakes, graceMs }),
   };
 }
 
-/** Requests that ask for another protocol, which node hands out without a response. */
+const tlsOptions = {
+  minVersion: "TLSv1.2",
+  // Renegotiation costs the server more than the client, and could change the certificate under requests that are under way.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+} as const;
+
+function newServer(options: ServerOptions, { headersMs, idleMs, checkMs }: Timeouts): Http2SecureServer {
+  const server = createSecureServer({
+    ...tlsOptions,
+    ca: options.clientCaPem,
+    cert: options.certPem,
+    key: options.keyPem,
+    allowHTTP1: true,
+    handshakeTimeout: headersMs,
+    requestCert: true,
+    // The x509 authenticator verifies certificates, at each request; none is rejected here.
+    rejectUnauthorized: false,
+    settings: { maxConcurrentStreams: maxStreams, initialWindowSize: 1 << 20 },
+    maxSessionInvalidFrames: 100,
+    // A controller follows hundreds of kinds over one connection; node would cut it at 10 MB of frames and headers.
+    maxSessionMemory: 64,
+  });
+  // createSecureServer has no options for these.
+  return Object.assign(server, {
+    headersTimeout: headersMs,
+    keepAliveTimeout: idleMs,
+    connectionsCheckingInterval: checkMs,
+    // A watch lasts until its own timeout; bodies have a deadline of their own.
+    requestTimeout: 0,
+    requireHostHeader: true,
+  });
+}
+
+/** Upgrade requests, which node emits without a response. */
 function takeUpgrades(server: EventEmitter, serve: ServerOptions["handle"]): void {
   server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     const { socket } = request;
-    // Of a request with a body, Node 26 hands out a stream behind that body in place of the connection, which errs by itself.
+    // For a request with a body, Node 26 emits a stream behind that body in place of the connection, which emits errors of its own.
     stream.on("error", () => socket.destroy());
     const response = responseToUpgrade(request, socket);
     if (response === undefined) return;
-    // A body would be read as the other protocol, or as a request that nothing has authenticated.
+    // A body would be read as the other protocol, or as an unauthenticated request.
     if (!isSound(request) || bringsBody(request)) refuse(stream, socket);
     else serve(request, response, { socket, head });
   });
@@ -179,11 +183,11 @@ function refuse(stream: Duplex, socket: Socket, status = "400 Bad Request"): voi
   stream.end(refusalText(status), () => socket.destroySoon());
 }
 
-/** What goes on before the first request of connections. */
+/** Connections before their first request. */
 interface Handshakes {
-  /** Runs a request now, or when the connections that come in at once are in and its turn has come. */
+  /** Runs a request now, or in its turn after a burst of connections. */
   readonly pass: ConnectionBurst["pass"];
-  /** Cuts the connections whose handshake has not ended. */
+  /** Closes the connections whose handshake has not ended. */
   readonly cut: () => void;
 }
 
@@ -193,14 +197,14 @@ interface Readable {
   readonly readStop?: () => number;
 }
 
-/** Public functions of a socket do not reach what it reads from once TLS has taken it over. */
+/** Public functions of a socket do not control its reads once TLS has wrapped it. */
 function belowOf(socket: Socket): Readable | undefined {
   const { _handle: handle } = socket as { readonly _handle?: Readable | null };
   return handle ?? undefined;
 }
 
 /**
- * Bounds how many handshakes go on in one pass of the event loop: all that can be read at once would be taken in one go otherwise, with
+ * Bounds how many handshakes run in one pass of the event loop: all that can be read at once would be processed in one pass otherwise, with
  * a millisecond or two for each.
  */
 function boundHandshakes(server: Http2SecureServer, now: () => number): Handshakes {
@@ -245,7 +249,7 @@ function boundHandshakes(server: Http2SecureServer, now: () => number): Handshak
 
 const noLimits: ConnectionLimits = { maxOpen: Infinity, maxUnauthenticated: Infinity };
 
-/** Closes connections on which no request was authenticated where there are too many, be they in their handshake or beyond it. */
+/** Closes connections without an authenticated request where there are too many, during or after their handshake. */
 function boundConnections(
   server: Http2SecureServer,
   { limits = noLimits, refused = () => undefined }: Pick<ServerOptions, "limits" | "refused">,
@@ -273,7 +277,7 @@ const refusals: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
-/** The last word on a connection of HTTP/1.1 whose bytes are no request. */
+/** The final answer on a connection of HTTP/1.1 whose bytes are no request. */
 function refuseConnection(error: ClientError, socket: Socket): void {
   const code = error.code ?? "";
   const status = Object.hasOwn(refusals, code) ? refusals[code] : "400 Bad Request";
@@ -281,7 +285,7 @@ function refuseConnection(error: ClientError, socket: Socket): void {
   else socket.destroy();
 }
 
-/** As kube-apiserver says it when too many requests are in flight. Source: k8s.io/apiserver/pkg/server/filters/maxinflight.go, tooManyRequests. */
+/** As kube-apiserver answers when too many requests are in flight. Source: k8s.io/apiserver/pkg/server/filters/maxinflight.go, tooManyRequests. */
 function refuseForNow(response: Outgoing): void {
   response.writeHead(429, { "content-type": "text/plain; charset=utf-8", "retry-after": "1" });
   response.end("Too many requests, please try again later.\n");
@@ -291,7 +295,7 @@ function refusalText(status: string): string {
   return `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}\n`;
 }
 
-/** What node's parser lets through and a proxy in front may read differently: several hosts, a version before 1.0. Source: RFC 9112, 3.2. */
+/** What node's parser accepts and a proxy in front may read differently: several hosts, a version before 1.0. Source: RFC 9112, 3.2. */
 function isSound({ httpVersionMajor, rawHeaders }: Incoming): boolean {
   if (httpVersionMajor !== 1) return httpVersionMajor === 2;
   return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length <= 1;
@@ -308,7 +312,7 @@ function listening(server: Http2SecureServer, { host, port }: ServerOptions): Pr
 }
 
 /**
- * Ends sessions that carry nothing, and cuts those whose peer does not answer: it may be gone without a word, and node does not notice
+ * Ends idle sessions, and closes those whose peer does not answer: it may have vanished silently, and node does not notice
  * the end of a connection that it has stopped reading from. Too many resets end a session by themselves: nghttp2 allows 1000 at
  * once and 33 a second.
  */
@@ -331,7 +335,7 @@ function guardSession(session: ServerHttp2Session, socket: Socket, { idleMs, ali
     if (unanswered) socket.destroy();
     if (open === 0 && !session.destroyed) return;
     unanswered = true;
-    // A destroyed session reads no more, and its socket stays open until the peer takes what was written; a peer that is gone never does.
+    // A destroyed session reads no more, and its socket stays open until the peer takes what was written; a vanished peer never does.
     if (session.destroyed) return;
     session.ping(() => {
       unanswered = false;

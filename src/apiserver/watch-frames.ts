@@ -13,7 +13,7 @@ interface Shape {
   /** Readers of the same shape share encoded events; undefined where a reader has state of its own. */
   readonly shared: string | undefined;
   readonly entry: (entry: Entry) => Buffer;
-  /** Whether an object is shown by its text in the cache, which is not encoded before the client reads. */
+  /** Whether an object is sent as its text in the cache, which is not encoded before the client reads. */
   readonly isText: boolean;
   readonly object: (object: ApiObject) => Buffer;
   readonly status: (error: StatusError) => Buffer;
@@ -26,7 +26,7 @@ const lineEnd = Buffer.from("}\n");
 const longText = 16 * 1024;
 const initialEvents = "k8s.io/initial-events-end";
 
-/** The encoder of a watch in the form that the client asked for. Event frames that need no state of the reader are made once for all. */
+/** The encoder of a watch in the requested form. Event frames without state of the reader are encoded once for all. */
 export function watchFrames(view: View): FrameEncoder {
   const shape = shapeOf(view);
   const { shared } = shape;
@@ -89,7 +89,7 @@ function textFrame(type: string, text: string): Frame {
   return { pieces, length: pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0) };
 }
 
-/** Column definitions go with the first event of each reader only, so tables are not shared. */
+/** Only the first event of each reader has column definitions, so tables are not shared. */
 function tableShape(view: View): Shape {
   let definitions: "include" | "omit" = "include";
   const show = (object: ApiObject): Buffer => {

@@ -14,7 +14,7 @@ export type Frame = Buffer | { readonly pieces: readonly string[]; readonly leng
 export interface FrameEncoder {
   readonly contentType: string;
   readonly item: (item: WatchItem) => Frame;
-  /** How many characters `item` would have to encode; none where its bytes are known, or are text of the cache. */
+  /** How many characters `item` would have to encode; 0 where its bytes are known, or are text of the cache. */
   readonly cost: (item: WatchItem) => number;
   readonly error: (error: StatusError) => Buffer;
 }
@@ -22,7 +22,7 @@ export interface FrameEncoder {
 export interface WatchStreamOptions {
   readonly handle: WatchHandle;
   readonly response: Outgoing;
-  /** The share of this watch in what waits for clients. */
+  /** The share of this watch in the send buffers. */
   readonly buffer: SendBuffer;
   /** Waits until the next part of many or large events may be encoded. */
   readonly turn: () => Promise<void>;
@@ -31,7 +31,7 @@ export interface WatchStreamOptions {
   /** Milliseconds after which the server ends the stream in the normal way. */
   readonly timeoutMs: number;
   readonly bookmarks: boolean;
-  /** Each ends the stream early: the hub shuts down, or who watches is nobody any more. */
+  /** Each ends the stream early: the hub shuts down, or the account or credential of the watcher ends. */
   readonly signals: readonly AbortSignal[];
   readonly onAbort: OnAbort;
   /** Called with the events that were written, bookmarks among them. */
@@ -40,35 +40,33 @@ export interface WatchStreamOptions {
   readonly terminated: () => void;
 }
 
-/** How often a quiet watch is told where it stands, and how long before its end. */
+/** How often a quiet watch gets a bookmark, and how long before its end it gets the last one. */
 const bookmarkEveryMs = 60_000;
 const lastBookmarkMs = 2_000;
-/** A reason made once: without one, each abort makes an exception with a stack of its own. */
+/** A shared reason: without one, each abort creates an exception with a stack of its own. */
 const ended = "the watch has ended";
 /** How many references to events are taken from the history at once. */
 const itemsPerTake = 32;
 /** Frames are joined up to about this size, so that one write serves many events. */
 const writeBytes = 128 * 1024;
-/** How many characters are encoded at once when events come, and in a turn. */
+/** How many characters are encoded at once when events arrive, and in a turn. */
 const maxCost = { now: 16 * 1024, inTurn: 64 * 1024 } as const;
-/** From so many characters on, an event waits until what others have not read leaves room for it. */
+/** From so many characters on, an event waits for room in the send buffers. */
 const largeCost = 16 * 1024;
 
 /**
  * Returns `wake` to be called when the handle may have items, and `done`, which resolves when the stream has ended. For a slow reader at
- * most one event is encoded: while its socket is full it only keeps its place, and loses it when the history moves on without it.
+ * most one event is encoded: while its socket is full it only keeps its position, and loses it when that history expires.
  */
 export function watchStream(options: WatchStreamOptions): { readonly wake: () => void; readonly done: Promise<void> } {
-  const { handle, response, buffer, turn, encoder, clock } = options;
+  const { handle, response, buffer, turn, encoder } = options;
   const ending = new AbortController();
   const source = frameSource(handle, encoder, buffer);
   let isTurnAwaited = false;
   let finished = false;
   let finish: () => void;
   let leaving: readonly (() => void)[] = [];
-  const done = new Promise<void>((resolve) => {
-    finish = resolve;
-  });
+  const done = new Promise<void>((resolve) => void (finish = resolve));
   const writer = responseWriter({ response, buffer, turn, onReady: () => pump() });
 
   const end = (last?: Buffer): void => {
@@ -108,36 +106,47 @@ export function watchStream(options: WatchStreamOptions): { readonly wake: () =>
     else end(encoder.error(next));
   };
   const bookmark = (): void => {
-    // Also what no event came of moves the place on.
+    // Changes without an event advance the position as well.
     pump();
     if (isTurnAwaited || finished || writer.isFull()) return;
     const revision = handle.revision();
     if (revision !== undefined) write([encoder.item({ type: "BOOKMARK", revision, initialEnd: false })]);
-  };
-  const run = async (): Promise<void> => {
-    const endsAt = clock.now() + options.timeoutMs;
-    // A timer may fire a moment early, so the last bookmark is counted and not told from the time that is left.
-    let last = !options.bookmarks || options.timeoutMs <= lastBookmarkMs;
-    while (!finished) {
-      const left = endsAt - clock.now();
-      if (left <= 0) return end();
-      if (last) {
-        await clock.sleep(left, ending.signal);
-        continue;
-      }
-      const untilLast = Math.max(left - lastBookmarkMs, 0);
-      last = untilLast <= bookmarkEveryMs;
-      await clock.sleep(Math.min(bookmarkEveryMs, untilLast), ending.signal);
-      bookmark();
-    }
   };
 
   leaving = options.signals.map((signal) => options.onAbort(signal, () => end()));
   onDisconnect(response, () => end());
   response.on("error", () => end());
   if (options.signals.some((signal) => signal.aborted)) end();
-  void run();
+  void sendBookmarks(options, { bookmark, end, signal: ending.signal });
   return { wake: () => pump(), done };
+}
+
+interface WatchTimers {
+  readonly bookmark: () => void;
+  readonly end: () => void;
+  readonly signal: AbortSignal;
+}
+
+/** Calls `bookmark` at its times and `end` at the timeout of the watch, until `signal` aborts. */
+async function sendBookmarks(
+  { clock, timeoutMs, bookmarks }: WatchStreamOptions,
+  { bookmark, end, signal }: WatchTimers,
+): Promise<void> {
+  const endsAt = clock.now() + timeoutMs;
+  // A timer may fire early, so the last bookmark is counted and not derived from the remaining time.
+  let last = !bookmarks || timeoutMs <= lastBookmarkMs;
+  while (!signal.aborted) {
+    const left = endsAt - clock.now();
+    if (left <= 0) return end();
+    if (last) {
+      await clock.sleep(left, signal);
+      continue;
+    }
+    const untilLast = Math.max(left - lastBookmarkMs, 0);
+    last = untilLast <= bookmarkEveryMs;
+    await clock.sleep(Math.min(bookmarkEveryMs, untilLast), signal);
+    bookmark();
+  }
 }
 
 function piecesOf(frames: readonly Frame[]): readonly Piece[] {
@@ -158,16 +167,16 @@ interface FramePart {
 interface FrameSource {
   /** Encodes up to so many characters, and at least one item. */
   readonly next: (maxCharacters: number) => FramePart;
-  /** Gives back what is reserved for the frames of the last part, which the client has read. */
+  /** Releases the reservation for the frames of the last part, which the client has read. */
   readonly written: () => void;
 }
 
-/** Encodes what the handle has; what is taken and not encoded yet are references. */
+/** Encodes the items of the handle; items that are not encoded yet are kept as references. */
 function frameSource(handle: WatchHandle, encoder: FrameEncoder, buffer: SendBuffer): FrameSource {
   let ahead: readonly WatchItem[] = [];
   let at = 0;
   let reserved = 0;
-  /** Of the item that asked for room. */
+  /** The cost of the item that waits for room. */
   let asked: number | undefined;
 
   /** The next item without taking it, or why there is none. */
@@ -178,6 +187,16 @@ function frameSource(handle: WatchHandle, encoder: FrameEncoder, buffer: SendBuf
       [ahead, at] = [taken, 0];
     }
     return ahead[at] ?? "wait";
+  };
+  /** Reserves room for a large item; what to wait for where it has none yet. */
+  const reserve = (cost: number, isFirst: boolean): "more" | { readonly room: number } | undefined => {
+    if (asked === undefined && !isFirst) return "more";
+    if (asked === undefined && !buffer.tryReserve(cost)) {
+      asked = cost;
+      return { room: cost };
+    }
+    reserved += cost;
+    return undefined;
   };
   return {
     written: () => {
@@ -196,14 +215,8 @@ function frameSource(handle: WatchHandle, encoder: FrameEncoder, buffer: SendBuf
         if (characters > maxCharacters && (frames.length > 0 || maxCharacters < maxCost.inTurn)) {
           return { frames, next: "more" };
         }
-        if (cost > largeCost && asked === undefined) {
-          if (frames.length > 0) return { frames, next: "more" };
-          if (!buffer.tryReserve(cost)) {
-            asked = cost;
-            return { frames, next: { room: cost } };
-          }
-        }
-        if (cost > largeCost) reserved += cost;
+        const missing = cost > largeCost ? reserve(cost, frames.length === 0) : undefined;
+        if (missing !== undefined) return { frames, next: missing };
         asked = undefined;
         at += 1;
         const frame = encoder.item(item);

@@ -5,9 +5,9 @@ import { YamlError } from "../serializer/yaml/yaml-error.ts";
 import type { YamlWork } from "../serializer/yaml/yaml-thread.ts";
 import { maxBodyBytes } from "./body/body.ts";
 
-/** Up to so many characters YAML is read and written on the main thread: the worst text of this length takes less than 10 ms. */
+/** Up to this length in characters, YAML is read and written on the main thread: the worst such text takes less than 10 ms. */
 const maxInlineCharacters = { read: 1024, written: 4096 } as const;
-/** As deep as `loadYaml` goes. */
+/** The nesting limit of `loadYaml`. */
 const maxDepth = 64;
 
 /** What a body of YAML contains, and the keys that occur twice in it; the last value of each is taken. */
@@ -28,7 +28,7 @@ export async function parseYamlBody(
   { maxValues }: { readonly maxValues: number },
 ): Promise<YamlBody> {
   const json = jsonIn(text, maxValues);
-  // In YAML a key that occurs twice goes by its line, which only the reader of YAML knows.
+  // In YAML a duplicate key is reported with its line, which only the reader of YAML knows.
   if (json !== undefined && findDuplicateFields(text).length === 0) return { value: json, duplicates: [] };
   const limits = { maxCharacters: maxBodyBytes, maxValues };
   try {
@@ -43,7 +43,7 @@ export async function parseYamlBody(
   }
 }
 
-/** The object or list that a JSON text holds; undefined for other text, and for JSON beyond the limits, which is refused as YAML then. */
+/** The object or list in a JSON text; undefined for other text, and for JSON beyond the limits, which is then refused as YAML. */
 function jsonIn(text: string, maxValues: number): object | undefined {
   if (!/^[\t\n\r ]*[[{]/.test(text) || jsonExcess(text, { maxDepth, maxValues }) !== undefined) return undefined;
   try {

@@ -1,7 +1,7 @@
 /** One series: its labels as Prometheus writes them, without braces, and its value. */
 export type Sample = readonly [labels: string, value: number];
 
-/** What is known of a metric at a scrape. */
+/** A metric with its series at a scrape. */
 export interface Family {
   readonly name: string;
   readonly type: "counter" | "gauge";
@@ -9,7 +9,7 @@ export interface Family {
   readonly samples: readonly Sample[];
 }
 
-/** How often values fell under each bound, the last being everything beyond; not cumulative. */
+/** How many values are within each bound, the last beyond all bounds; not cumulative. */
 export interface Buckets {
   readonly labels: string;
   readonly buckets: readonly number[];
@@ -81,9 +81,9 @@ function boundText(bound: number | undefined): string {
 /** A histogram that is added to, one series for each set of labels. */
 export interface Histogram {
   readonly observe: (labels: string, value: number) => void;
-  /** Adds to one series, which is found once: for what is observed often. It is shown from its first value on. */
+  /** Adds to one series, which is found once: for frequent observations. It is shown from its first value on. */
   readonly observerOf: (labels: string) => (value: number) => void;
-  /** `labelsOf` writes the labels anew where they were not known before. */
+  /** `labelsOf` writes the labels when the series is new. */
   readonly text: (labelsOf?: (labels: string) => string) => string;
 }
 
@@ -128,7 +128,7 @@ export interface Decisions<Result extends string> {
   readonly durations: () => string;
 }
 
-/** Decisions with one of these results, of which there were none yet; the names and helps are those of both families. */
+/** Decisions with these results, counted from zero; the names and helps are those of both families. */
 export function decisions<Result extends string>(
   results: readonly Result[],
   { counts, durations }: Readonly<Record<"counts" | "durations", Pick<Family, "name" | "help">>>,
@@ -171,7 +171,7 @@ function add(series: Summed, bounds: readonly number[], value: number): void {
 /** Source: apiserver pkg/admission/metrics, newAdmissionMetrics. */
 const quantiles: readonly number[] = [0.5, 0.9, 0.99];
 const maxAgeMs = 5 * 3600 * 1000;
-/** Of how many of the newest values of a series quantiles are told. */
+/** How many of the newest values of a series its quantiles cover. */
 const maxKept = 1024;
 
 /** A summary that is added to, one series for each set of labels. */
@@ -183,7 +183,7 @@ export interface Summary {
 
 interface Series {
   readonly values: Float64Array;
-  /** When each was added, in milliseconds. */
+  /** The time of each value, in milliseconds. */
   readonly times: Float64Array;
   count: number;
   sum: number;

@@ -1,3 +1,3 @@
-// The one place that names the library of the metrics. Its successor, @prometheus-io/client, needs Node 22: once that is the floor, the
-// change is here.
+// The only file that imports the metrics library. Its successor, @prometheus-io/client, needs Node 22: once that is the minimum, the
+// change is in this file.
 export { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";

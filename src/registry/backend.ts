@@ -11,7 +11,7 @@ import { StatusError } from "../apimachinery/status.ts";
 import type { JsonObject } from "../apimachinery/json-value.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 
-/** What the verbs stand on. */
+/** What the verbs need. */
 export interface Backend {
   readonly store: Store;
   readonly cache: WatchCache;
@@ -23,7 +23,7 @@ export interface Backend {
   readonly random: RandomBytes;
 }
 
-/** The store key of one object. The names were checked: no segment holds a slash. */
+/** The store key of one object. The names are validated: no segment contains a slash. */
 export function storageKey(resource: Resource, key: ObjectKey): string {
   return storageNamespacePrefix(resource, key.namespace) + key.name;
 }
@@ -34,12 +34,12 @@ export function storageNamespacePrefix(resource: Resource, namespace = ""): stri
   return resource.scope === "Namespaced" && namespace !== "" ? `${prefix}${namespace}/` : prefix;
 }
 
-/** Waits until the cache holds every write acknowledged so far, by this process or another on the same store. */
+/** Waits until the cache contains every write acknowledged so far, by this process or another on the same store. */
 export async function caughtUp({ store, cache }: Backend): Promise<void> {
   await cache.waitFor(await store.currentRevision());
 }
 
-/** The entry of a write that the cache holds: the cached one, unless a later write has replaced it already. */
+/** The entry of a write that the cache contains: the cached one, unless a later write has replaced it already. */
 export function writtenEntry(
   { cache }: Backend,
   key: string,
@@ -52,7 +52,7 @@ export function writtenEntry(
 /** How long a read may wait for a version that this hub has not seen yet, in milliseconds. Source: cacher's blockTimeout. */
 const aheadTimeoutMs = 3000;
 
-/** Waits until the cache holds `revision`. @throws StatusError Timeout with cause ResourceVersionTooLarge. */
+/** Waits until the cache contains `revision`. @throws StatusError Timeout with cause ResourceVersionTooLarge. */
 export async function waitForVersion({ cache }: Backend, revision: number): Promise<void> {
   try {
     await cache.waitFor(revision, aheadTimeoutMs);
@@ -67,15 +67,15 @@ export async function waitForVersion({ cache }: Backend, revision: number): Prom
   }
 }
 
-/** The history from `revision` on is gone. */
+/** The history from `revision` on is compacted. */
 export function tooOld(revision: number, oldest: number): StatusError {
   return new StatusError("Expired", `too old resource version: ${revision} (${oldest})`);
 }
 
-/** Who asks, when, and on which terms; the same for a request over the network and for a controller inside the hub. */
+/** The user, time and options of a request; the same over the network and for a controller inside the hub. */
 export interface RequestContext {
   readonly user: UserInfo;
-  /** Who was authenticated, where `user` is somebody whom it impersonates. */
+  /** The authenticated user, where `user` is impersonated. */
   readonly impersonator?: UserInfo;
   /** The other end of the connection; absent inside the hub. */
   readonly source?: RequestSource;
@@ -83,19 +83,19 @@ export interface RequestContext {
   readonly now: number;
   /** Everything but storing. */
   readonly dryRun: boolean;
-  /** What was sent is large: it is worked on in parts. */
+  /** The body is large: it is processed in parts. */
   readonly isLarge?: boolean;
-  /** Adds a Warning header to the reply; duplicates are merged by whoever sends them. */
+  /** Adds a Warning header to the reply; duplicates are merged by the sender. */
   readonly warn: (text: string) => void;
-  /** Who the fields that are written belong to: the `fieldManager` of the query, else the first word of the user agent. */
+  /** The owner of the written fields: the `fieldManager` of the query, else the first word of the user agent. */
   readonly fieldManager: string;
-  /** What the query said about a create or an update, in the fields of CreateOptions and UpdateOptions; admission is told. */
+  /** The query of a create or an update, as fields of CreateOptions and UpdateOptions; passed to admission. */
   readonly options?: JsonObject;
   /** Adds an annotation to the audit event of the request; the first value of a key stays. */
   readonly annotate: (key: string, value: string) => void;
 }
 
-/** What admission is told of who writes, and on which terms. */
+/** The user and options of a write, for admission. */
 export function admissionTerms(
   context: RequestContext,
 ): Pick<AdmissionRequest, "user" | "impersonator" | "source" | "dryRun" | "warn" | "annotate"> {

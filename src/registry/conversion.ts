@@ -5,8 +5,8 @@ import { StatusError } from "../apimachinery/status.ts";
 import type { CacheEvent, Subscription } from "../storage/watch-cache.ts";
 
 /**
- * Objects of custom kinds between the version in which they lie in the store and the one that is asked for. Built-in kinds, and what was
- * written in the version asked for under the definition of today, pass through as they are; what had to be made is kept with its entry.
+ * Objects of custom kinds between the version in the store and the requested one. Built-in kinds, and objects
+ * stored in the requested version under the current definition, pass unchanged; a conversion is cached with its entry.
  */
 export interface EntryVersions {
   /** The entry as `resource` shows it. @throws StatusError InternalError where a conversion webhook fails. */
@@ -17,16 +17,16 @@ export interface EntryVersions {
   stored(resource: Resource, object: ApiObject): ApiObject | Promise<ApiObject>;
 }
 
-/** What is known of one version of a custom kind. */
+/** The state of one version of a custom kind. */
 interface Known {
   readonly apiVersion: string;
-  /** How the JSON of entries begins that are in this version already. */
+  /** The JSON prefix of entries in this version. */
   readonly head: string;
   readonly storage: CustomStorage;
   readonly entries: WeakMap<Entry, Entry>;
 }
 
-/** Nothing is known yet; what is kept lives no longer than its entry and its resource. */
+/** Without cached conversions; each is cached no longer than its entry and its resource. */
 export function entryVersions(): EntryVersions {
   const byResource = new WeakMap<Resource, Known>();
 
@@ -73,7 +73,7 @@ function isAsItIs({ head, storage }: Known, entry: Entry): boolean {
   return entry.revision > storage.since && entry.json.startsWith(head);
 }
 
-/** Keeps what each entry is in this version; undefined when that needed nobody else. */
+/** Caches each entry in this version; undefined when no webhook was needed. */
 function make(known: Known, entries: readonly Entry[]): Promise<void> | undefined {
   const { storage, apiVersion } = known;
   const { convert } = storage;
@@ -107,14 +107,14 @@ function keep(
     entries.set(entry, entry);
     return;
   }
-  // The order in which stored objects are written, which those who put in another resourceVersion count on.
+  // The field order of stored objects, on which replacing a resourceVersion relies.
   const { kind, apiVersion, metadata, ...rest } = object;
   const { resourceVersion, ...meta } = metadata;
   const json = JSON.stringify({ kind, apiVersion, metadata: { resourceVersion, ...meta }, ...rest });
   entries.set(entry, { key: entry.key, revision: entry.revision, json, parsed: undefined, metadata: undefined });
 }
 
-/** A change with its objects in the version that is watched. */
+/** A change with its objects in the watched version. */
 export interface SeenChange {
   readonly event: CacheEvent;
   readonly entry: Entry;
@@ -127,13 +127,13 @@ export interface SeenChanges {
   take(max: number): readonly SeenChange[] | "pending" | "expired" | StatusError;
 }
 
-/** What a watch ends with where a conversion failed for no reason that may be told. */
+/** The end of a watch whose conversion failed with an internal error. */
 export const conversionFailed = "Internal error occurred: conversion failed";
 
 /** How many changes are converted at once, and how many characters they have together, unless a single one has more. */
 const convertedAtOnce = { max: 64, characters: 512 * 1024 } as const;
 
-/** Reads a subscription; nothing is read ahead but the changes that a webhook converts at the moment. */
+/** Reads a subscription; only the changes that a webhook converts now are read ahead. */
 export function seenChanges(
   subscription: Pick<Subscription, "take">,
   about: { readonly versions: EntryVersions; readonly resource: Resource; readonly wake: () => void },

@@ -19,14 +19,14 @@ const nameAttempts = 8;
 export interface CreateRequest {
   readonly namespace: string;
   readonly object: ApiObject;
-  /** The object comes from an apply: its managedFields say who owns what. Otherwise all belongs to the creator. */
+  /** The object comes from an apply: its managedFields are computed already. Otherwise the creator owns all fields. */
   readonly applied?: boolean;
   readonly context: RequestContext;
 }
 
 /**
- * Stores a new object; what a client may not set is overwritten.
- * @throws StatusError AlreadyExists, Invalid, or what admission says.
+ * Stores a new object; fields that a client may not set are overwritten.
+ * @throws StatusError AlreadyExists, Invalid, or of admission.
  */
 export async function create(backend: Backend, resource: Resource, request: CreateRequest): Promise<Entry> {
   const { metadata } = request.object;
@@ -43,9 +43,9 @@ export async function create(backend: Backend, resource: Resource, request: Crea
   }
 }
 
-/** @throws StatusError where no object may be created, or none that says this of itself */
+/** @throws StatusError where the kind cannot be created, or not with this uid or resourceVersion */
 function checkNew(resource: Resource, { name = "", resourceVersion = "" }: ObjectMeta): void {
-  // A version that is no number is none, and overwritten like any other.
+  // A version that is not a number counts as absent, and is overwritten.
   if (/^\d*[1-9]\d*$/.test(resourceVersion)) {
     throw new StatusError("", "resourceVersion should not be set on objects to be created");
   }
@@ -100,7 +100,7 @@ async function createOnce(backend: Backend, resource: Resource, request: NamedRe
   return backend.versions.shown(resource, writtenEntry(backend, key, { value, revision: result.revision }));
 }
 
-/** Where the server does not count, what the client says of it must at least be a count. */
+/** Where the server does not count generations, the client's value must at least be a count. */
 function validateGeneration({ metadata: { generation = 0 } }: ApiObject, resource: Resource): readonly FieldError[] {
   if (resource.generation || generation >= 0) return [];
   return [invalid("metadata.generation", generation, "must be greater than or equal to 0")];
@@ -113,8 +113,8 @@ interface Mutation {
 }
 
 /**
- * The prepared object after mutating admission, which sees it without what the server alone may say; what admission has changed is
- * prepared once more. @throws StatusError BadRequest where admission moved it to another namespace, or what admission says.
+ * The prepared object after mutating admission, which sees it without the fields of the server; an object that admission has changed is
+ * prepared once more. @throws StatusError BadRequest where admission moved it to another namespace, or of admission.
  */
 async function mutated(
   backend: Backend,
@@ -140,9 +140,19 @@ async function mutated(
 }
 
 function prepared(backend: Backend, resource: Resource, request: CreateRequest): ApiObject {
+  const fresh: ApiObject = {
+    ...request.object,
+    kind: resource.kind,
+    apiVersion: apiVersionOf(resource.group, resource.version),
+    metadata: newMetadata(backend, resource, request),
+  };
+  return resource.prepareForCreate?.(fresh, request.context) ?? fresh;
+}
+
+function newMetadata(backend: Backend, resource: Resource, request: CreateRequest): ObjectMeta {
   const { object, namespace, context } = request;
   const { name, generateName, labels, annotations, ownerReferences, finalizers } = object.metadata;
-  // Field by field: to spread what is mostly empty costs more than all the rest of this.
+  // Field by field: spreading mostly empty objects costs more than the rest of this function.
   const metadata: { -readonly [Field in keyof ObjectMeta]: ObjectMeta[Field] } = { name: name ?? "" };
   if (generateName !== undefined) metadata.generateName = generateName;
   if (namespace !== "") metadata.namespace = namespace;
@@ -153,16 +163,10 @@ function prepared(backend: Backend, resource: Resource, request: CreateRequest):
   if (annotations !== undefined) metadata.annotations = annotations;
   if (ownerReferences !== undefined) metadata.ownerReferences = ownerReferences;
   if (finalizers !== undefined) metadata.finalizers = finalizers;
-  const fresh: ApiObject = {
-    ...object,
-    kind: resource.kind,
-    apiVersion: apiVersionOf(resource.group, resource.version),
-    metadata,
-  };
-  return resource.prepareForCreate?.(fresh, context) ?? fresh;
+  return metadata;
 }
 
-/** The prepared object with the owners of its fields, which are found in a turn of their own. */
+/** The prepared object with the owners of its fields, which are computed in a turn of their own. */
 async function owned(
   resource: Resource,
   { object, context, applied }: NamedRequest,

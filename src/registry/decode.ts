@@ -5,7 +5,7 @@ import { apiVersionOf, type ApiObject } from "../apimachinery/object.ts";
 import { badRequest, type StatusError } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
 
-/** An object as its schema has it, and the paths of the fields that the schema does not have. */
+/** A decoded object, and the paths of the fields that its schema does not have. */
 export interface DecodedObject {
   readonly object: ApiObject;
   readonly unknown: readonly string[];

@@ -10,7 +10,7 @@ import { unstoredEntry } from "./storable.ts";
 import { list, type Listed } from "./read.ts";
 import type { Selection } from "./selection.ts";
 
-/** How a client wants something deleted, from the body or the query. Source: apimachinery meta/v1 DeleteOptions. */
+/** DeleteOptions, from the body or the query. Source: apimachinery meta/v1 DeleteOptions. */
 export interface Deletion {
   readonly gracePeriodSeconds?: number;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
@@ -25,7 +25,7 @@ export interface DeleteRequest {
   readonly context: RequestContext;
 }
 
-/** `removed`: gone from the store. Otherwise the object stays, marked, until what holds it lets go. */
+/** `removed`: deleted from the store. Otherwise the object stays, marked, until its finalizers and grace period end. */
 export interface Deleted {
   readonly removed: boolean;
   readonly entry: Entry;
@@ -35,7 +35,7 @@ const policies: readonly string[] = ["Foreground", "Background", "Orphan"];
 const gcFinalizers: Readonly<Record<string, string>> = { Foreground: "foregroundDeletion", Orphan: "orphan" };
 const raceAttempts = 10;
 
-/** Removes an object, or marks it where finalizers or grace hold it. @throws StatusError NotFound, Conflict, Invalid, or what admission says. */
+/** Removes an object, or marks it where finalizers or grace keep it. @throws StatusError NotFound, Conflict, Invalid, or of admission. */
 export async function remove(backend: Backend, resource: Resource, request: DeleteRequest): Promise<Deleted> {
   checkOptions(request.options);
   const key = storageKey(resource, request);
@@ -98,7 +98,7 @@ async function removeOnce(backend: Backend, { resource, request, current: raw }:
   return { removed: false, entry: await backend.versions.shown(resource, written) };
 }
 
-/** @throws StatusError Invalid for options that contradict each other, or of which there are none such. */
+/** @throws StatusError Invalid for options that contradict each other or do not exist. */
 export function checkOptions({ propagationPolicy, orphanDependents }: Deletion): void {
   const subject = { group: "meta.k8s.io", kind: "DeleteOptions" };
   if (propagationPolicy !== undefined && orphanDependents !== undefined) {
@@ -115,7 +115,7 @@ function checkPreconditions({ resource, request, current }: Step, { metadata }: 
   if (preconditions === undefined) return;
   const { uid, resourceVersion } = preconditions;
   const isEmptied = resource.deletion?.emptied === true;
-  // Kubernetes names the kind here and not the plural, but for what is emptied first.
+  // Kubernetes names the kind here and not the plural, except for namespaces and definitions, which are emptied first.
   const subject = isEmptied ? resource : { group: resource.group, plural: resource.kind };
   const conditions = [
     { what: "UID", asked: uid, found: metadata.uid ?? "", change: "deleted and then recreated" },
@@ -130,14 +130,14 @@ function checkPreconditions({ resource, request, current }: Step, { metadata }: 
   }
 }
 
-/** The object as it would stand while its deletion is pending. */
+/** The object as stored while its deletion is pending. */
 function mark(
   resource: Resource,
   input: { readonly stored: ApiObject; readonly options: Deletion; readonly now: number },
 ): ApiObject {
   const { stored, options, now } = input;
   const { finalizers: held, ...metadata } = stored.metadata;
-  const { deletionTimestamp, deletionGracePeriodSeconds: before = 0, generation } = metadata;
+  const { deletionTimestamp, deletionGracePeriodSeconds: before = 0 } = metadata;
   const finalizers = withPolicy(held, options);
   const wanted = wantedGrace(resource, stored, options);
   const isFirst = deletionTimestamp === undefined;
@@ -146,12 +146,16 @@ function mark(
     ...stored,
     metadata: {
       ...metadata,
-      ...(isFirst && generation !== undefined ? { generation: generation + 1 } : {}),
+      ...(isFirst ? nextGeneration(metadata) : {}),
       ...(isFirst || grace !== before ? ending(resource, now, grace) : {}),
       ...(finalizers.length === 0 ? {} : { finalizers }),
     },
   };
   return resource.deletion?.marked?.(marked) ?? marked;
+}
+
+function nextGeneration({ generation }: ObjectMeta): Partial<ObjectMeta> {
+  return generation === undefined ? {} : { generation: generation + 1 };
 }
 
 function wantedGrace({ deletion }: Resource, stored: ApiObject, { gracePeriodSeconds }: Deletion): number {
@@ -207,23 +211,23 @@ export async function removeCollection(
   return found;
 }
 
-/** Somebody else was faster, which is what was wanted. */
+/** Ignores NotFound: another client deleted the object first. */
 function unlessGone(error: unknown): void {
   if (!(error instanceof StatusError) || error.reason !== "NotFound") throw error;
 }
 
-/** Whether anything keeps a marked object in the store: finalizers, or what the kind itself names. */
+/** Whether finalizers, or a condition of the kind itself, keep a marked object in the store. */
 function isHeld(resource: Resource, object: ApiObject): boolean {
   return (object.metadata.finalizers ?? []).length > 0 || (resource.deletion?.held?.(object) ?? false);
 }
 
-/** Whether a marked object has nothing left to wait for: no holder and no grace. */
+/** Whether a marked object can be removed: no finalizers and no grace period. */
 export function isReleased(resource: Resource, object: ApiObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds } = object.metadata;
   return deletionTimestamp !== undefined && (deletionGracePeriodSeconds ?? 0) === 0 && !isHeld(resource, object);
 }
 
-/** Removes a stored object if nobody changed it meanwhile; returns its last state, or undefined after a lost race. */
+/** Removes a stored object if it is unchanged; returns its last state, or undefined after a lost race. */
 export async function removeEntry(backend: Backend, entry: Entry, last?: ApiObject): Promise<Entry | undefined> {
   const result = await backend.store.delete(entry.key, { ifRevision: entry.revision });
   if (result.kind === "conflict") return undefined;

@@ -1,2 +1,2 @@
-/** What the verbs hand out: an object as bytes that can be sent as they are, and as a parsed value where somebody looks inside. */
+/** The result of the verbs: an object as bytes that can be sent as they are, and as a parsed value on demand. */
 export { objectOf, passingObjectOf, type Entry } from "../storage/stored-object.ts";

@@ -13,7 +13,7 @@ export interface InProcessClientOptions {
   readonly registry: Registry;
   readonly authorizer: Authorizer;
   readonly clock: Clock;
-  /** Every call is authorized as this user, exactly as if it came over the network. */
+  /** Every call is authorized as this user, exactly like a request over the network. */
   readonly user: UserInfo;
   /** Waits between the parts of a large list, which are parsed one at a time. */
   readonly turn: Turn;
@@ -21,7 +21,7 @@ export interface InProcessClientOptions {
   readonly recordWrite?: () => RecordWrite | undefined;
 }
 
-/** What a call of a client inside the hub is about. */
+/** The target of a call of a client inside the hub. */
 export interface Target {
   readonly verb: string;
   readonly namespace?: string | undefined;
@@ -44,7 +44,7 @@ export async function authorized(
   return resource;
 }
 
-/** One write of a client inside the hub, as the audit log learns of it before it is authorized. */
+/** One write of a client inside the hub, for the audit log, before it is authorized. */
 export interface ClientWrite {
   readonly user: UserInfo;
   readonly verb: "create" | "update" | "patch" | "delete" | "deletecollection";
@@ -53,7 +53,7 @@ export interface ClientWrite {
   /** Empty for a create. */
   readonly name: string;
   readonly subresource: string;
-  /** What is sent: an object, a patch, or DeleteOptions. */
+  /** The request body: an object, a patch, or DeleteOptions. */
   readonly sent: unknown;
 }
 
@@ -61,16 +61,16 @@ export interface ClientWrite {
 export interface WriteRecord {
   readonly decided: (decision: Decision) => void;
   readonly annotate: RequestContext["annotate"];
-  /** Called once, with what was answered. */
+  /** Called once, with the answer. */
   readonly succeeded: (answer: unknown) => void;
-  /** Called once instead, with what was thrown. */
+  /** Called once instead, with the error. */
   readonly failed: (error: unknown) => void;
 }
 
 /** Begins the record of a write; undefined where the audit policy records nothing of it. */
 export type RecordWrite = (write: ClientWrite) => WriteRecord | undefined;
 
-/** What a write needs to be recorded. */
+/** What the audit of a write needs. */
 export interface Recorded {
   readonly authorizer: Authorizer;
   readonly annotate: RequestContext["annotate"];
@@ -78,7 +78,7 @@ export interface Recorded {
 
 const unrecorded = (): void => undefined;
 
-/** Does a write under `authorizer`, and records how it ends. */
+/** Runs a write under `authorizer`, and records its result. */
 export async function recorded<T>(
   { begin, authorizer }: { readonly begin: RecordWrite | undefined; readonly authorizer: Authorizer },
   write: ClientWrite,

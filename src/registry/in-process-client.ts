@@ -95,7 +95,7 @@ async function* watchEvents(
     while (!signal.aborted) {
       const events = takeEvents(handle);
       if (events === undefined) return;
-      // To delegate to an iterable that is not asynchronous takes three promises for each event.
+      // Delegating to a synchronous iterable takes three promises for each event.
       for (const event of events) yield event;
       if (events.length > 0) continue;
       await new Promise<void>((resolve) => {
@@ -109,7 +109,7 @@ async function* watchEvents(
   }
 }
 
-/** Undefined once the kind is served no more. @throws StatusError */
+/** Undefined once the kind is removed. @throws StatusError */
 function takeEvents(handle: WatchHandle): readonly WatchEvent[] | undefined {
   const items = handle.take(itemsPerTake);
   if (items === "ended") return undefined;
@@ -123,10 +123,10 @@ function takeEvents(handle: WatchHandle): readonly WatchEvent[] | undefined {
   );
 }
 
-/** One write under way: the options of the client, with what observes this write. */
+/** One write under way: the options of the client, with the observers of this write. */
 type Call = InProcessClientOptions & Recorded;
 
-/** What is written where; a create has no name to be authorized by. */
+/** The target of a write; a create is authorized without a name. */
 type Target = Pick<ClientWrite, "verb" | "namespace"> & Partial<Pick<ClientWrite, "name" | "subresource">>;
 
 interface Write {
@@ -135,7 +135,7 @@ interface Write {
   readonly sent: unknown;
 }
 
-/** Does one write of the client once it is authorized, and records it in the audit log. */
+/** Authorizes and runs one write of the client, and records it in the audit log. */
 function written<T>(
   options: InProcessClientOptions,
   { ref, target, sent }: Write,
@@ -154,7 +154,7 @@ interface ChangeOptions {
   readonly subresource?: string;
 }
 
-/** The writes of a client inside the hub: what is sent is decoded, pruned and defaulted as what comes over HTTP. */
+/** The writes of a client inside the hub: bodies are decoded, pruned and defaulted like those over HTTP. */
 export function writes(
   options: InProcessClientOptions,
 ): Pick<Client, "create" | "update" | "patch" | "delete" | "deleteCollection"> {
@@ -163,7 +163,7 @@ export function writes(
     create: <T extends ApiObject>(ref: ResourceRef, sent: ApiObject, how: ChangeOptions = {}) => {
       const { namespace = "", name = "" } = sent.metadata;
       const { subresource = "" } = how;
-      // What is created under an object goes by that object's name.
+      // A create under an object is authorized with that object's name.
       const target: Target = { verb: "create", namespace, ...(subresource === "" ? {} : { name, subresource }) };
       return written(options, { ref, target, sent }, async (call, resource) => {
         const request = { namespace, ...(await received(call, { resource, sent, ...how })) };
@@ -222,7 +222,7 @@ interface Received extends ChangeOptions {
   readonly sent: ApiObject;
 }
 
-/** What was sent, decoded, in a turn of its own where it is large. @throws StatusError BadRequest */
+/** The decoded body, in a turn of its own where it is large. @throws StatusError BadRequest */
 async function received(
   call: Call,
   { resource, sent, dryRun = false, subresource = "" }: Received,

@@ -18,7 +18,7 @@ import type { Steps } from "../apimachinery/steps.ts";
 import type { Resource } from "../apis/resource.ts";
 import type { RequestContext } from "./backend.ts";
 
-/** A write as the owners of fields see it. */
+/** What a write contributes to field ownership. */
 export interface Write {
   readonly resource: Resource;
   /** `""` for the object itself. */
@@ -33,8 +33,8 @@ export function* withCreator(write: Write, object: ApiObject): Steps<ApiObject> 
 }
 
 /**
- * The object to be stored, with its owners after an update or patch. `given` is what the client says about them: owners that it sends are
- * taken over the stored ones, malformed or absent ones are not, an empty list forgets them all. Objects without owners get none.
+ * The object to be stored, with its owners after an update or patch. `given` are the owners that the client sends: well-formed ones are
+ * used in place of the stored ones, malformed or absent ones are not, an empty list removes them all. Objects without owners get none.
  */
 export function* withUpdater(
   write: Write,
@@ -46,19 +46,19 @@ export function* withUpdater(
   if (isReset(given)) return withList(next, undefined);
   const sent = yield* givenManagers(given, before);
   const known = sent ?? storedManagers(before);
-  // Both sides carry the same owners into the comparison, which then has nothing to say about them.
+  // Both sides have the same owners in the comparison, which therefore ignores them.
   const after = withList(next, before);
   if (known.size === 0) return after;
   const managers = yield* trackUpdate(trackingOf(write, "Update"), known, { before: stored, after });
   return managers === known && sent === undefined ? after : withList(next, listed(managers));
 }
 
-/** An object that comes from an apply, with the owners that this found. */
+/** The object of an apply, with the owners that the apply computed. */
 export function withApplied(object: ApiObject, found: readonly unknown[] | undefined): ApiObject {
   return withList(object, found === undefined || found.length === 0 ? undefined : found);
 }
 
-/** What admission made of an object, with its owners: fields that admission sets belong to nobody, and owners that it garbles are put back. */
+/** The object after admission, with its owners: fields that admission sets have no owner, and owners that it corrupts are restored. */
 export function* withAdmitted(
   object: ApiObject,
   before: readonly unknown[] | undefined,
@@ -78,15 +78,15 @@ function* givenManagers(
   return managers === undefined || managers.size === 0 ? undefined : managers;
 }
 
-/** What is applied, and how. */
+/** The configuration and options of an apply. */
 export interface ApplyRequest {
   readonly config: JsonObject;
-  /** Takes over fields of others. */
+  /** Takes ownership of fields of other managers. */
   readonly force: boolean;
 }
 
 /**
- * What an apply makes of the stored object, or of none, with its owners in `managedFields`. The result is not decoded yet.
+ * Applies to the stored object, or to none, and sets the owners in `managedFields`. The result is not decoded yet.
  * @throws StatusError Conflict where fields of others would change.
  */
 export function* appliedTo(
@@ -110,9 +110,9 @@ export function* appliedTo(
   return { ...shown, metadata: { ...metadata, managedFields: listed(managers) ?? [] } };
 }
 
-/** Whether two objects differ in nothing but the times of their owners: such a write is none. */
+/** Whether two objects differ only in the times of their owners: such a write is skipped. */
 export function differsInTimesOnly(next: ApiObject, stored: ApiObject): boolean {
-  // Most writes change something, which shows here before anything dear is done.
+  // Most writes change something, which is detected here before the expensive comparison.
   if (!isSameApartFrom("metadata", next, stored)) return false;
   const { managedFields: mine, ...nextOthers } = next.metadata;
   const { managedFields: theirs, ...storedOthers } = stored.metadata;
@@ -126,7 +126,7 @@ function isSameApartFrom(field: string, one: ApiObject, other: ApiObject): boole
   return mine.every((key) => Object.hasOwn(other, key) && (key === field || jsonEqual(one[key], other[key])));
 }
 
-/** By identity: entries of other times stand in another order. */
+/** By identity: entries with other times have another order. */
 function withoutTimes(entries: readonly unknown[]): JsonObject {
   const byId = storedManagers(entries);
   return Object.fromEntries([...byId].map(([id, { time: _time, ...entry }]) => [id, entry]));
@@ -146,14 +146,14 @@ function trackingOf({ resource, subresource, context }: Write, operation: Writer
   };
 }
 
-/** What of the object a subresource can change besides metadata; the others change its status. */
+/** The fields that a subresource can change besides metadata; the others change the status. */
 const writtenThrough: Readonly<Record<string, string>> = {
   finalize: "spec",
   ephemeralcontainers: "spec",
   scale: "spec",
 };
 
-/** What a write cannot change, since the kind puts back what is stored, and so never owns. */
+/** The fields that a write cannot change, since the kind restores the stored ones, and so never owns. */
 function ignoredFields(resource: Resource, subresource: string): FieldSet {
   if (subresource === "") {
     const status: FieldSet = resource.subresources["status"] === undefined ? noFields : { "f:status": noFields };

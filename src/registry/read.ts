@@ -21,7 +21,7 @@ export async function get(
   return backend.versions.shown(resource, entry);
 }
 
-/** From which moment a list is: the newest, any at hand, at least or exactly a revision, or the next page of an earlier one. */
+/** The resource version of a list: the newest, any cached one, at least or exactly a revision, or the next page of an earlier one. */
 export type ListFrom =
   | { readonly kind: "newest" }
   | { readonly kind: "any" }
@@ -42,24 +42,24 @@ export interface Listed {
   readonly entries: readonly Entry[];
   readonly revision: number;
   readonly continue: string | undefined;
-  /** Known only where no selector is at work. */
+  /** Known only without a selector. */
   readonly remaining: number | undefined;
 }
 
-/** Objects in name order, all of one moment over all pages. @throws StatusError Expired when that moment is gone, Timeout when it is still ahead. */
+/** Objects in name order, all of one moment over all pages. @throws StatusError Expired when that revision is compacted, Timeout when it is ahead of the hub. */
 export async function list(backend: Backend, resource: Resource, request: ListRequest): Promise<Listed> {
   const prefix = storageNamespacePrefix(resource, request.namespace);
   const { revision, after } = await moment(backend, request.from);
-  // A token can be forged: it may lead on within this list and nowhere else.
+  // A token can be forged: it may continue this list and no other.
   if (after !== undefined && !after.startsWith(prefix))
     throw badRequest("continue key is not valid: it belongs to another list");
   const { cache } = backend;
   const page: Page = { prefix, after, limit: request.limit, selection: request.selection };
   const shown: Shown = { backend, resource, turn: request.turn };
-  // Nothing under this resource changed since then: the cache still shows that moment.
+  // Nothing under this resource changed since then: the cache still has that state.
   if (revision === undefined || (revision <= cache.revision() && cache.lastChange(prefix) <= revision)) {
     const entries = cache.list(prefix, after, neededOf(page));
-    // Read in one go with the entries: the cache goes on while the list is made.
+    // Read synchronously with the entries: the cache changes while the list is built.
     const at = { revision: revision ?? cache.revision(), countAfter: (key: string) => cache.count(prefix, key) };
     return collect(shown, page, { ...at, entries });
   }
@@ -75,12 +75,12 @@ interface Page {
   readonly selection: Selection;
 }
 
-/** How many entries a page needs at most: one more than asked for, to know whether there is more. With a selector that is not known. */
+/** How many entries a page needs at most: one more than requested, to detect whether there are more. Unknown with a selector. */
 function neededOf({ limit, selection }: Page): number | undefined {
   return limit === undefined || !selection.everything ? undefined : limit + 1;
 }
 
-/** `revision` undefined: the present of the cache. */
+/** `revision` undefined: the present state of the cache. */
 async function moment(
   backend: Backend,
   from: ListFrom,
@@ -145,7 +145,7 @@ async function collect({ backend, resource, turn }: Shown, page: Page, at: Momen
   const { selection } = page;
   const taken: Entry[] = [];
   let more = false;
-  // Nothing is looked at where everything is taken as it is.
+  // Entries that are all taken unchanged need no parsing.
   const isTakenWhole = selection.everything && resource.custom === undefined;
   const parts = isTakenWhole ? [at.entries] : partsOf(at.entries, partSize);
   for (const part of parts) {
@@ -157,11 +157,14 @@ async function collect({ backend, resource, turn }: Shown, page: Page, at: Momen
   const last = more ? taken.at(-1) : undefined;
   if (last === undefined) return { entries: taken, revision: at.revision, continue: undefined, remaining: undefined };
   const token = encodeContinueToken({ revision: at.revision, after: last.key });
-  const remaining = selection.everything ? at.countAfter?.(last.key) : undefined;
-  return { entries: taken, revision: at.revision, continue: token, remaining };
+  return { entries: taken, revision: at.revision, continue: token, remaining: remainingAfter(last, selection, at) };
 }
 
-/** Takes what the page selects, and says whether there is more than it takes. */
+function remainingAfter(last: Entry, selection: Selection, at: Moment): number | undefined {
+  return selection.everything ? at.countAfter?.(last.key) : undefined;
+}
+
+/** Adds the selected entries to the page, and returns whether there are more. */
 function takeSome(shown: readonly Entry[], { limit = Infinity, selection }: Page, taken: Entry[]): boolean {
   for (const entry of shown) {
     if (taken.length === limit) return true;
@@ -170,7 +173,7 @@ function takeSome(shown: readonly Entry[], { limit = Infinity, selection }: Page
   return false;
 }
 
-/** The moment of an earlier page is gone; the token lets the client go on with the present, at the price of consistency. */
+/** The revision of an earlier page is compacted; with the token the client can continue inconsistently at the present state. */
 function expiredPage(page: Page): StatusError {
   if (page.after === undefined)
     return new StatusError("Expired", "The resourceVersion for the provided list is too old.");

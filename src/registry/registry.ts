@@ -19,7 +19,7 @@ export type Review = (
   request: { readonly namespace: string; readonly context: RequestContext },
 ) => Promise<ApiObject>;
 
-/** The verbs over every resource that is served. Authorization is the caller's; everything after it happens here. */
+/** The verbs over every served resource. The caller authorizes; everything after that happens here. */
 export interface Registry {
   find(group: string, version: string, plural: string): Resource | undefined;
   resources(): readonly Resource[];
@@ -27,9 +27,9 @@ export interface Registry {
   list(resource: Resource, request: ListRequest): Promise<Listed>;
   watch(resource: Resource, request: WatchRequest): Promise<WatchHandle>;
   create(resource: Resource, request: CreateRequest): Promise<Entry>;
-  /** Creates what a subresource stands for, e.g. a token under a ServiceAccount. */
+  /** Creates the object of a subresource, e.g. a token under a ServiceAccount. */
   createUnder(resource: Resource, request: UnderObjectRequest): Promise<Entry>;
-  /** Asks admission about a connection to the kubelet of an object, and finds the object. */
+  /** Finds an object, and calls admission for a connection to its kubelet. */
   connect(resource: Resource, request: UnderObjectRequest): Promise<Connected>;
   update(resource: Resource, request: UpdateRequest): Promise<{ readonly entry: Entry; readonly created: boolean }>;
   remove(resource: Resource, request: DeleteRequest): Promise<Deleted>;
@@ -40,11 +40,11 @@ export interface RegistryOptions {
   readonly backend: Backend;
   /** The resources served now; another array whenever they change. */
   readonly resources: () => readonly Resource[];
-  /** By `plural.group`. Every resource that only knows the verb create needs one. */
+  /** By `plural.group`. Every resource with create as its only verb needs one. */
   readonly reviews: Readonly<Record<string, Review>>;
-  /** By `plural.group/subresource`. Every subresource that things are created under needs one. */
+  /** By `plural.group/subresource`. Every subresource with the verb create needs one. */
   readonly created: Readonly<Record<string, CreateUnder>>;
-  /** Aborts when a kind is served no more, or differently; undefined for kinds that always are. */
+  /** Aborts when a kind is removed or changed; undefined for built-in kinds. */
   readonly lifeOf?: (resource: Resource) => AbortSignal | undefined;
 }
 
@@ -75,7 +75,7 @@ export function registry({ backend, resources, reviews, created, lifeOf }: Regis
   };
 }
 
-/** The resources by their path, derived again only when there are others. */
+/** The resources by their path, derived again only when the resources change. */
 function pathsOf(resources: () => readonly Resource[]): () => ReadonlyMap<string, Resource> {
   let from: readonly Resource[] = [];
   let byPath: ReadonlyMap<string, Resource> = new Map();
@@ -92,12 +92,12 @@ function pathsOf(resources: () => readonly Resource[]): () => ReadonlyMap<string
 }
 
 async function evaluated(review: Review, { object, namespace, context }: CreateRequest): Promise<Entry> {
-  // Like any object, a question lies in the namespace of its path, whether or not it says so.
+  // Like any object, a review is in the namespace of its path, whether or not it names one.
   const asked = namespace === "" ? object : { ...object, metadata: { ...object.metadata, namespace } };
   return unstoredEntry("", await review(asked, { namespace, context }));
 }
 
-/** @throws what a client gets for a failure of the store; anything else as it is */
+/** @throws StatusError for a failure of the store; any other error unchanged */
 function refused(error: unknown): never {
   throw error instanceof StorageError ? storageStatus[error.code]() : error;
 }

@@ -51,7 +51,7 @@ interface AccessSpec {
   readonly nonResourceAttributes?: NonResourceAttributes;
 }
 
-/** What the virtual kinds answer, by `plural.group`. Source: kubernetes pkg/registry/{authorization,authentication}. */
+/** The evaluators of the virtual kinds, by `plural.group`. Source: kubernetes pkg/registry/{authorization,authentication}. */
 export function reviews(options: ReviewOptions): Readonly<Record<string, Review>> {
   const access: Review = async (object) => {
     return accessAnswer(options.chain, object, reviewedUser(specOf(object)));
@@ -116,7 +116,7 @@ async function accessAnswer(chain: AuthorizerChain, object: ApiObject, user: Use
   return { ...object, status: decisionStatus(await chain.decide(attributes), problems) };
 }
 
-/** Whom a review is about. */
+/** The subject of a review. */
 function reviewedUser(spec: AccessSpec): UserInfo {
   return {
     username: spec.user ?? "",
@@ -126,7 +126,7 @@ function reviewedUser(spec: AccessSpec): UserInfo {
   };
 }
 
-/** What a review asks; `problems` tells what of its selectors cannot be read and is left out. */
+/** The attributes of a review; `problems` are the parts of its selectors that cannot be read and are left out. */
 function reviewedAttributes(spec: AccessSpec, user: UserInfo): Asked {
   const field = reviewedFieldSelector(spec.resourceAttributes?.fieldSelector);
   const label = reviewedLabelSelector(spec.resourceAttributes?.labelSelector);
@@ -148,7 +148,7 @@ function attributesFor({ resourceAttributes, nonResourceAttributes }: AccessSpec
   return { user, verb, group: "", version: "", resource: "", subresource: "", namespace: "", name: "", path };
 }
 
-/** Field by field, for this is asked more often than anything else. */
+/** Field by field, because this is the most frequent request. */
 function resourceAttributesFor(asked: ResourceAttributes, user: UserInfo): Attributes {
   const { namespace = "", verb = "", group = "", version = "", resource = "", subresource = "", name = "" } = asked;
   return { user, verb, group, version: version || "*", resource, subresource, namespace, name, path: undefined };
@@ -161,7 +161,7 @@ async function tokenAnswer(options: ReviewOptions, object: ApiObject): Promise<A
     readonly token?: string;
     readonly audiences?: readonly string[];
   };
-  // The token goes no further than the authenticator: the answer repeats the question without it.
+  // Only the authenticator sees the token: the answer repeats the spec without it.
   const asked = { ...object, spec: audiences.length === 0 ? {} : { audiences } };
   const facts = { authorization: `Bearer ${token}`, peerCertificates: [] };
   const result = await options.authenticate(audiences.length === 0 ? facts : { ...facts, audiences });
@@ -170,7 +170,7 @@ async function tokenAnswer(options: ReviewOptions, object: ApiObject): Promise<A
   return { ...asked, status: { authenticated: true, user: userInfo(result.user), ...meantFor } };
 }
 
-/** Why a token is worth nothing, as far as whoever may review tokens is told. */
+/** Why a token is invalid, as far as a requester who may review tokens is allowed to know. */
 function tokenProblem(result: Exclude<Authentication, { kind: "authenticated" }>): string {
   const reason = result.kind === "rejected" ? result.reason : invalidBearerToken;
   return reason === invalidBearerToken ? reason : `[${invalidBearerToken}, ${reason}]`;
@@ -180,7 +180,7 @@ function userInfo({ username, uid, groups, extra }: UserInfo): object {
   return { username, ...(uid === undefined ? {} : { uid }), groups, ...(extra === undefined ? {} : { extra }) };
 }
 
-/** What explanations look at besides the chain. */
+/** What explanations read besides the chain. */
 export interface ExplainingParts {
   readonly index: RbacIndex;
   /** Whether an authorizer of that mode is in the chain now. */
@@ -191,21 +191,21 @@ export interface ExplainingParts {
   readonly turn: (username: string) => Promise<void>;
 }
 
-/** A question, with what of it could not be read. */
+/** The attributes, and the parts of the spec that could not be read. */
 export interface Asked {
   readonly attributes: Attributes;
   readonly problems: readonly string[];
 }
 
-/** How far an explanation may go: of the subject's own rights only, or of all roles and bindings. */
+/** The scope of an explanation: the subject's own rights only, or all roles and bindings. */
 export type Extent = "own rights" | "everybody's rights";
 
-/** The longest reason or error of one authorizer that is told, in characters. */
+/** The longest reason or error of one authorizer in an answer, in characters. */
 const maxTextCharacters = 2048;
 
 /**
- * Explains decisions of the chain from the chain's own trace. With `own rights` nothing is told that the subject could not find out
- * from reviews of itself: neither how webhooks are called nor how fast they are, and no role that it does not hold.
+ * Explains decisions of the chain from the chain's own trace. With `own rights` the answer contains only what the subject could find out
+ * from reviews of itself: neither how webhooks are called nor how fast they are, and no role that is not bound to it.
  */
 export function explanation(
   parts: ExplainingParts & { readonly chain: AuthorizerChain },
@@ -222,7 +222,7 @@ export function explanation(
     if (decision.verdict === "allow") return common;
     const nearest = await nearestOf(parts, { attributes, extent, asker });
     const { commands, notes } = remedy(parts, attributes, decision);
-    // kubectl refuses to make a role for what no server has, and nobody wants one for a slip of the fingers.
+    // kubectl refuses to create a role for an unknown resource, and a role for a typing error is useless.
     if (nearest.some(isMistyped)) return { ...common, nearest, toAllow: [] };
     return {
       ...common,
@@ -233,7 +233,7 @@ export function explanation(
   };
 }
 
-/** The part of an answer that reviews of Kubernetes have. */
+/** The status fields that Kubernetes' reviews have. */
 function decisionStatus(decision: ChainDecision, problems: readonly string[]): SubjectAccessReviewStatus {
   const errors = [...(decision.error === undefined ? [] : [decision.error]), ...problems];
   return {
@@ -262,7 +262,7 @@ function stepOf({ name, type = name, verdict, reason, error, note, ms }: TraceSt
   };
 }
 
-/** Each look through roles and bindings is a part of its own. */
+/** Each search of roles and bindings is a part of its own. */
 async function nearestOf(
   { index, uses, resources, turn }: ExplainingParts,
   asked: { readonly attributes: Attributes; readonly extent: Extent; readonly asker: string },
@@ -276,7 +276,7 @@ async function nearestOf(
   return [...likelyMeant(attributes, kinds), ...own, ...(uses("RBAC") ? unboundRoles(index, attributes) : [])];
 }
 
-/** What would have to be added, as far as adding something can help. */
+/** The missing bindings or rules, where adding some can help. */
 function remedy(
   { uses }: ExplainingParts,
   attributes: Attributes,

@@ -13,11 +13,11 @@ import { badRequest } from "../apimachinery/status.ts";
 import type { Resource } from "../apis/resource.ts";
 import { metadataOf, objectOf, type Entry } from "../storage/stored-object.ts";
 
-/** Which objects of a resource a request speaks of. */
+/** Which objects of a resource a request selects. */
 export interface Selection {
   /** No selector at all. */
   readonly everything: boolean;
-  /** The one name that can match, where the selector says so. */
+  /** The one name that can match, where the selector requires one. */
   readonly name: string | undefined;
   readonly matches: (entry: Entry) => boolean;
 }
@@ -41,7 +41,7 @@ export function selectionOf(
   }
 }
 
-/** @throws StatusError BadRequest, SelectorError for a field that the kind does not know. */
+/** @throws StatusError BadRequest, SelectorError for a field that the kind does not support. */
 function checkFields({ selectableFields = {}, custom, scope }: Resource, fields: FieldSelector): void {
   const labelsOfKind = Object.keys(selectableFields);
   checkFieldLabels(fields, labelsOfKind, labelsOfKind.length > 0 || custom !== undefined);
@@ -69,7 +69,7 @@ function selectionFrom(resource: Resource, labels: LabelSelector | undefined, fi
   };
 }
 
-/** From how many characters on it is worth while to look for the metadata in the text instead of parsing all of it. */
+/** From this length in characters on, searching the metadata in the text is cheaper than parsing all of it. */
 const largeCharacters = 16 * 1024;
 
 function metadataIn(entry: Entry): ObjectMeta {

@@ -6,12 +6,12 @@ import { credentialRevocations } from "../apis/credential-revocation.ts";
 import { leases } from "../apis/lease.ts";
 import type { Resource } from "../apis/resource.ts";
 
-/** Above what a request may bring, so that owners of fields have room; below it an object could grow without end by small patches. */
+/** Above the request limit, so that field owners have room; without it an object could grow without bound by small patches. */
 const maxObjectBytes = 4 * 1024 * 1024;
 
 /**
- * JSON values of one object, those of its managedFields included: three times what a request may bring, since each manager of a whole
- * object owns as many fields as that has.
+ * JSON values of one object, those of its managedFields included: three times the request limit, since each manager of a whole
+ * object owns all its fields.
  */
 const maxObjectValues = 65_536;
 const maxDefinitionValues = 131_072;
@@ -28,7 +28,7 @@ export function storable(object: ApiObject): Buffer {
   );
 }
 
-/** Each later request works on the whole object, however little it changes. */
+/** Each later request processes the whole object, however little it changes. */
 function checkValues(object: ApiObject, maxValues: number): void {
   if (valuesWithin(object, maxValues) <= maxValues) return;
   throw new StatusError(
@@ -49,11 +49,11 @@ function valuesWithin(value: unknown, maxValues: number): number {
   return values;
 }
 
-/** No Lease and no revocation that is meant as one is larger, in bytes. */
+/** No legitimate Lease or revocation is larger, in bytes. */
 const maxReserveBytes = 8 * 1024;
 
 /**
- * Whether a write is taken when the store is full: what lets go of an object, so that space can be freed, the Leases that say that a
+ * Whether a write is accepted when the store is full: one that releases an object, so that space can be freed, the Leases that prove that a
  * machine is alive, and revocations, which must not wait for a disk. All of them are small.
  */
 export function mayUseReserve(write: {
@@ -72,7 +72,7 @@ function isSame(a: Resource, b: Resource): boolean {
   return a.group === b.group && a.plural === b.plural;
 }
 
-/** An entry for an object that was not stored: a dry run's answer, or an evaluated review. It keeps whatever resourceVersion it has. */
+/** An entry for an object that was not stored: a dry run's answer, or an evaluated review. It keeps its resourceVersion. */
 export function unstoredEntry(key: string, object: ApiObject): Entry {
   return { key, revision: 0, json: JSON.stringify(object), parsed: object, metadata: undefined };
 }

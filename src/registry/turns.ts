@@ -3,7 +3,7 @@ import { finish, type Steps } from "../apimachinery/steps.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { Resource } from "../apis/resource.ts";
 
-/** Lets work that takes long run in parts, with everything else that waits for the event loop in between. */
+/** Runs long work in parts, with other work of the event loop in between. */
 export interface Turns {
   /**
    * Resolves when the next part of a large piece of work may run. One part runs per pass of the event loop, flows take turns, and
@@ -28,7 +28,7 @@ const shortPartMs = 2;
 
 /** Turns over one event loop; all that share a loop must share these. */
 export function turns({ now, soon, after }: TurnsOptions): Turns {
-  // In the order in which flows get their turn: a flow that has had one goes to the end.
+  // In the order of turns: a flow goes to the end after its turn.
   const flows = new Map<string, (() => void)[]>();
   let count = 0;
   let isRunning = false;
@@ -69,7 +69,7 @@ export function turns({ now, soon, after }: TurnsOptions): Turns {
   };
 }
 
-/** How much of a list is worked on at once. */
+/** How much of a list is processed at once. */
 export interface PartSize {
   readonly maxCharacters: number;
   readonly maxEntries: number;
@@ -99,10 +99,10 @@ export function partsOf(
 /** Waits until the next part of large work may run. */
 export type Turn = () => Promise<void>;
 
-/** From how many bytes of JSON on an object is worked on in parts: the worst that fits into less takes about 50 ms in all. */
+/** From how many bytes of JSON on an object is worked on in parts: the worst smaller object takes about 50 ms in all. */
 export const largeBytes: number = 16 * 1024;
 
-/** How a request waits for its turns where it works on an object of so many bytes; undefined where that is little, and nothing waits. */
+/** How a request on an object of this many bytes waits for its turns; undefined for small objects, which need none. */
 export function turnFor(
   { turns }: { readonly turns: Turns },
   { user, isLarge }: { readonly user: UserInfo; readonly isLarge?: boolean },
@@ -111,12 +111,12 @@ export function turnFor(
   return isLarge === true || bytes >= largeBytes ? () => turns.next(user.username) : undefined;
 }
 
-/** Does the steps at once where there is no `turn` to wait for, and else each in one of its own. */
+/** Runs the steps at once without `turn`, and else each in a turn of its own. */
 export function stepped<Result>(turn: Turn | undefined, steps: Steps<Result>): Result | Promise<Result> {
   return turn === undefined ? finish(steps) : finishInTurns(turn, steps);
 }
 
-/** Does each step in a turn of its own. */
+/** Runs each step in a turn of its own. */
 export async function finishInTurns<Result>(turn: Turn, steps: Steps<Result>): Promise<Result> {
   for (;;) {
     await turn();
@@ -142,7 +142,7 @@ function charactersWithin(value: unknown, max: number): number {
   return characters;
 }
 
-/** Resolves when the schemas of a custom kind are read, which is done at its first use, in turns of all who use it then. */
+/** Resolves when the schemas of a custom kind are compiled, which happens at its first use, in turns of the kind. */
 export async function preparedKind({ custom }: Resource, turn: Turn): Promise<void> {
   if (custom === undefined) return;
   const steps = custom.prepare();

@@ -13,19 +13,19 @@ export interface UnderObjectRequest extends CreateRequest {
   readonly subresource: string;
 }
 
-/** An object whose kubelet may be connected to, not older than any acknowledged write, and the options as admission leaves them. */
+/** The object of an admitted connection, not older than any acknowledged write, and the options after admission. */
 export interface Connected {
   readonly parent: ApiObject;
   readonly options: ApiObject;
 }
 
-/** What an answer may know of the request besides what is to be created. */
+/** The context of a create under an object. */
 export interface UnderRequest {
   readonly namespace: string;
-  /** The stored object it is created under, not older than any acknowledged write. */
+  /** The stored parent object, not older than any acknowledged write. */
   readonly parent: ApiObject;
   readonly context: RequestContext;
-  /** Asks validating admission about the completed object; to be called before anything is done. @throws StatusError to refuse. */
+  /** Calls validating admission with the completed object; to be called before any effect. @throws StatusError to refuse. */
   readonly admit: (completed: ApiObject) => Promise<void>;
 }
 
@@ -33,8 +33,8 @@ export interface UnderRequest {
 export type CreateUnder = (object: ApiObject, request: UnderRequest) => Promise<ApiObject>;
 
 /**
- * Asks admission about a connection to the kubelet of a stored object; `object` are the options from the query.
- * @throws StatusError NotFound where the object is missing, or what admission says. Source: apiserver pkg/endpoints/handlers ConnectResource
+ * Calls admission for a connection to the kubelet of a stored object; `object` are the options from the query.
+ * @throws StatusError NotFound where the object is missing, or of admission. Source: apiserver pkg/endpoints/handlers ConnectResource
  */
 export async function connect(backend: Backend, resource: Resource, request: UnderObjectRequest): Promise<Connected> {
   const { namespace, name, subresource, object, context } = request;
@@ -46,8 +46,8 @@ export async function connect(backend: Backend, resource: Resource, request: Und
 }
 
 /**
- * Creates something under a stored object. Nothing is stored here; `answer` does whatever is to be done.
- * @throws StatusError NotFound where the object is missing, or what admission and the answer say.
+ * Creates an object of a subresource under a stored object. Nothing is stored here; `answer` has all effects.
+ * @throws StatusError NotFound where the object is missing, or of admission and `answer`.
  */
 export async function createUnder(
   backend: Backend,

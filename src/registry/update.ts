@@ -24,11 +24,11 @@ export interface UpdateRequest {
   /** `""` for the object itself. */
   readonly subresource: string;
   /**
-   * The object as the client wants it, made from the stored one, with turns between its parts where that is large. Called again after a
+   * The desired object, created from the stored one, with turns between its parts where that is large. Called again after a
    * lost race. @throws StatusError to refuse.
    */
   readonly desired: (stored: ApiObject, turn: Turn | undefined) => ApiObject | Promise<ApiObject>;
-  /** The desired object comes from an apply: its managedFields say who owns what, and where none is stored any kind is created. */
+  /** The desired object comes from an apply: its managedFields are computed already, and where none is stored any kind is created. */
   readonly applied?: boolean;
   /** For where none is stored (PUT of kinds with createOnUpdate, apply): a whole object, created once `mayCreate` has not thrown. */
   readonly whenMissing?: {
@@ -40,7 +40,7 @@ export interface UpdateRequest {
 
 /**
  * Replaces a stored object, keeping what clients may not change. A change that changes nothing is not written.
- * @throws StatusError NotFound, Conflict, Invalid, or what admission says.
+ * @throws StatusError NotFound, Conflict, Invalid, or of admission.
  */
 export async function update(
   backend: Backend,
@@ -63,7 +63,7 @@ export async function update(
   }
 }
 
-/** The created entry, or undefined where somebody else was quicker. */
+/** The created entry, or undefined where another client created the object first. */
 async function createInstead(backend: Backend, resource: Resource, request: UpdateRequest): Promise<Entry | undefined> {
   const { whenMissing, namespace, name, subresource, applied = false, context } = request;
   const mayCreate = subresource === "" && (applied || resource.createOnUpdate);
@@ -105,7 +105,7 @@ async function updateOnce(
   if (turn !== undefined) await turn();
   const next = await admitted(backend, step, await owned(step, { stored, desired }));
   if (turn !== undefined) await turn();
-  // What lies in an older version, or under an older definition, is written anew even so.
+  // An object stored in an older version, or under an older definition, is rewritten even so.
   if (isSame(next, stored) && (current === raw || isStoredAs(resource, raw))) return current;
   if (request.context.dryRun) return unstoredEntry(current.key, next);
   if (isReleased(resource, next)) return removeEntry(backend, current, next);
@@ -132,7 +132,7 @@ async function replaced(backend: Backend, step: Step, next: ApiObject): Promise<
   return backend.versions.shown(resource, written);
 }
 
-/** Whether an entry lies in the version of today, though another is asked for. */
+/** Whether an entry is stored in the current storage version, though another is requested. */
 function isStoredAs(resource: Resource, entry: Entry): boolean {
   const apiVersion = resource.custom?.storage.apiVersion;
   return apiVersion !== apiVersionOf(resource.group, resource.version) && objectOf(entry).apiVersion === apiVersion;
@@ -153,7 +153,7 @@ function checkPreconditions(
     ]);
   }
   if (!/^\d+$/.test(version)) {
-    // Kubernetes answers what is no number in this way, too.
+    // Kubernetes answers an invalid number in this way, too.
     throw new StatusError("", `strconv.ParseUint: parsing ${JSON.stringify(version.slice(0, 64))}: invalid syntax`);
   }
   if (version !== String(current.revision)) throw conflict(resource, request.name, staleObject);
@@ -199,7 +199,7 @@ function withServerFields(step: Step, objects: { readonly stored: ApiObject; rea
   return resource.generation ? withGeneration(resource, next, stored) : next;
 }
 
-/** Whose metadata an update keeps, and whose it takes. */
+/** The metadata that an update keeps, and the metadata that it takes. */
 const serverFields = [
   "name",
   "namespace",
@@ -213,7 +213,7 @@ const serverFields = [
 ] as const;
 const clientFields = ["labels", "annotations", "ownerReferences", "finalizers"] as const;
 
-/** What an update may not change about metadata; who owns the fields is found out later. */
+/** The metadata that an update may not change; field owners are computed later. */
 function keptMeta(desired: ObjectMeta, stored: ObjectMeta): ObjectMeta {
   const meta: Record<string, unknown> = {};
   for (const field of serverFields) if (stored[field] !== undefined) meta[field] = stored[field];
@@ -234,7 +234,7 @@ function withGeneration(resource: Resource, next: ApiObject, stored: ApiObject):
   return { ...next, metadata: { ...next.metadata, generation: (stored.metadata.generation ?? 0) + 1 } };
 }
 
-/** What admission has changed, with what it may not change. */
+/** The object after admission, with the fields that admission may not change restored. */
 function restored(step: Step, prepared: ApiObject, mutated: ApiObject): ApiObject | Promise<ApiObject> {
   const next = withServerFields(step, { stored: objectOf(step.current), desired: mutated });
   return stepped(step.turn, withAdmitted(next, prepared.metadata.managedFields, mutated.metadata.managedFields));

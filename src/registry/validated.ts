@@ -11,7 +11,7 @@ interface Validation {
   readonly context: RequestContext;
 }
 
-/** What the kind finds wrong with a new object, or with one that replaces `stored`; in parts where that may take long. */
+/** The validation errors of a new object, or of one that replaces `stored`; in parts where that may take long. */
 export function validated(
   validation: Validation,
   object: ApiObject,
@@ -22,7 +22,7 @@ export function validated(
   return inTurns(validation, validateInSteps(object, stored));
 }
 
-/** What the kind, or its subresource, finds wrong with `next` in place of `stored` besides that; in parts where that may take long. */
+/** The further errors of `next` in place of `stored` by the kind, or its subresource; in parts where that may take long. */
 export function validatedUpdate(
   validation: Validation & { readonly subresource: string },
   next: ApiObject,
@@ -35,7 +35,7 @@ export function validatedUpdate(
   return inTurns(validation, part.validateUpdateInSteps(next, stored));
 }
 
-/** What has one step only is done at once, and waits for no turn. */
+/** Runs a single step at once, without waiting for a turn. */
 function inTurns<Result>(
   { backend: { turns }, context: { user } }: Validation,
   steps: Steps<Result>,

@@ -8,7 +8,7 @@ import { type Turn, partsOf, type PartSize } from "./turns.ts";
 import { seenChanges, type SeenChange, type SeenChanges, conversionFailed } from "./conversion.ts";
 import type { Selection } from "./selection.ts";
 
-/** Where a watch begins. `state` sends what exists as ADDED first, `marked` closes that part with an annotated bookmark. */
+/** Where a watch begins. `state` sends the existing objects as ADDED first, `marked` closes that part with an annotated bookmark. */
 export interface WatchStart {
   /** Events after it; without `state` and 0 or absent, from now with the present state. */
   readonly revision: number | undefined;
@@ -21,35 +21,35 @@ export interface WatchRequest {
   readonly start: WatchStart;
   /** Called when there may be something to take. */
   readonly wake: () => void;
-  /** Waits until the next part of much that has to be looked through may be looked at; turns of the kind's own by default. */
+  /** Waits until the next part of a large search may run; turns of the kind's own by default. */
   readonly turn?: Turn;
 }
 
 /** What ends a watch before its reader does. */
 export interface WatchLife {
-  /** Aborts when the kind is served no more, or differently; undefined for kinds that always are. */
+  /** Aborts when the kind is removed or changed; undefined for built-in kinds. */
   readonly ended: AbortSignal | undefined;
   readonly onAbort: OnAbort;
 }
 
-/** One thing to tell a watcher. `event` is there where watchers of the same resource can share what they encode. */
+/** One item for a watcher. `event` is present where watchers of the same resource can share its encoded form. */
 export type WatchItem =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly entry: Entry; readonly event: CacheEvent | undefined }
   | { readonly type: "BOOKMARK"; readonly revision: number; readonly initialEnd: boolean };
 
-/** Why there will be no more items; an error is what a conversion webhook did not manage. */
+/** Why there are no more items; an error is that of a conversion webhook. */
 export type WatchEnd = "expired" | "ended" | StatusError;
 
-/** A running watch; it holds a place in the history and nothing else. */
+/** A running watch; it keeps a position in the history and nothing else. */
 export interface WatchHandle {
-  /** Up to `max` items, none if there is nothing yet; `expired` once the reader was too slow, `ended` once the kind is gone. */
+  /** Up to `max` items, possibly none; `expired` once the reader was too slow, `ended` once the kind is removed. */
   take(max: number): readonly WatchItem[] | WatchEnd;
-  /** The revision up to which everything has been taken, for bookmarks; undefined while what existed at the start is being told. */
+  /** The revision up to which everything has been taken, for bookmarks; undefined while the initial state is being sent. */
   revision(): number | undefined;
   close(): void;
 }
 
-/** Starts a watch. @throws StatusError Expired when the history from its start is gone, Timeout when its start is ahead of the hub. */
+/** Starts a watch. @throws StatusError Expired when the history from its start is compacted, Timeout when its start is ahead of the hub. */
 export async function watch(
   backend: Backend,
   resource: Resource,
@@ -69,7 +69,7 @@ export async function watch(
     take: (max) => {
       const first = initial?.take(max) ?? "told";
       if (first !== "told") return first;
-      // What existed at the start has been told; a watch may live for long, and must not keep it.
+      // The initial state has been sent; a watch may last long, and must not keep it.
       initial = undefined;
       return history.take(max);
     },
@@ -81,7 +81,7 @@ export async function watch(
   };
 }
 
-/** Gives the place in the history back and throws what ended the watch before it began. */
+/** Releases the position in the history and throws the error that ended the watch before it began. */
 function closing(subscription: Subscription): (error: unknown) => never {
   return (error) => {
     subscription.close();
@@ -89,7 +89,7 @@ function closing(subscription: Subscription): (error: unknown) => never {
   };
 }
 
-/** The place in the history from which a watch starts. @throws StatusError Expired */
+/** The position in the history from which a watch starts. @throws StatusError Expired */
 function placeOf(
   { cache }: Backend,
   resource: Resource,
@@ -104,21 +104,21 @@ function placeOf(
   return { prefix, from, key, subscription };
 }
 
-/** What a watch is of. */
+/** The resource, namespace and selection of a watch. */
 export interface Scope {
   readonly prefix: string;
   readonly key: string | undefined;
   readonly selection: Selection;
 }
 
-/** What happened since the start. */
+/** The changes since the start. */
 interface HistoryItems {
   take(max: number): readonly WatchItem[] | WatchEnd;
   /** The revision up to which everything has been taken. */
   position(): number;
 }
 
-/** What looking at a change takes beside its text, in characters. */
+/** The fixed cost of checking a change, in characters. */
 const perChange = 512;
 
 function historyItems(
@@ -129,20 +129,23 @@ function historyItems(
   const { cache } = about.backend;
   let position = from;
 
-  /** Items of the next changes: `pending` where more is to be looked at later, which ends with a call of `wake`. */
+  const addItems = (seen: readonly SeenChange[], items: WatchItem[]): void => {
+    for (const change of seen) {
+      if (change.event.revision <= from) continue;
+      position = change.event.revision;
+      const item = itemFor(change, about);
+      if (item !== undefined) items.push(item);
+    }
+  };
+  /** Items of the next changes: `pending` where more is checked later, which ends with a call of `wake`. */
   const look = (max: number): { readonly items: WatchItem[]; readonly end: WatchEnd | "pending" | undefined } => {
     const items: WatchItem[] = [];
     for (let looked = 0; items.length < max;) {
-      // What is selected from is parsed, one change at a time.
+      // A selection needs parsed objects, one change at a time.
       const seen = changes.take(selection.everything ? max : 1);
       if (typeof seen === "string" || !("length" in seen)) return { items, end: seen };
       if (seen.length === 0) break;
-      for (const change of seen) {
-        if (change.event.revision <= from) continue;
-        position = change.event.revision;
-        const item = itemFor(change, about);
-        if (item !== undefined) items.push(item);
-      }
+      addItems(seen, items);
       if (selection.everything) continue;
       looked += seen.reduce((sum, { entry }) => sum + perChange + entry.json.length, 0);
       if (looked < partSize.maxCharacters) continue;
@@ -155,7 +158,7 @@ function historyItems(
     position: () => position,
     take: (max) => {
       const { items, end } = look(max);
-      // What went before is told first.
+      // Items before the failure are returned first.
       if (items.length > 0 || end === "pending") return items;
       if (end !== undefined) return end;
       position = Math.max(position, cache.revision());
@@ -168,12 +171,12 @@ function isWithin({ prefix, key }: Scope, entry: Entry): boolean {
   return key === undefined ? entry.key.startsWith(prefix) : entry.key === key;
 }
 
-/** What a change means to a watcher with this selection: objects enter and leave it without being created or deleted. */
+/** The item of a change for a watcher with this selection: objects enter and leave it without being created or deleted. */
 function itemFor(change: SeenChange, scope: Scope): WatchItem | undefined {
   const { entry, previous } = change;
   const { selection } = scope;
   if (!isWithin(scope, entry)) return undefined;
-  // Only what is shown as it lies in the store looks the same to all who watch.
+  // Only objects in their stored version are equal for all watchers.
   const event = entry === change.event.entry ? change.event : undefined;
   const { type } = change.event;
   if (selection.everything) return { type, entry, event };
@@ -188,14 +191,14 @@ function itemFor(change: SeenChange, scope: Scope): WatchItem | undefined {
   };
 }
 
-/** What existed at the start: the next of it, none while more is looked through, `reported` behind its end. */
+/** The initial state: its next items, none while more is checked, `reported` after its end. */
 export interface InitialItems {
   take(max: number): readonly WatchItem[] | StatusError | "told";
 }
 
 /** Parsing and matching takes about 10 ms for each part. */
 export const partSize: PartSize = { maxCharacters: 512 * 1024, maxEntries: 512 };
-/** What a watch is of, and how it waits. */
+/** What is watched, and how the watch waits. */
 export interface InitialOptions extends Scope {
   readonly backend: Backend;
   readonly resource: Resource;
@@ -206,8 +209,8 @@ export interface InitialOptions extends Scope {
 }
 
 /**
- * The state of this moment, held as references and looked through at the reader's pace.
- * @throws StatusError where the first of it cannot be converted
+ * The present state, kept as references and checked at the reader's pace.
+ * @throws StatusError where its first objects cannot be converted
  */
 async function initialItems(options: InitialOptions): Promise<InitialItems> {
   const { backend, resource, prefix, key, selection, start, from, turn, wake } = options;

@@ -8,7 +8,7 @@ export interface CacheEvent {
   readonly revision: number;
   readonly entry: Entry;
   readonly previous: Entry | undefined;
-  /** Encoded forms that all watchers share, filled in by whoever sends first. */
+  /** Encoded forms that all watchers share, filled in by the first sender. */
   frames: Map<string, Buffer> | undefined;
 }
 
@@ -21,11 +21,11 @@ export interface SubscribeOptions {
 }
 
 /**
- * A reader's place in the history of a partition. It holds no events of its own, so a slow reader costs nothing but its place; a reader
+ * A reader's position in the history of a partition. It keeps no events of its own, so a slow reader costs nothing but its position; a reader
  * of one key costs nothing for changes of others either.
  */
 export interface Subscription {
-  /** The next events, at most `max`; `expired` once the reader has fallen out of the window. */
+  /** The next events, at most `max`; `expired` once the reader is behind the window. */
   take(max: number): readonly CacheEvent[] | "expired";
   close(): void;
 }
@@ -33,7 +33,7 @@ export interface Subscription {
 /** The objects of one resource with a window of their recent changes. */
 export interface Partition {
   get(key: string): Entry | undefined;
-  /** Those of this moment, in the order of their keys, at most `max`. */
+  /** The present objects, in the order of their keys, at most `max`. */
   list(prefix: string, after?: string, max?: number): readonly Entry[];
   count(prefix: string, after?: string): number;
   lastChange(): number;
@@ -46,21 +46,21 @@ export interface Partition {
 interface Reader {
   readonly prefix: string;
   readonly wake: () => void;
-  /** Told of the place of each change, for a reader of one key. */
+  /** Called with the position of each change, for a reader of one key. */
   readonly note?: (place: number) => void;
 }
 
-/** For how many of the newest events what was made of their text is kept: frames, and the parsed objects of states that are gone. */
+/** For how many of the newest events derived data is kept: frames, and the parsed objects of past states. */
 const sharedEvents = 256;
 
-/** How many readers are woken before the event loop gets a turn, so that a thousand watches do not hold up requests. */
+/** How many readers are woken before the event loop gets a turn, so that a thousand watches do not delay requests. */
 const wakesPerTurn = 64;
 
 export interface WindowOptions {
   /** The revision from which on the window is complete. */
   readonly start: number;
   readonly windowEvents: number;
-  /** What the windows of all partitions share. */
+  /** The budget that the windows of all partitions share. */
   readonly budget: WindowBudget;
 }
 
@@ -140,14 +140,14 @@ function takingAll(window: EventWindow, first: number): Taking {
   };
 }
 
-/** Reads at the places of its own changes only: ten thousand readers of one key each would else all read what concerns one of them. */
+/** Reads at the positions of its own changes only: otherwise ten thousand readers of one key each would all read every change. */
 function takingKey(window: EventWindow, { first, key }: { readonly first: number; readonly key: string }): Taking {
   const before = window.slice(first, Number.POSITIVE_INFINITY);
   let places = before === "expired" ? [] : before.flatMap(({ entry }, at) => (entry.key === key ? [first + at] : []));
   let expired = before === "expired";
   return {
     note: (place) => {
-      // What waits longest is gone from the window by then: nothing more has to be kept.
+      // The oldest positions have left the window by then and are not needed.
       if (window.at(places[0] ?? place) === undefined) [expired, places] = [true, []];
       if (!expired) places.push(place);
     },
@@ -161,20 +161,20 @@ function takingKey(window: EventWindow, { first, key }: { readonly first: number
 }
 
 interface EventWindow {
-  /** Returns the place of the event. */
+  /** Returns the position of the event. */
   push(event: CacheEvent): number;
-  /** The event at a place, or undefined where it is gone. */
+  /** The event at a position, or undefined where it was dropped. */
   at(place: number): CacheEvent | undefined;
-  /** The place of the first event above `revision`; undefined when events above it are gone. */
+  /** The position of the first event above `revision`; undefined when events above it were dropped. */
   after(revision: number): number | undefined;
   slice(from: number, max: number): readonly CacheEvent[] | "expired";
   lastChange(): number;
 }
 
-/** Events in order, each with a place that never changes; the oldest are dropped by count and by the budget that all windows share. */
+/** Events in order, each with a position that never changes; the oldest are dropped by count and by the budget that all windows share. */
 function eventWindow(options: WindowOptions): EventWindow {
   let events: (CacheEvent | undefined)[] = [];
-  /** Index into `events` of the oldest kept one; the empty places before it are cut off in blocks. */
+  /** Index into `events` of the oldest kept one; the empty slots before it are removed in blocks. */
   let head = 0;
   let firstPlace = 0;
   let droppedRevision = options.start;
@@ -184,7 +184,7 @@ function eventWindow(options: WindowOptions): EventWindow {
     const oldest = events[head] as CacheEvent;
     share.release(oldest.entry.json.length);
     droppedRevision = oldest.revision;
-    // A place that is not cut off yet must not keep its texts.
+    // A slot that is not removed yet must not keep its texts.
     events[head] = undefined;
     head += 1;
     firstPlace += 1;
@@ -199,7 +199,7 @@ function eventWindow(options: WindowOptions): EventWindow {
       const place = firstPlace + events.length - head;
       events.push(event);
       last = event.revision;
-      // A watch that keeps up has sent it by now; another one encodes and parses it again.
+      // A fast watch has sent it by now; a slow one encodes and parses it again.
       const settled = events[events.length - 1 - sharedEvents];
       if (settled !== undefined) forgetMade(settled);
       if (events.length - head > options.windowEvents) drop();

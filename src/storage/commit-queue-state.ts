@@ -9,7 +9,7 @@ export interface CommitHooks {
   readonly failed: (failure: StorageError) => void;
 }
 
-/** What a commit queue holds: the writes that wait, and whether it takes more. */
+/** The state of a commit queue: the waiting writes, and whether it accepts more. */
 export interface QueueState {
   header: LogHeader;
   assigned: number;
@@ -26,7 +26,7 @@ export interface QueueState {
   refusal: StorageError | undefined;
   /** The largest of the writes that had no room, in bytes; halved at each look that finds no room for it. */
   lackingBytes: number;
-  /** A change of which it is not known yet whether it is in the log. */
+  /** A change whose outcome is not known yet: it may be in the log. */
   undecided: LogChange | undefined;
   failure: StorageError | undefined;
 }
@@ -38,7 +38,7 @@ export interface QueueParts {
   readonly state: QueueState;
 }
 
-/** The state of a queue that has taken no write yet, over a log with this header. */
+/** The initial state of a queue over a log with this header. */
 export function newQueueState(header: LogHeader): QueueState {
   return {
     header,
@@ -57,7 +57,7 @@ export function newQueueState(header: LogHeader): QueueState {
   };
 }
 
-/** Takes what goes into the next commit off the queue; undefined where there is nothing, or where it is not known yet whether the commit before is in the log. */
+/** Removes the next commit from the queue; undefined where there is none, or where the outcome of the commit before is not known yet. */
 export function nextBatch(state: QueueState): Batch | undefined {
   const step = state.upkeep;
   if (state.undecided !== undefined || (state.queued.length === 0 && step === undefined)) return undefined;
@@ -85,7 +85,7 @@ export function acknowledge({ hooks, state }: QueueParts, { change, writes, step
   }
 }
 
-/** Refuses these writes and all that is queued behind them, whose revisions are then free again. */
+/** Rejects these writes and all writes queued behind them, whose revisions are then free again. */
 export function refuse(state: QueueState, writes: readonly Write[], refusal: StorageError): void {
   const refused: readonly Waiting[] = [...writes, ...state.queued, ...state.settling];
   state.queued = [];
@@ -94,13 +94,13 @@ export function refuse(state: QueueState, writes: readonly Write[], refusal: Sto
   for (const { reject } of refused) reject(refusal);
 }
 
-/** Revisions that were assigned beyond the last durable one are given to others. */
+/** Frees the revisions that were assigned beyond the last durable one. */
 function forget(state: QueueState): void {
   state.pending.clear();
   state.assigned = state.header.last;
 }
 
-/** The log holds neither what was there before a commit nor what that commit was to leave: no write is taken any more. */
+/** The log has neither the state before a commit nor the state after it: no write is accepted any more. */
 export function fail({ log, hooks, state }: QueueParts, batch: Batch): void {
   const failure = corruptLog(log, state.header);
   state.failure = failure;
@@ -117,7 +117,7 @@ export function signed(event: StoreEvent): number {
   return event.type === "put" ? event.revision : -event.revision;
 }
 
-/** A step of a compaction, which rides on the next commit and may use the reserve. */
+/** A step of a compaction, which is part of the next commit and may use the reserve. */
 export interface Upkeep {
   readonly compacted: number;
   readonly trimmed: number;
@@ -143,7 +143,7 @@ export interface Batch {
   readonly step: (Upkeep & Waiting) | undefined;
 }
 
-// One transaction of the engine holds its dirty pages in memory.
+// The engine keeps the dirty pages of a transaction in memory.
 const batchWrites = 4096;
 const batchBytes = 32 * 1024 * 1024;
 const pageBytes = 4096;
@@ -187,7 +187,7 @@ function changeOf(header: LogHeader, writes: readonly Write[], step: Upkeep | un
   };
 }
 
-/** For a write that is refused because of what happened to others before it: nothing of it is stored. */
+/** For a write that is rejected because an earlier write failed: nothing of it is stored. */
 export function refusedFor(refusal: StorageError): StorageError {
   if (refusal.code !== "unknown") return refusal;
   return new StorageError("unwritten", refusal.message, { cause: refusal });
@@ -203,7 +203,7 @@ export function unwrittenWrite(log: RevisionLog, { last }: LogHeader, cause: unk
   );
 }
 
-/** The disk refused a commit, and cannot be asked whether it is stored. */
+/** The disk refused a commit, and whether it is stored cannot be read. */
 export function undecidedWrite(log: RevisionLog, { last }: LogHeader, cause: unknown): StorageError {
   return new StorageError(
     "unknown",
@@ -213,7 +213,7 @@ export function undecidedWrite(log: RevisionLog, { last }: LogHeader, cause: unk
   );
 }
 
-/** The log holds something that was never written to it. */
+/** The log contains something that was never written to it. */
 export function corruptLog(log: RevisionLog, { last }: LogHeader): StorageError {
   return new StorageError(
     "corrupt",

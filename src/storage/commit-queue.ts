@@ -23,14 +23,14 @@ export type Draft = (
   | { readonly type: "put"; readonly key: string; readonly value: Uint8Array; readonly created: boolean }
   | { readonly type: "delete"; readonly key: string }
 ) & {
-  /** Whether it may use the space that is kept for writes of its sort. */
+  /** Whether it may use the reserve. */
   readonly mayUseReserve: boolean;
 };
 
-/** Writes in their order, gathered into one durable commit after another. */
+/** Writes in their order, grouped into one durable commit after another. */
 export interface CommitQueue {
   /**
-   * Assigns the next revision to a write that is known to be right, and resolves with it once it is durable and applied.
+   * Assigns the next revision to a checked write, and resolves with it once it is durable and applied.
    * @throws StorageError full, quota, unwritten: not stored. unknown: it may be stored, which is established later. closed, corrupt.
    */
   write(draft: Draft): Promise<number>;
@@ -38,29 +38,29 @@ export interface CommitQueue {
   pending(key: string): number;
   /** Resolves when `revision` is durable and applied, after the write itself resolved. */
   settled(revision: number): Promise<void>;
-  /** Resolves when the step is durable. The caller awaits each before the next; after a rejection, `header` tells whether it is in. */
+  /** Resolves when the step is durable. The caller awaits each before the next; after a rejection, `header` shows whether it is stored. */
   upkeep(step: Upkeep): Promise<void>;
   /** The newest revision that is durable and applied. */
   last(): number;
-  /** The header that goes with it. */
+  /** The header of that revision. */
   header(): LogHeader;
   /** Why writes are refused until `recover` succeeds; undefined while they are accepted. */
   refusal(): StorageError | undefined;
-  /** What made every later write impossible, if anything did. */
+  /** The error that made every later write impossible; undefined without one. */
   failure(): StorageError | undefined;
   /** How long commits took until they were durable. */
   commits(): CommitTimes;
-  /** Tries to take writes again. Resolves when that was tried; never rejects. */
+  /** Tries to accept writes again. Resolves after the attempt; never rejects. */
   recover(): Promise<void>;
-  /** Refuses what comes later, and resolves when all that came before has been decided. */
+  /** Refuses later writes, and resolves when all earlier ones have been decided. */
   drain(): Promise<void>;
 }
 
-/** Kept for deletions, compaction, leases and revocations where everything else is refused. */
+/** Reserved for deletions, compaction, leases and revocations where all other writes are refused. */
 const reserveBytes = 2 * 1024 * 1024;
 /**
- * What must be free beyond that and the largest write that was refused before all are taken again. Little: on a small disk, or where
- * objects are few and large, most of what there is to delete may come to no more.
+ * What must be free beyond that and the largest refused write before all writes are accepted again. Little: on a small disk, or where
+ * objects are few and large, deleting most of them may free no more.
  */
 const marginBytes = 256 * 1024;
 const nothing = { append: [], remove: [] } as const;
@@ -68,9 +68,9 @@ const nothing = { append: [], remove: [] } as const;
 /**
  * Group commit: at most one commit is under way, and all that is proposed meanwhile goes into the next one.
  *
- * A commit that fails is established: what is durable is read again, and either the whole batch is there, so its writers are told of
- * success, or nothing of it, so they and all that is queued behind them are refused and its revisions are given to others. While that
- * cannot be established, nothing is written. Either way writes are refused until `recover` finds that the log takes them.
+ * The outcome of a failed commit is established: the durable header is read again, and either the whole batch is stored, so its writers
+ * succeed, or nothing of it, so they and all writes queued behind them are rejected and its revisions are reused. While that
+ * cannot be established, nothing is written. Either way writes are refused until `recover` finds that the log accepts them.
  */
 export function createCommitQueue(log: RevisionLog, hooks: CommitHooks): CommitQueue {
   const state = newQueueState(log.header);
@@ -131,7 +131,7 @@ export function createCommitQueue(log: RevisionLog, hooks: CommitHooks): CommitQ
 }
 
 interface Pump {
-  /** Says that there is something to move into commits. */
+  /** Schedules the queued writes and steps for a commit. */
   readonly schedule: () => void;
   readonly recover: () => Promise<void>;
   readonly commits: () => CommitTimes;
@@ -163,7 +163,11 @@ function createPump(parts: QueueParts): Pump {
     if (log.hasRoom(batch.change, reserveBytes)) return commit(batch);
     log.makeRoom(batch.change, reserveBytes).then(
       () => commit(batch),
-      (error: unknown) => withoutRoom(batch, error as StorageError),
+      (error: unknown) => {
+        if (withoutRoom(parts, batch, error as StorageError)) return commit(batch);
+        state.flying = false;
+        schedule();
+      },
     );
   };
 
@@ -179,21 +183,13 @@ function createPump(parts: QueueParts): Pump {
     );
   };
 
-  // What may use the reserve goes on without the others; a step of a compaction waits for its turn after them.
-  const withoutRoom = (batch: Batch, refusal: StorageError): void => {
-    state.refusal = refusal;
-    if (batch.writes.every(({ mayUseReserve }) => mayUseReserve) && log.hasRoom(batch.change, 0)) return commit(batch);
-    state.lackingBytes = batch.writes.reduce((largest, { event }) => Math.max(largest, sizeOf(event)), 0);
-    if (batch.writes.length > 0) state.upkeep ??= batch.step;
-    else batch.step?.reject(refusal);
-    refuse(state, batch.writes, refusal);
-    state.flying = false;
-    schedule();
-  };
-
   const establish = (batch: Batch, cause: unknown): void => {
     log.establish().then(
-      (found) => decided(batch, found, cause),
+      (found) => {
+        decide(parts, batch, { found, cause });
+        state.flying = false;
+        schedule();
+      },
       (error: unknown) => {
         state.undecided = batch.change;
         state.refusal = undecidedWrite(log, state.header, error);
@@ -205,24 +201,42 @@ function createPump(parts: QueueParts): Pump {
     );
   };
 
-  const decided = (batch: Batch, found: LogHeader, cause: unknown): void => {
-    const refusal = unwrittenWrite(log, state.header, cause);
-    if (sameHeader(found, batch.change.header)) {
-      state.refusal = refusal;
-      acknowledge(parts, batch);
-    } else if (sameHeader(found, state.header)) {
-      state.refusal = refusal;
-      batch.step?.reject(refusal);
-      refuse(state, batch.writes, refusal);
-    } else fail(parts, batch);
-    state.flying = false;
-    schedule();
-  };
-
   return { schedule, recover: () => recover(parts, schedule), commits: times.read };
 }
 
-/** Establishes what is undecided, and takes writes again where there is room for them. */
+/**
+ * Returns whether a batch without room can be committed from the reserve, and rejects it where it cannot. A step of a compaction waits for
+ * its turn after the rejected writes.
+ */
+function withoutRoom({ log, state }: QueueParts, batch: Batch, refusal: StorageError): boolean {
+  state.refusal = refusal;
+  if (batch.writes.every(({ mayUseReserve }) => mayUseReserve) && log.hasRoom(batch.change, 0)) return true;
+  state.lackingBytes = batch.writes.reduce((largest, { event }) => Math.max(largest, sizeOf(event)), 0);
+  if (batch.writes.length > 0) state.upkeep ??= batch.step;
+  else batch.step?.reject(refusal);
+  refuse(state, batch.writes, refusal);
+  return false;
+}
+
+/** Acknowledges or rejects a batch whose commit failed with `cause`, by the header that was `found`. */
+function decide(
+  parts: QueueParts,
+  batch: Batch,
+  { found, cause }: { readonly found: LogHeader; readonly cause: unknown },
+): void {
+  const { log, state } = parts;
+  const refusal = unwrittenWrite(log, state.header, cause);
+  if (sameHeader(found, batch.change.header)) {
+    state.refusal = refusal;
+    acknowledge(parts, batch);
+  } else if (sameHeader(found, state.header)) {
+    state.refusal = refusal;
+    batch.step?.reject(refusal);
+    refuse(state, batch.writes, refusal);
+  } else fail(parts, batch);
+}
+
+/** Establishes an undecided commit, and accepts writes again where there is room for them. */
 async function recover(parts: QueueParts, schedule: () => void): Promise<void> {
   const { log, state } = parts;
   if (state.refusal === undefined || state.failure !== undefined || state.flying) return;
@@ -238,7 +252,7 @@ async function recover(parts: QueueParts, schedule: () => void): Promise<void> {
       state.flying = true;
     }
     const change = { ...nothing, header: state.header };
-    // More than the reserve, so that taking writes again is not the matter of a moment.
+    // More than the reserve, so that the store is not full again at once.
     const wanted = reserveBytes + marginBytes + state.lackingBytes;
     if (!log.hasRoom(change, wanted)) await log.makeRoom(change, wanted);
     state.refusal = undefined;

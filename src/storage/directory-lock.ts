@@ -12,11 +12,11 @@ export interface DirectoryLock {
 
 /*
  * A lock is a directory `lock-<pid>-<random>` with a listening Unix socket in it. The socket is what counts: the kernel answers
- * for it as long as its process lives and not a moment longer, whether that was stopped, killed or is in another PID or network
- * namespace with the same volume, where a PID in a file would point at a stranger. Node has no flock.
+ * for it exactly as long as its process exists, whether that was stopped, killed or is in another PID or network
+ * namespace with the same volume, where a PID in a file would name another process. Node has no flock.
  *
- * Who wants the lock first puts up a claim of its own and then looks at the others, so that of two who come at once at least one
- * sees the other; the claim with the greater name then gives way. Names are never used twice, so removing a dead one is safe.
+ * A process first creates its own claim and then checks the others, so that of two concurrent processes at least one
+ * sees the other; the claim with the greater name then yields. Names are never used twice, so removing a dead one is safe.
  */
 const claimPrefix = "claim-";
 const lockPrefix = "lock-";
@@ -32,7 +32,7 @@ export function isLockName(name: string): boolean {
 
 /**
  * Takes the exclusive use of an existing directory until released or until this process ends, however it ends.
- * @throws StorageError locked, naming the directory and the process that holds it, be it this one.
+ * @throws StorageError locked, naming the directory and the process that holds the lock, even this one.
  */
 export async function lockDirectory(dir: string): Promise<DirectoryLock> {
   for (let attempt = 0; attempt < retries; attempt += 1) {
@@ -49,7 +49,7 @@ export async function lockDirectory(dir: string): Promise<DirectoryLock> {
 
 interface Claim {
   readonly name: string;
-  /** Makes the claim the lock; false when somebody took it for a dead one and removed it. */
+  /** Turns the claim into the lock; false when another process considered it dead and removed it. */
   conclude(): Promise<boolean>;
   withdraw(): Promise<void>;
 }
@@ -62,7 +62,7 @@ async function putUpClaim(dir: string): Promise<Claim | undefined> {
   try {
     await withSocketPath(path, (address) => listen(server, address));
   } catch (cause) {
-    // Someone took the claim for a dead one, before it listened; libuv says EACCES where the system says ENOENT.
+    // Another process considered the claim dead before it listened; libuv returns EACCES where the system returns ENOENT.
     const removed = ["ENOENT", "EACCES"].includes(systemErrorCode(cause) ?? "") && !(await isThere(path));
     await rm(path, { recursive: true, force: true });
     if (removed) return undefined;
@@ -95,7 +95,7 @@ async function contend(dir: string, claim: Claim): Promise<"won" | "yield" | { r
     if (holder !== undefined) return { holder };
     if (rivals.length === 0) {
       if (!(await claim.conclude())) return "yield";
-      // A rival that concluded while it was looked at had neither its old name nor its new one.
+      // A rival that was renamed during the check had neither its old name nor its new one.
       const [other] = await livingRivals(dir, claim.name.replace(claimPrefix, lockPrefix), lockPrefix);
       return other === undefined ? "won" : "yield";
     }
@@ -105,7 +105,7 @@ async function contend(dir: string, claim: Claim): Promise<"won" | "yield" | { r
   return "yield";
 }
 
-/** The names of the other claims and locks whose process lives. The dead are removed. */
+/** The names of the other claims and locks whose process exists. Dead ones are removed. */
 async function livingRivals(dir: string, own: string, prefix = ""): Promise<readonly string[]> {
   const names = (await readdir(dir)).filter((name) => isLockName(name) && name !== own && name.startsWith(prefix));
   const living: string[] = [];
@@ -126,7 +126,7 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Removes what a dead process left; false when it came to life meanwhile and put something in. */
+/** Removes the directory of a dead process; false when a live process has created a file in it meanwhile. */
 async function isRemoved(path: string): Promise<boolean> {
   try {
     await rm(path, { recursive: true, force: true });
@@ -142,14 +142,14 @@ function listen(server: Server, path: string): Promise<void> {
     server.once("error", reject);
     server.listen({ path, backlog: 16 }, () => {
       server.removeListener("error", reject);
-      // A connection that cannot be accepted is none of the holder's business.
+      // A connection that cannot be accepted is irrelevant for the holder.
       server.on("error", () => undefined);
       resolve();
     });
   });
 }
 
-/** Only a socket that is not there or that nobody listens on is dead; whatever else comes back, somebody may be behind it. */
+/** Only an absent socket, or one without a listener, is dead; after any other result its process may exist. */
 async function isListening(path: string): Promise<boolean> {
   try {
     await withSocketPath(path, knock);
@@ -170,7 +170,7 @@ function knock(path: string): Promise<void> {
   });
 }
 
-// A socket's address holds about a hundred bytes; a longer path is reached through an open directory, where the system has /proc.
+// A socket's address has at most about a hundred bytes; a longer path is reached through an open directory, where the system has /proc.
 async function withSocketPath<T>(directory: string, use: (path: string) => Promise<T>): Promise<T> {
   const path = join(directory, socketName);
   if (Buffer.byteLength(path) < 100) return use(path);

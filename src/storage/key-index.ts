@@ -19,7 +19,7 @@ export interface KeyIndex {
   page(query: PageQuery): Page;
   /** The key of a revision above the trimmed one. */
   keyOf(revision: number): string | undefined;
-  /** Forgets what is superseded at or below `through`, and returns the revisions whose records are no longer needed. */
+  /** Removes superseded revisions at or below `through`, and returns the revisions whose records are no longer needed. */
   trim(through: number): number[];
 }
 
@@ -28,13 +28,13 @@ export interface PageQuery {
   /** Only keys after this one. */
   readonly after: string | undefined;
   readonly revision: number;
-  /** Stops after so many keys looked at, with a value or without. */
+  /** Stops after this many keys, with a value or without. */
   readonly budget: number;
 }
 
 export interface Page {
   readonly found: readonly { readonly key: string; readonly revision: number }[];
-  /** The key to go on after; undefined when there is nothing more. */
+  /** The key to continue after; undefined at the end. */
   readonly resume: string | undefined;
 }
 
@@ -44,7 +44,7 @@ interface History {
   revisions: number[];
 }
 
-/** An index of nothing, whose first `apply` is the revision after `trimmed`. */
+/** An empty index, whose first `apply` is the revision after `trimmed`. */
 export function createKeyIndex(trimmed: number): KeyIndex {
   const histories = new Map<string, History>();
   const sorted = createSortedKeys<History>();
@@ -132,7 +132,7 @@ function countThrough(revisions: readonly number[], through: number): number {
   return low;
 }
 
-/** A queue addressed by revision, from which the oldest are cut. */
+/** A queue addressed by revision, from which the oldest are removed. */
 function createJournal<T>(start: number): {
   push(item: T): void;
   at(revision: number): T | undefined;
@@ -160,18 +160,13 @@ function createJournal<T>(start: number): {
 }
 
 /**
- * Fills an empty index from a log, and proves on the way that the log is whole: an unbroken sequence of revisions up to the last
+ * Fills an empty index from a log, and verifies that the log is complete: an unbroken sequence of revisions up to the last
  * one, no record too few or too many, and each a change that was possible after those before it.
- * @throws StorageError corrupt, naming the place and what contradicts what.
+ * @throws StorageError corrupt, naming the place and the contradiction.
  */
 export function rebuildIndex(log: RevisionLog, index: KeyIndex): void {
-  const { last, count, compacted, trimmed } = log.header;
-  if (trimmed > compacted || compacted > last) {
-    throw damagedStore(
-      log.place,
-      `it is compacted to ${compacted} and trimmed to ${trimmed}, but its last revision is ${last}`,
-    );
-  }
+  const { last, count, trimmed } = log.header;
+  checkHeader(log);
   let records = 0;
   let expected = trimmed + 1;
   for (const event of log.scan()) {
@@ -192,6 +187,15 @@ export function rebuildIndex(log: RevisionLog, index: KeyIndex): void {
   if (expected !== last + 1)
     throw damagedStore(log.place, `its last revision is ${expected - 1}, but should be ${last}`);
   if (records !== count) throw damagedStore(log.place, `it has ${records} records, but should have ${count}`);
+}
+
+function checkHeader({ header, place }: RevisionLog): void {
+  const { last, compacted, trimmed } = header;
+  if (trimmed <= compacted && compacted <= last) return;
+  throw damagedStore(
+    place,
+    `it is compacted to ${compacted} and trimmed to ${trimmed}, but its last revision is ${last}`,
+  );
 }
 
 // A creation follows a deletion or nothing; everything else follows a put. `latest` is signed, as in the index.

@@ -17,7 +17,7 @@ const dataVersion = 2;
 const keySize = 8;
 /** The root of a tree without pages, as `readU64LE` reads it. */
 const noPage = 2 ** 64;
-// No store comes near: 2^48 records in pages of two nodes.
+// No store reaches this: 2^48 records in pages of two nodes.
 const maxDepth = 48;
 
 /** One of the two trees of a file, as its meta page describes it. */
@@ -60,7 +60,7 @@ interface Node {
   readonly key: Buffer;
   readonly child: number;
   readonly size: number;
-  /** Whether `data` only points at pages that hold the value. */
+  /** Whether `data` only points at the pages of the value. */
   readonly overflows: boolean;
   readonly data: Buffer;
 }
@@ -68,15 +68,15 @@ interface Node {
 /** Keys from `low` on and below `high`. */
 type Range = readonly [low: number, high: number];
 
-/** What keeps a file from being read. */
+/** Why a file cannot be read. */
 class PageDamage extends Error {}
 
 /**
  * What is wrong with the pages of an LMDB file that is not in use; undefined when nothing is.
  *
  * The engine maps its file and trusts it: a file that was cut short or overwritten does not make it fail but ends the process with
- * SIGBUS, SIGSEGV or SIGABRT. So each page that it can reach is looked at first, by ordinary reads. The contents of records are
- * not looked at; they carry checksums of their own.
+ * SIGBUS, SIGSEGV or SIGABRT. So each page that it can reach is checked first, by ordinary reads. The contents of records are
+ * not checked; they have checksums of their own.
  */
 export function inspectDataFile(path: string): string | undefined {
   const file = openSync(path, "r");
@@ -141,7 +141,7 @@ interface Reading {
   readonly visit: (node: Node, overflowPage: number) => void;
 }
 
-/** Checks all pages of a tree, and hands each entry to `visit`, with the first of the pages that hold its value, or 0. */
+/** Checks all pages of a tree, and passes each entry to `visit`, with the first of the pages of its value, or 0. */
 function walkTree(pages: Pages, { depth, root, counts }: Tree, how: Reading): void {
   if (depth > maxDepth) throw new PageDamage("a meta page has an impossible depth");
   const counted: Counts = { branches: 0, leaves: 0, overflows: 0, entries: 0 };
@@ -163,7 +163,7 @@ function walkTree(pages: Pages, { depth, root, counts }: Tree, how: Reading): vo
       return;
     }
     counted.branches += 1;
-    // All keys are read before a child's page takes the place of what they lie in.
+    // All keys are read before a child's page overwrites their buffer.
     const ranges = rangesOf(nodes, page, range);
     for (const [index, { child }] of nodes.entries()) walk(child, level + 1, ranges[index] ?? damaged(page));
   };
@@ -187,7 +187,7 @@ function walkTree(pages: Pages, { depth, root, counts }: Tree, how: Reading): vo
     how.visit(node, node.overflows ? overflow(node, page) : 0);
   };
 
-  /** The first of the pages that hold the value of a node. */
+  /** The first of the pages of a node's value. */
   const overflow = ({ data, size }: Node, page: number): number => {
     const [first, length] = [readU64LE(data, 0), readU64LE(data, 16)];
     if (length !== Math.floor((headerSize - 1 + size) / pages.size) + 1) damaged(page);
@@ -207,7 +207,7 @@ function walkTree(pages: Pages, { depth, root, counts }: Tree, how: Reading): vo
   }
 }
 
-/** The kind of a page. The upper bits are the engine's notes to itself. */
+/** The kind of a page. The upper bits are internal to the engine. */
 function kindOf(page: Buffer): number {
   return page.readUInt16LE(18) & 0xff;
 }
@@ -233,7 +233,7 @@ function nodeAt(page: Buffer, start: number, isLeaf: boolean): Node | undefined 
   const size = page.readUInt32LE(start);
   const flags = page.readUInt16LE(start + 4);
   const dataStart = start + 8 + page.readUInt16LE(start + 6);
-  // Of the flags of a leaf's node, the first is for overflow pages; the others are for kinds of tree that a store has not.
+  // Of the flags of a leaf's node, the first is for overflow pages; the others are for kinds of tree that a store does not use.
   if (isLeaf && flags > 1) return undefined;
   const overflows = isLeaf && flags === 1;
   const dataEnd = dataStart + (isLeaf ? (overflows ? 24 : size) : 0);

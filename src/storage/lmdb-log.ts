@@ -8,7 +8,7 @@ import { emptyHeader, type LogChange, type LogHeader, type RevisionLog } from ".
 import { dataFile, withFile } from "./store-directory.ts";
 import { damagedStore, StorageError, type StoreEvent } from "./store.ts";
 
-/** What is used of LMDB; its own declarations leave out the options of an asynchronous put. */
+/** The used part of LMDB; its own declarations leave out the options of an asynchronous put. */
 interface Database {
   put(key: Buffer, value: Buffer, options?: { readonly append: true }): Promise<boolean>;
   remove(key: Buffer): Promise<boolean>;
@@ -75,9 +75,9 @@ function openDatabase(open: (settings: object) => object, options: OpenOptions):
     keyEncoding: "binary",
     cache: false,
     compression: false,
-    // A promise shall mean durable, not merely visible.
+    // A resolved promise must mean durable, not merely visible.
     overlappingSync: false,
-    // Conditional batches are atomic by themselves; batching by event turn adds a promise to each that nobody can catch.
+    // Conditional batches are atomic by themselves; batching by event turn adds to each a promise that no caller can catch.
     eventTurnBatching: false,
   } as const;
   try {
@@ -113,10 +113,10 @@ async function logOver(
     commit: async (change) => commit(database(), change),
 
     async establish() {
-      // What the engine holds in memory may be of the commit that failed.
+      // The engine's memory may contain parts of the failed commit.
       if (held.db.status === "open") closeNow(held.db, dir);
       held.db = reopen();
-      // The engine takes back a header whose write failed; what is read now is the truth once it is on disk as well.
+      // The engine rolls back a header whose write failed; the header read now is authoritative once it is on disk as well.
       await withFile(await openFile(path, "r+"), (file) => file.datasync());
       return readHeader(held.db, dir);
     },
@@ -135,19 +135,19 @@ async function logOver(
   };
 }
 
-/** Closes in this very turn, so that no read comes between it and the reopening. Nothing may be under way. */
+/** Closes synchronously, so that no read happens between it and the reopening. Nothing may be under way. */
 function closeNow(db: Database, dir: string): void {
   Object.assign(db, { _endWrites: () => undefined });
   void db.close();
   if (db.status !== "closed") throw new StorageError("unreachable", `the store in ${dir} cannot be opened again`);
 }
 
-// As large as the engine makes it for 126 readers, in whole pages.
+// The engine's size of it for 126 readers, in whole pages.
 const lockFileBytes = 12_288;
 
 /**
- * Gives the engine's lock file its blocks. The engine maps it, and where the disk is full a page that has none ends the process with
- * SIGBUS. What it holds counts only while another process has the store open, which the directory's own lock rules out.
+ * Allocates the blocks of the engine's lock file. The engine maps it, and where the disk is full a page without a block ends the process with
+ * SIGBUS. Its contents matter only while another process has the store open, which the directory's own lock prevents.
  */
 async function allocateLockFile(dir: string): Promise<void> {
   await withFile(await openFile(join(dir, "lock.mdb"), "a+", 0o600), async (file) => {
@@ -170,7 +170,7 @@ function treeSize(db: Database): TreeSize {
   };
 }
 
-// The condition fences a second writer, should the lock ever fail: whoever comes late writes nothing at all.
+// The condition fences a second writer, should the lock ever fail: the later writer writes nothing at all.
 async function commit(db: Database, { append, remove, header }: LogChange): Promise<void> {
   const write = (): void => {
     for (const event of append) db.put(keyOf(event.revision), encodeRecord(event), { append: true }).catch(ignore);

@@ -5,13 +5,13 @@ import type { LogChange } from "./revision-log.ts";
 import { withFile } from "./store-directory.ts";
 import { StorageError, type StoreUsage } from "./store.ts";
 
-/** What the engine says of its file. */
+/** The engine's statistics of its file. */
 export interface TreeSize {
   readonly pageSize: number;
   readonly lastPage: number;
   /** Pages of the tree of records without their values, and of the list of free pages. */
   readonly treePages: number;
-  /** Pages that hold values too large for the tree. */
+  /** Pages of values that are too large for the tree. */
   readonly valuePages: number;
   readonly depth: number;
 }
@@ -23,7 +23,7 @@ export interface LmdbSpace {
   readonly usage: () => Promise<StoreUsage>;
 }
 
-// The file grows by so much at once, and leaves so much to the small files of the hub on the same file system.
+// The step by which the file grows, and the space that it leaves for the small files of the hub on the same file system.
 const growthBytes = 1024 * 1024;
 const leftBytes = 1024 * 1024;
 const zeros: Buffer = Buffer.alloc(growthBytes);
@@ -33,13 +33,13 @@ const usableShare = 0.5;
 
 /**
  * Keeps a stretch of zeros at the end of the file in front of the engine, so that a full disk is met here, where it is a plain
- * error, and not by the engine in the middle of a commit. The stretch is allocated: whoever else fills the disk cannot take it away.
+ * error, and not by the engine in the middle of a commit. The stretch is allocated: no other writer to the disk can take it.
  */
 export async function lmdbSpace(options: {
   readonly path: string;
   readonly place: string;
   readonly size: () => TreeSize;
-  /** What records and their tree may take, default without bound. */
+  /** The bytes that records and their tree may take, default without bound. */
   readonly quotaBytes?: number | undefined;
 }): Promise<LmdbSpace> {
   const { path, place, size, quotaBytes } = options;
@@ -131,7 +131,7 @@ async function extend(options: {
         done += bytesWritten;
         reached(from + done);
       }
-      // A disk that shows only now that it is full, or broken, shall do so before the engine relies on it.
+      // A disk that turns out to be full, or broken, only now must fail before the engine relies on it.
       await file.datasync();
     });
   } catch (cause) {
@@ -146,7 +146,7 @@ async function extend(options: {
   }
 }
 
-/** What systems say of a disk, a quota or a file that may grow no more. */
+/** The error codes of a full disk, an exceeded quota or a file at its size limit. */
 const noSpaceCodes: readonly string[] = ["ENOSPC", "EDQUOT", "EFBIG"];
 
 function full(

@@ -10,15 +10,15 @@ import { StorageError, type Store } from "./store.ts";
 import { totalmem } from "node:os";
 import { getHeapStatistics } from "node:v8";
 
-/** Where and how an embedded store lies on disk. */
+/** The directory and the limits of an embedded store. */
 export interface LmdbOptions {
-  /** A directory of the store's own; made when absent, with mode 0700, its files with 0600. */
+  /** A directory of the store's own; created when absent, with mode 0700, its files with 0600. */
   readonly dir: string;
   /** Address space reserved for the data file, in bytes, default 16 GiB. It costs nothing until used, and is no limit. */
   readonly mapSizeBytes?: number;
   /**
    * How many bytes records with their history may take; default without bound. The last 2 MiB of it are kept for writes that may use the
-   * reserve, which are taken beyond it as well.
+   * reserve, which are accepted beyond it as well.
    */
   readonly quotaBytes?: number | undefined;
 }
@@ -27,7 +27,7 @@ const defaultMapSizeBytes = 16 * 1024 ** 3;
 
 /**
  * The embedded store: values in an LMDB file, the index of their keys in memory. Every write is durable (fdatasync) before it is
- * acknowledged; writes made at the same time share a sync.
+ * acknowledged; concurrent writes share a sync.
  * @throws StorageError locked, format or corrupt, naming the directory and what to do; unreachable when it cannot be used at all.
  */
 export async function openLmdb(options: LmdbOptions): Promise<Store> {
@@ -42,7 +42,7 @@ export async function openLmdb(options: LmdbOptions): Promise<Store> {
 
 async function openLocked({ dir, mapSizeBytes = defaultMapSizeBytes, quotaBytes }: LmdbOptions): Promise<Store> {
   await ensureDirectory(dir);
-  // Before the lock, so that nothing is put into a directory of something else.
+  // Before the lock, so that no file is created in the directory of another program.
   await inspectDirectory(dir);
   const lock = await lockDirectory(dir);
   let log: RevisionLog | undefined;
@@ -72,11 +72,11 @@ function releasing(store: Store, lock: DirectoryLock): Store {
   return { ...store, close: () => (closing ??= close()) };
 }
 
-/** How much memory this process may take, in bytes. */
+/** The memory limits of this process, in bytes. */
 export interface MemoryLimits {
   /** V8's limit of the heap. */
   readonly heapBytes: number;
-  /** What the cgroup allows, or the machine has. */
+  /** The limit of the cgroup, or the memory of the machine. */
   readonly processBytes: number;
 }
 
@@ -84,12 +84,12 @@ const mebibyte = 1024 * 1024;
 /** Source: etcd, --quota-backend-bytes. */
 const maxBytes = 2048 * mebibyte;
 const minBytes = 16 * mebibyte;
-/** What a hub takes that stores nothing. */
+/** The memory of a hub with an empty store. */
 const idleBytes = 128 * mebibyte;
 /** Memory for each stored byte: see docs/storage.md, "The quota". */
 const memoryPerStored = 8;
 
-/** How many bytes a store may hold, so that a hub whose store is at its quota starts again and runs within these limits. */
+/** The quota of a store in bytes with which a hub whose store is at its quota restarts and runs within these limits. */
 export function defaultQuotaBytes({ heapBytes, processBytes }: MemoryLimits): number {
   const affordable = Math.floor((Math.min(heapBytes, processBytes) - idleBytes) / memoryPerStored);
   return Math.min(maxBytes, Math.max(minBytes, affordable));
@@ -100,7 +100,7 @@ export function memoryLimits(): MemoryLimits {
   const constrained = process.constrainedMemory();
   return {
     heapBytes: getHeapStatistics().heap_size_limit,
-    // Without a limit, the cgroup says nothing, or a number beyond what any machine has.
+    // Without a limit, the cgroup reports nothing, or a number larger than any machine's memory.
     processBytes: Math.min(totalmem(), constrained === undefined || constrained === 0 ? Infinity : constrained),
   };
 }

@@ -2,12 +2,12 @@ import { openMvcc } from "./mvcc.ts";
 import type { Store, StoreEvent } from "./store.ts";
 import { emptyHeader, type LogHeader, type RevisionLog } from "./revision-log.ts";
 
-/** A store that lives as long as its process: for tests, and for a hub that shall leave nothing behind. */
+/** A store with the lifetime of its process: for tests, and for a hub that must leave nothing behind. */
 export async function openMemory(): Promise<Store> {
   return openMvcc(createMemoryLog());
 }
 
-/** A log in memory, which outlasts its closing: opening a store over it once more finds what was committed. */
+/** A log in memory, which outlasts its closing: a store opened over it again has all commits. */
 export function createMemoryLog(): RevisionLog {
   const records = new Map<number, StoreEvent>();
   let header: LogHeader = emptyHeader;

@@ -6,17 +6,17 @@ import type { RevisionLog } from "./revision-log.ts";
 import { isOutOfRoom, StorageError, type Store, type StoredValue, type StoreEvent } from "./store.ts";
 import { createWatchFeed, type WatchFeed } from "./watch-feed.ts";
 
-/** One store: a log of records, an index of their keys, and what is between a proposal and its commit. */
+/** One store: a log of records, an index of their keys, and the writes between proposal and commit. */
 interface Parts {
   readonly log: RevisionLog;
   readonly index: KeyIndex;
   readonly queue: CommitQueue;
   readonly feed: WatchFeed;
-  /** Moves while the store lives; `trimmed` follows `compacted`. */
+  /** Increases while the store is open; `trimmed` follows `compacted`. */
   readonly history: { compacted: number; trimmed: number; closed: boolean };
 }
 
-// Limits of one slice of work, so that the event loop is never held for more than a few milliseconds.
+// Limits of one slice of work, so that the event loop is never blocked for more than a few milliseconds.
 const pageKeys = 1000;
 const pageBytes = 4 * 1024 * 1024;
 // A step touches at most two pages of the tree for each of them, which the reserve of the commit queue has room for.
@@ -76,7 +76,7 @@ function reads(parts: Parts): Pick<Store, "get" | "list" | "currentRevision" | "
       if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1)) {
         throw new TypeError("limit is a positive whole number");
       }
-      // Only a compaction that overtakes a long list of the newest revision makes it begin again.
+      // Only a compaction that overtakes a long list of the newest revision restarts it.
       for (;;) {
         const revision = revisionToRead(parts, options.revision);
         const page = await collect(parts, { prefix, after, limit, revision });
@@ -138,7 +138,7 @@ type Fits = (newest: number) => boolean;
 
 /**
  * Writes where the newest revision of the key fits, be it durable or pending, and resolves with the new revision; otherwise with the one
- * that is there, once it is durable: what a pending write decides is not told before.
+ * that is there, once it is durable: the result of a pending write is never returned earlier.
  */
 async function writeWhere(
   { index, queue }: Parts,
@@ -148,7 +148,7 @@ async function writeWhere(
   { readonly revision: number; readonly found?: never } | { readonly revision?: never; readonly found: number }
 > {
   const { key, mayUseReserve } = draft;
-  // A write that may use the reserve may be refused once with others of its batch that may not: it looks again at what is there.
+  // A write that may use the reserve may be rejected once with others of its batch that may not: it is checked again.
   let isRefusalFinal = !mayUseReserve;
   for (;;) {
     const found = queue.pending(key) || index.latest(key);
@@ -172,7 +172,7 @@ function lifecycle(parts: Parts): Pick<Store, "compact" | "close"> {
   let compaction: Promise<void> = Promise.resolve();
   let closing: Promise<void> | undefined;
 
-  // A step that was refused is taken up again: the index has forgotten already which records it removes.
+  // A refused step is retried: the index no longer has the records that it removes.
   let refused: Upkeep | undefined;
   const take = async (step: Upkeep): Promise<void> => {
     refused = step;
@@ -190,7 +190,7 @@ function lifecycle(parts: Parts): Pick<Store, "compact" | "close"> {
   const compactTo = async (target: number): Promise<void> => {
     await takeRefused();
     if (target > history.compacted) {
-      // First what readers are refused, then what is removed: a crash between the two leaves more records than needed, never fewer.
+      // First the bound for readers, then the removal: a crash between the two leaves more records than needed, never fewer.
       await take({ compacted: target, trimmed: history.trimmed, remove: [] });
       history.compacted = target;
     }
@@ -308,7 +308,7 @@ function checkRevision(revision: number): void {
   if (!Number.isSafeInteger(revision) || revision < 0) throw new TypeError("a revision is a whole number from 0");
 }
 
-// A lone surrogate has no UTF-8 form, so such a key would come back as another one.
+// A lone surrogate has no UTF-8 form, so such a key would be read back as another one.
 function checkKey(key: string): void {
   if (key === "" || /\p{Surrogate}/u.test(key) || Buffer.byteLength(key) > maxKeyBytes) {
     throw new TypeError(`a key is well-formed text of 1 to ${maxKeyBytes} bytes`);

@@ -3,7 +3,7 @@ import { objectOf, type Entry } from "./stored-object.ts";
 import type { WatchCache } from "./watch-cache.ts";
 
 /**
- * What was made of each object under a prefix, in the order of their names; made once per change, before the write is acknowledged.
+ * The compiled form of each object under a prefix, in the order of their names; compiled once per change, before the write is acknowledged.
  * The same array until something changes.
  */
 export function compiledObjects<T>(
@@ -20,13 +20,13 @@ export function compiledObjects<T>(
   return () => (sorted ??= [...compiled].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, made]) => made));
 }
 
-/** How many objects there are, in all and by what they are counted under. */
+/** How many objects there are, in total and per group. */
 export interface CountedObjects {
   readonly all: () => number;
   readonly of: (what: string) => number;
 }
 
-/** Counts the objects under a prefix as they come, change and go; `under` gives what an object is counted under, undefined for none. */
+/** Counts the objects under a prefix as they change; `under` returns the group of an object, undefined for none. */
 export function countedObjects(
   cache: WatchCache,
   { prefix, under }: { readonly prefix: string; readonly under: (entry: Entry) => string | undefined },

@@ -1,4 +1,4 @@
-// By its module, since a Node below the floor has no such name, and would say that where the sentence of require-node.ts belongs.
+// A namespace import: a Node below the minimum lacks the named export, and would fail on it before require-node.ts can report the version.
 import * as zlib from "node:zlib";
 import type { LogHeader } from "./revision-log.ts";
 import type { StoreEvent } from "./store.ts";
@@ -31,7 +31,7 @@ export function encodeRecord(event: StoreEvent): Buffer {
   return bytes;
 }
 
-/** The change that `bytes` say happened at `revision`; undefined when they are damaged. The value shares their memory. */
+/** The change of `revision` encoded in `bytes`; undefined when they are damaged. The value shares their memory. */
 export function decodeRecord(bytes: Buffer, revision: number): StoreEvent | undefined {
   if (bytes.length < recordPrefix || !checksumFits(bytes) || readU64(bytes, 8) !== revision) return undefined;
   const keyEnd = recordPrefix + bytes.readUInt16BE(6);
@@ -79,7 +79,7 @@ export function writeU64(bytes: Buffer, value: number, offset: number): void {
   bytes.writeUIntBE(value, offset + 2, 6);
 }
 
-/** Reads what `writeU64` wrote; a larger number comes out as infinity, which is no revision. */
+/** Reads a number of `writeU64`; a larger number is returned as infinity, which is no revision. */
 export function readU64(bytes: Buffer, offset: number): number {
   return bytes.readUInt16BE(offset) === 0 ? bytes.readUIntBE(offset + 2, 6) : Number.POSITIVE_INFINITY;
 }

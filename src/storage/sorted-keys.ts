@@ -2,17 +2,21 @@
 export interface SortedKeys<T extends { readonly key: string }> {
   /** Adds an item whose key is not there yet. */
   add(item: T): void;
-  /** Puts an item in the place of the one that has its key; false when there is none. */
+  /** Replaces the item that has the same key; false when there is none. */
   replace(item: T): boolean;
-  /** Takes the item of `key` out; false when there is none. */
+  /** Removes the item of `key`; false when there is none. */
   remove(key: string): boolean;
   /** Calls `visit` for every item from `key` on (after it when `exclusive`), in order, until it returns false. */
   walk(from: { readonly key: string; readonly exclusive: boolean }, visit: (item: T) => boolean): void;
-  /** Items from the key `from` on and below the key `below`, in order, at most `max`: a copy of their pointers, whatever they hold. */
+  /** Items from the key `from` on and below the key `below`, in order, at most `max`: a copy of the pointers only. */
   range(from: string, below: string, max: number): T[];
   size(): number;
   /** How many items have a key below this one. */
   countBelow(key: string): number;
+}
+
+interface Keyed {
+  readonly key: string;
 }
 
 // An insert moves at most this many pointers; 100,000 keys make some 300 chunks, which a binary search crosses in nine steps.
@@ -22,22 +26,11 @@ const chunkLimit = 512;
  * Sorted chunks of at most 512 items, ordered by UTF-16 code units as JavaScript compares strings.
  * Finding, adding and removing take O(log n) comparisons.
  */
-export function createSortedKeys<T extends { readonly key: string }>(): SortedKeys<T> {
+export function createSortedKeys<T extends Keyed>(): SortedKeys<T> {
   const chunks: T[][] = [];
   let size = 0;
 
-  // The last chunk whose first key is not above `key`; 0 when there is none.
-  const chunkFor = (key: string): number => {
-    let low = 0;
-    let high = chunks.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      const first = chunks[middle]?.[0];
-      if (first !== undefined && first.key <= key) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  };
+  const chunkFor = (key: string): number => chunkIndex(chunks, key);
 
   return {
     add(item) {
@@ -72,25 +65,14 @@ export function createSortedKeys<T extends { readonly key: string }>(): SortedKe
       return true;
     },
 
-    walk({ key, exclusive }, visit) {
-      let at = chunkFor(key);
-      let index = lowerBound(chunks[at] ?? [], key);
-      if (exclusive && chunks[at]?.[index]?.key === key) index += 1;
-      for (; at < chunks.length; at += 1, index = 0) {
-        const chunk = chunks[at] ?? [];
-        for (; index < chunk.length; index += 1) {
-          const item = chunk[index];
-          if (item !== undefined && !visit(item)) return;
-        }
-      }
-    },
+    walk: (from, visit) => walkChunks(chunks, from, visit),
 
     range(from, below, max) {
       const last = chunkFor(below);
       const found: T[] = [];
       for (let at = chunkFor(from); at <= last && found.length < max; at += 1) {
         const chunk = chunks[at] ?? [];
-        // Only the first and the last chunk hold other keys as well.
+        // Only the first and the last chunk contain other keys as well.
         const start = found.length === 0 ? lowerBound(chunk, from) : 0;
         const end = at === last ? lowerBound(chunk, below) : chunk.length;
         const limit = start + max - found.length;
@@ -110,7 +92,38 @@ export function createSortedKeys<T extends { readonly key: string }>(): SortedKe
   };
 }
 
-function lowerBound(chunk: readonly { readonly key: string }[], key: string): number {
+/** The last chunk whose first key is not above `key`; 0 when there is none. */
+function chunkIndex(chunks: readonly (readonly Keyed[])[], key: string): number {
+  let low = 0;
+  let high = chunks.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    const first = chunks[middle]?.[0];
+    if (first !== undefined && first.key <= key) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+function walkChunks<T extends Keyed>(
+  chunks: readonly (readonly T[])[],
+  { key, exclusive }: { readonly key: string; readonly exclusive: boolean },
+  visit: (item: T) => boolean,
+): void {
+  let at = chunkIndex(chunks, key);
+  const begin = chunks[at] ?? [];
+  let index = lowerBound(begin, key);
+  if (exclusive && begin[index]?.key === key) index += 1;
+  for (; at < chunks.length; at += 1, index = 0) {
+    const chunk = chunks[at] ?? [];
+    for (; index < chunk.length; index += 1) {
+      const item = chunk[index];
+      if (item !== undefined && !visit(item)) return;
+    }
+  }
+}
+
+function lowerBound(chunk: readonly Keyed[], key: string): number {
   let low = 0;
   let high = chunk.length;
   while (low < high) {

@@ -4,26 +4,26 @@ import { systemErrorCode } from "../apimachinery/system-error.ts";
 import { isLockName } from "./directory-lock.ts";
 import { StorageError } from "./store.ts";
 
-/** What a directory is to a store: one to begin in, or one that holds a store. */
+/** The state of a directory: free for a new store, or containing a store. */
 export type DirectoryState = "new" | "ready";
 
-/** The file that holds all records. */
+/** The file of all records. */
 export const dataFile = "data.mdb";
 
 const formatFile = "format";
 const formatDraft = "format.new";
 const formatName = "pratique-store";
 const formatVersion = "1";
-// Until the first header is durable nothing can have been acknowledged, and what a crash left there is begun anew.
+// Until the first header is durable nothing can have been acknowledged, and a store that a crash left incomplete is created again.
 const unfinished = "unfinished";
 
-/** Makes the directory if it is absent, and keeps everyone but its owner out of it (mode 0700). */
+/** Creates the directory if it is absent, accessible to its owner only (mode 0700). */
 export async function ensureDirectory(dir: string): Promise<void> {
   await makeDirectory(resolve(dir));
   await chmod(dir, 0o700);
 }
 
-// Not mkdir's own recursion: in Node 20 it never ends where the system lets nobody make a directory, as under /proc.
+// Not mkdir's own recursion: in Node 20 it never ends where no directory can be created, as under /proc.
 async function makeDirectory(dir: string): Promise<void> {
   try {
     await mkdir(dir, { mode: 0o700 });
@@ -37,20 +37,16 @@ async function makeDirectory(dir: string): Promise<void> {
 }
 
 /**
- * Says what `dir` holds, and changes nothing.
- * @throws StorageError format for a directory of something else or of an unknown version, corrupt when the records are not there.
+ * Returns the state of `dir`, and changes nothing.
+ * @throws StorageError format for a directory of another program or of an unknown version, corrupt when the records are missing.
  */
 export async function inspectDirectory(dir: string): Promise<DirectoryState> {
   const names = (await readdir(dir)).filter(
     (name) => !isLockName(name) && name !== formatDraft && name !== "lost+found",
   );
   if (!names.includes(formatFile)) {
-    const [stranger] = names;
-    if (stranger === undefined) return "new";
-    throw new StorageError(
-      "format",
-      `${dir} holds ${JSON.stringify(stranger)}, but no store; choose an empty directory, or one that a hub has made`,
-    );
+    checkEmpty(dir, names);
+    return "new";
   }
   const words = (await readFile(join(dir, formatFile), "latin1")).slice(0, 100).trimEnd().split(" ");
   const [name, version, state] = words;
@@ -72,18 +68,26 @@ export async function inspectDirectory(dir: string): Promise<DirectoryState> {
   return "ready";
 }
 
+function checkEmpty(dir: string, [stranger]: readonly string[]): void {
+  if (stranger === undefined) return;
+  throw new StorageError(
+    "format",
+    `${dir} holds ${JSON.stringify(stranger)}, but no store; choose an empty directory, or one that a hub has made`,
+  );
+}
+
 function damagedFormat(dir: string): StorageError {
   const file = join(dir, formatFile);
   return new StorageError("format", `${file} is damaged; restore ${dir} from a backup, or move it away`);
 }
 
-/** Marks a locked, new directory as one in which a store is being begun, and removes what an interrupted beginning left. */
+/** Marks a locked, new directory as one in which a store is being created, and removes the files of an interrupted creation. */
 export async function beginDirectory(dir: string): Promise<void> {
   await writeFormat(dir, `${formatName} ${formatVersion} ${unfinished}\n`);
   for (const name of [dataFile, "lock.mdb"]) await rm(join(dir, name), { force: true });
 }
 
-/** Marks the directory as one that holds a store, durably. */
+/** Marks the directory durably as one with a store. */
 export async function finishDirectory(dir: string): Promise<void> {
   await syncPath(dir);
   await writeFormat(dir, `${formatName} ${formatVersion}\n`);
@@ -103,7 +107,7 @@ async function syncPath(path: string): Promise<void> {
   await withFile(await open(path, "r"), (file) => file.sync());
 }
 
-/** Uses an open file, and closes it whatever comes of that. */
+/** Uses an open file, and closes it in any case. */
 export async function withFile<T>(file: FileHandle, use: (file: FileHandle) => Promise<T>): Promise<T> {
   try {
     return await use(file);
@@ -113,8 +117,8 @@ export async function withFile<T>(file: FileHandle, use: (file: FileHandle) => P
 }
 
 /**
- * Whether a store lies in `dir`, finished and with its records; a directory that is not there holds none. What cannot be looked at counts as
- * one, for opening it names the reason. @throws StorageError as `inspectDirectory`
+ * Whether `dir` contains a complete store with its records; an absent directory contains none. An unreadable directory counts as
+ * a store, because opening it reports the reason. @throws StorageError as `inspectDirectory`
  */
 export async function holdsStore(dir: string): Promise<boolean> {
   try {

@@ -6,8 +6,8 @@ import type { WatchCache } from "./watch-cache.ts";
 const recoverMs = 5_000;
 
 /**
- * Brings a store that refuses writes back to taking them, at intervals until `signal` aborts. One line says that writes are refused
- * and why, one that they are taken again, however many writes there were between.
+ * Recovers a store that refuses writes, at intervals until `signal` aborts. One log line reports that writes are refused
+ * and why, one that they are accepted again, however many writes there were between.
  */
 export async function keepStoreWritable(options: {
   readonly store: Pick<Store, "condition" | "recover">;
@@ -33,16 +33,16 @@ export async function keepStoreWritable(options: {
 
 /** How much history a store keeps. */
 export interface CompactionPolicy {
-  /** Revisions younger than this stay, in milliseconds. */
+  /** Revisions younger than this are kept, in milliseconds. */
   readonly keepForMs: number;
-  /** So many of the newest revisions stay, however old they are. */
+  /** At least this many of the newest revisions are kept, however old they are. */
   readonly minRevisions: number;
-  /** So many revisions stay at most, however young they are: what bounds the disk when writes come faster than history ages. */
+  /** At most this many revisions are kept, however young they are: this bounds the disk when writes outpace the age limit. */
   readonly maxRevisions: number;
 }
 
 /**
- * Five minutes, the interval at which kube-apiserver compacts etcd; 10,000 revisions, so that a watcher of a quiet hub can come back
+ * Five minutes, the interval at which kube-apiserver compacts etcd; 10,000 revisions, so that a watcher of a quiet hub can resume
  * after days; at most 250,000, some 500 MB of ordinary objects.
  * @see kube-apiserver, --etcd-compaction-interval
  */
@@ -52,13 +52,13 @@ export const defaultCompactionPolicy: CompactionPolicy = {
   maxRevisions: 250_000,
 };
 
-/** What is kept while the disk is full or the quota reached: nothing, because every record that is forgotten is room for another, and few may hold most of it. */
+/** The retention while the disk is full or the quota reached: nothing, because each removed record frees room, and few may take most of it. */
 export const crampedCompactionPolicy: CompactionPolicy = { keepForMs: 0, minRevisions: 0, maxRevisions: 0 };
 
-/** What is kept while the store is near its quota, which history shall not take from objects. */
+/** The retention while the store is near its quota, which objects need more than history. */
 export const pressedCompactionPolicy: CompactionPolicy = { keepForMs: 30_000, minRevisions: 0, maxRevisions: 250_000 };
 
-/** What the newest revision was at a moment, in milliseconds of a clock that is not set back. */
+/** The newest revision at a moment, in milliseconds of a monotonic clock. */
 export interface RevisionSample {
   readonly atMs: number;
   readonly revision: number;
@@ -85,7 +85,7 @@ export function compactionTarget(
   return target > compacted ? target : undefined;
 }
 
-/** The samples with a new one added, without those that can no longer matter: of the old ones, only the newest can. */
+/** The samples with a new one added, without those that are no longer needed: of the old ones, only the newest is. */
 export function withSample(
   samples: readonly RevisionSample[],
   sample: RevisionSample,
@@ -97,7 +97,7 @@ export function withSample(
 }
 
 const compactMs = 30_000;
-/** How often it is looked whether the store is full or nearly so. */
+/** How often the store is checked for being full or nearly full. */
 const lookMs = 5_000;
 /** From which share of its quota on a store keeps less history. */
 const pressedShare = 0.75;
@@ -111,8 +111,8 @@ interface CompactionLoopOptions {
 }
 
 /**
- * Forgets old history every 30 seconds, nearly all of it every 5 seconds while the store is near its quota, and all while it is full, until
- * `signal` aborts. What the cache has not read yet stays. A failure is reported and tried again at the next interval.
+ * Compacts old history every 30 seconds, nearly all of it every 5 seconds while the store is near its quota, and all while it is full, until
+ * `signal` aborts. Revisions that the cache has not read yet are kept. A failure is reported and retried at the next interval.
  */
 export async function compactionLoop(options: CompactionLoopOptions): Promise<void> {
   const { store, clock, signal } = options;
@@ -136,7 +136,7 @@ export async function compactionLoop(options: CompactionLoopOptions): Promise<vo
   }
 }
 
-/** How much history is kept now; undefined while the store takes no writes at all. */
+/** The present retention; undefined while the store accepts no writes at all. */
 async function policyNow(store: Store): Promise<CompactionPolicy | undefined> {
   const { refusal } = store.condition();
   if (refusal !== undefined) return isOutOfRoom(refusal) ? crampedCompactionPolicy : undefined;

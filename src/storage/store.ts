@@ -5,7 +5,7 @@ export interface StoredValue {
   readonly revision: number;
 }
 
-/** One change. A put says whether the key was absent before. */
+/** One change. A put records whether the key was absent before. */
 export type StoreEvent =
   | {
       readonly type: "put";
@@ -18,19 +18,19 @@ export type StoreEvent =
 
 /** How a write is to be treated. */
 export interface WriteOptions {
-  /** Whether it may use the space that is kept for what frees space and what keeps machines in: deletions, leases, revocations. Default no. */
+  /** Whether it may use the reserve, which is kept for deletions, leases and revocations. Default no. */
   readonly mayUseReserve?: boolean;
 }
 
-/** Whether a store takes writes. */
+/** Whether a store accepts writes. */
 export interface StoreCondition {
-  /** Why writes are refused; undefined while they are taken. With code `full` or `quota`, those that may use the reserve are taken all the same. */
+  /** Why writes are refused; undefined while they are accepted. With code `full` or `quota`, writes that may use the reserve are still accepted. */
   readonly refusal: StorageError | undefined;
   /** Commits so far, by how long each took until it was durable, in seconds. */
   readonly commits: CommitTimes;
 }
 
-/** A histogram: how many commits took at most so many seconds as the bound of the same place, and how many more; not cumulative. */
+/** A histogram: how many commits took at most the bound of the same index in seconds, and how many more; not cumulative. */
 export interface CommitTimes {
   readonly bounds: readonly number[];
   readonly buckets: readonly number[];
@@ -39,13 +39,13 @@ export interface CommitTimes {
 
 /** Bytes on disk. */
 export interface StoreUsage {
-  /** Length of the data file, with what is kept free in it. */
+  /** Length of the data file, with its free space. */
   readonly sizeBytes: number;
-  /** What records and their tree take of it. */
+  /** The part of it that records and their tree take. */
   readonly usedBytes: number;
-  /** What the file system has left for this process; undefined where there is none. */
+  /** The free space of the file system for this process; undefined where there is none. */
   readonly freeBytes: number | undefined;
-  /** What records and their tree may take of it; undefined where that has no bound. */
+  /** The limit for records and their tree; undefined without one. */
   readonly quotaBytes: number | undefined;
 }
 
@@ -112,23 +112,23 @@ export interface Store {
     options: { readonly fromRevision: number; readonly signal: AbortSignal },
   ): AsyncIterable<WatchBatch>;
 
-  /** Forgets superseded values at or below `revision`; reads and watches from before it then fail as compacted. */
+  /** Removes superseded values at or below `revision`; reads and watches from before it then fail as compacted. */
   compact(revision: number): Promise<void>;
 
   currentRevision(): Promise<number>;
 
-  /** The revision at or below which history is gone; 0 when none is. */
+  /** The revision at or below which history is compacted; 0 for none. */
   compactedRevision(): Promise<number>;
 
-  /** Whether writes are taken now, and how long commits took. Costs nothing. */
+  /** Whether writes are accepted now, and how long commits took. Costs nothing. */
   condition(): StoreCondition;
 
-  /** What the store takes and has on disk. Reads the file system. */
+  /** The size and free space on disk. Reads the file system. */
   usage(): Promise<StoreUsage>;
 
   /**
-   * Where writes are refused, tries to take them again: establishes the outcome of a failed commit, or finds room. To be called at
-   * intervals; does nothing where writes are taken. Never rejects.
+   * Where writes are refused, tries to accept them again: establishes the outcome of a failed commit, or finds room. To be called at
+   * intervals; does nothing where writes are accepted. Never rejects.
    */
   recover(): Promise<void>;
 
@@ -138,7 +138,7 @@ export interface Store {
 
 /**
  * Why a store failed: not a race, but a state in which the call cannot be answered. `full`: there is no room, and nothing was written.
- * `quota`: as `full`, where the room is that which the store was given, and not that of the disk.
+ * `quota`: as `full`, for the configured limit of the store instead of the disk.
  * `unwritten`: the disk refused, and nothing was written. `unknown`: the disk refused, and whether this write is stored is not known yet.
  */
 export type StorageErrorCode =
@@ -171,7 +171,7 @@ export function damagedStore(place: string, what: string, options?: ErrorOptions
   return new StorageError("corrupt", `the store in ${place} is damaged: ${what}; ${next}`, options);
 }
 
-/** Whether a store has no room for a write: writes that may use the reserve are taken all the same, and deletions make room. */
+/** Whether a store has no room for a write: writes that may use the reserve are still accepted, and deletions free room. */
 export function isOutOfRoom(error: unknown): boolean {
   return error instanceof StorageError && (error.code === "full" || error.code === "quota");
 }

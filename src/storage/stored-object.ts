@@ -2,8 +2,8 @@ import type { ApiObject, ObjectMeta } from "../apimachinery/object.ts";
 import { stringEnd } from "../apimachinery/json-scan.ts";
 
 /**
- * An object as the watch cache holds it: its JSON text with the resourceVersion inside, encoded once and sent as it is. Text and not
- * bytes, because the engine keeps it compact and moves it, where a buffer of its own costs more than what a small object holds.
+ * An object in the watch cache: its JSON text with the resourceVersion inside, encoded once and sent as it is. Text and not
+ * bytes, because the engine keeps it compact and moves it, where a buffer of its own costs more than a small object.
  * Shared between all readers; only the memos of the parsed object and of its metadata are ever filled in later.
  */
 export interface Entry {
@@ -19,9 +19,9 @@ const metadataStart = '"metadata":{';
 const metadataBytes = Buffer.from(metadataStart);
 const versionField = '"resourceVersion":"';
 
-/** The bytes to store: kind, apiVersion and metadata first, so that the resourceVersion can be put in without parsing. */
+/** The bytes to store: kind, apiVersion and metadata first, so that the resourceVersion can be inserted without parsing. */
 export function encodeObject(object: ApiObject): Buffer {
-  // Nearly all are in this form already, and copies are dear.
+  // Nearly all are in this form already, and copies are expensive.
   if (object.metadata.resourceVersion === undefined && isInOrder(object)) return Buffer.from(JSON.stringify(object));
   const { kind, apiVersion, metadata, ...rest } = object;
   const { resourceVersion: _assignedByTheStore, ...meta } = metadata;
@@ -40,12 +40,12 @@ function isInOrder(object: ApiObject): boolean {
   return false;
 }
 
-/** The entry for stored bytes written at `revision`. The bytes are trusted: only `encodeObject` makes them. */
+/** The entry for stored bytes written at `revision`. The bytes are trusted: only `encodeObject` creates them. */
 export function entryOf(key: string, value: Uint8Array, revision: number): Entry {
   const stored = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const at = stored.indexOf(metadataBytes) + metadataBytes.length;
   const version = versionText(stored[at] === 0x7d, revision);
-  // Joined as bytes, because joined text would keep all its parts until somebody reads it.
+  // Joined as bytes, because joined text would keep all its parts until it is read.
   const joined = Buffer.allocUnsafe(stored.length + version.length);
   stored.copy(joined, 0, 0, at);
   joined.write(version, at, "latin1");
@@ -66,7 +66,7 @@ export function entryAt(entry: Entry, revision: number): Entry {
   };
 }
 
-/** From how many characters on a parsed object is kept only while it is in use: it takes up to ten times the memory of its text. */
+/** From this length in characters on, a parsed object is kept only while it is in use: it takes up to ten times the memory of its text. */
 const largeCharacters = 64 * 1024;
 
 /** The parsed object; parsed at the first call and shared after that, so never change it. */
@@ -78,12 +78,12 @@ export function objectOf(entry: Entry): ApiObject {
   return object;
 }
 
-/** The parsed object without keeping it with the entry, for who looks at many objects once. */
+/** The parsed object without caching it in the entry, for callers that read many objects once. */
 export function passingObjectOf(entry: Entry): ApiObject {
   return parsedOf(entry) ?? (JSON.parse(entry.json) as ApiObject);
 }
 
-/** The parsed object where it is there already. */
+/** The parsed object where it is cached already. */
 export function parsedOf({ parsed }: Entry): ApiObject | undefined {
   return parsed instanceof WeakRef ? parsed.deref() : parsed;
 }
@@ -120,9 +120,9 @@ function metadataIn(json: string): ObjectMeta {
       index = stringEnd(json, index + 1);
       continue;
     }
-    if (code === openBrace || code === openBracket) depth += 1;
-    else if (code === closeBrace || code === closeBracket) {
-      depth -= 1;
+    const change = depthChange(code);
+    depth += change;
+    if (change < 0) {
       if (depth === 0) break;
       if (depth === 1 && skipFrom > skipTo) skipTo = index + 1;
     }
@@ -132,6 +132,11 @@ function metadataIn(json: string): ObjectMeta {
   const emptied = `${json.slice(begin, skipFrom)}"managedFields":[]${json.slice(skipTo, index + 1)}`;
   const { managedFields: _managedFields, ...metadata } = JSON.parse(emptied) as ObjectMeta;
   return metadata;
+}
+
+function depthChange(code: number): -1 | 0 | 1 {
+  if (code === openBrace || code === openBracket) return 1;
+  return code === closeBrace || code === closeBracket ? -1 : 0;
 }
 
 const quote = 0x22;

@@ -13,7 +13,7 @@ export type { CacheEvent, Subscription } from "./cache-partition.ts";
 
 /**
  * The current state and recent history of everything under one prefix, in memory, fed by the store's watch and nothing else.
- * It serves get, list and watch; a second process on the same store has one of its own.
+ * It serves get, list and watch; a second process on the same store has its own cache.
  */
 export interface WatchCache {
   get(key: string): Entry | undefined;
@@ -25,9 +25,9 @@ export interface WatchCache {
   revision(): number;
   /** The revision of the last change under the partition of `prefix`, 0 if there was none since the start. */
   lastChange(prefix: string): number;
-  /** Resolves once the cache holds `revision`. @throws StorageError timeout after `timeoutMs`, closed. */
+  /** Resolves once the cache contains `revision`. @throws StorageError timeout after `timeoutMs`, closed. */
   waitFor(revision: number, timeoutMs?: number): Promise<void>;
-  /** Events after `fromRevision`, to be taken at the reader's own pace; `expired` when that history is gone. */
+  /** Events after `fromRevision`, to be taken at the reader's own pace; `expired` when that history is dropped. */
   subscribe(prefix: string, options: SubscribeOptions): Subscription | "expired";
   /** Calls `observer` with each change under `prefix` as it is applied, before the write is acknowledged; first with the present state. */
   observe(prefix: string, observer: (event: CacheEvent) => void): void;
@@ -46,7 +46,7 @@ export interface WatchCacheOptions {
   readonly maxWindowCharacters?: number;
 }
 
-/** How many values are read of the store at once: each may have 3 MiB. */
+/** How many values are read from the store at once: each may have 3 MiB. */
 const pageValues = 16;
 
 /** Lists the store once and then follows it. Ready to serve when it resolves. */
@@ -80,17 +80,7 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
     waiters.reached(current);
   };
 
-  // A page at a time, so that what was read of the store is garbage before more is read.
-  for (let after: string | undefined, more = true; more;) {
-    const page = await store.list(prefix, {
-      revision: start,
-      limit: pageValues,
-      ...(after === undefined ? {} : { after }),
-    });
-    for (const value of page.values) partitionOf(value.key).load(entryOf(value.key, value.value, value.revision));
-    ({ more } = page);
-    after = page.values.at(-1)?.key;
-  }
+  await load(options, start, (entry) => partitionOf(entry.key).load(entry));
   const ended = (async () => {
     try {
       for await (const batch of store.watch(prefix, { fromRevision: start, signal: abort.signal })) advance(batch);
@@ -112,9 +102,7 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
     observe: (under, observer) => {
       const name = partitionName(under);
       observers.set(name, [...(observers.get(name) ?? []), observer]);
-      for (const entry of partitionOf(under).list(under)) {
-        observer({ type: "ADDED", revision: entry.revision, entry, previous: undefined, frames: undefined });
-      }
+      for (const entry of partitionOf(under).list(under)) observer(addedEvent(entry));
     },
     ended,
     close: async () => {
@@ -126,10 +114,28 @@ export async function openWatchCache(options: WatchCacheOptions): Promise<WatchC
   return cache;
 }
 
+/** Reads the state at `revision`, a page at a time, so that one page is garbage before the next is read. */
+async function load(
+  { store, prefix }: WatchCacheOptions,
+  revision: number,
+  add: (entry: Entry) => void,
+): Promise<void> {
+  for (let after: string | undefined, more = true; more;) {
+    const page = await store.list(prefix, { revision, limit: pageValues, ...(after === undefined ? {} : { after }) });
+    for (const { key, value, revision: written } of page.values) add(entryOf(key, value, written));
+    ({ more } = page);
+    after = page.values.at(-1)?.key;
+  }
+}
+
 /** A little history is replayed at the start, so that clients can resume their watches over a restart of the hub. */
 async function startRevision(store: Store, windowEvents: number): Promise<number> {
   const [newest, compacted] = [await store.currentRevision(), await store.compactedRevision()];
   return Math.max(compacted, newest - windowEvents, 0);
+}
+
+function addedEvent(entry: Entry): CacheEvent {
+  return { type: "ADDED", revision: entry.revision, entry, previous: undefined, frames: undefined };
 }
 
 function toCacheEvent(event: StoreEvent, previous: Entry | undefined): CacheEvent | undefined {
@@ -142,7 +148,7 @@ function toCacheEvent(event: StoreEvent, previous: Entry | undefined): CacheEven
   return { type: "DELETED", revision, entry: entryAt(previous, revision), previous, frames: undefined };
 }
 
-/** Those who wait until the cache holds a revision; after `signal` nobody waits. */
+/** The callers that wait until the cache contains a revision; all are rejected after `signal`. */
 function revisionWaiters(signal: AbortSignal) {
   const waiting = new Set<{ readonly revision: number; readonly settle: (error?: StorageError) => void }>();
   const closed = (): StorageError => new StorageError("closed", "the watch cache is closed");

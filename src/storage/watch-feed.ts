@@ -1,26 +1,26 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { StorageError, type StoreEvent, type WatchBatch } from "./store.ts";
 
-/** What a feed reads from its store. All of it is what is committed, never what is pending. */
+/** What a feed reads from its store: committed state only, nothing pending. */
 export interface FeedSource {
   last(): number;
   compacted(): number;
   /** The key of a revision above the compacted one, without its record being read. */
   keyOf(revision: number): string | undefined;
   read(revision: number): StoreEvent;
-  /** Why nothing will ever be committed again, if so. */
+  /** The error after which nothing is ever committed again; undefined without one. */
   failure(): StorageError | undefined;
 }
 
-/** Hands commits to watchers. */
+/** Delivers commits to watchers. */
 export interface WatchFeed {
   watch(
     prefix: string,
     options: { readonly fromRevision: number; readonly signal: AbortSignal },
   ): AsyncIterable<WatchBatch>;
-  /** Resolves the watchers that wait, in this very turn. The source already answers with these events. */
+  /** Resolves the waiting watchers synchronously. The source already returns these events. */
   publish(events: readonly StoreEvent[], revision: number): void;
-  /** Ends every watcher that waits; the others end when they have read all that was committed. */
+  /** Ends every waiting watcher; the others end when they have read all commits. */
   fail(failure: StorageError): void;
 }
 
@@ -29,7 +29,7 @@ type Result = IteratorResult<WatchBatch, undefined>;
 /** One iteration of a watch. */
 interface Watcher {
   readonly prefix: string;
-  /** The newest revision that was delivered or passed over. */
+  /** The newest revision that was delivered or skipped. */
   cursor: number;
   ended: boolean;
   /** The consumer, while it waits for a batch. */
@@ -42,14 +42,14 @@ interface Watcher {
 
 const done: Result = { done: true, value: undefined };
 
-// At most so many events are read into one batch, and so many revisions passed over, before the event loop has its turn.
+// The most events of one batch, and the most revisions skipped, before the event loop gets a turn.
 const replayEvents = 500;
 const replayBytes = 4 * 1024 * 1024;
 const replayRevisions = 10_000;
 
 /**
- * A watcher that waits is handed the events of a commit directly. One that is busy is handed nothing, and reads what it missed
- * from the log when it comes back: nothing is ever buffered, however slow it is.
+ * A waiting watcher receives the events of a commit directly. A busy one receives nothing, and reads the missed events
+ * from the log at its next call: nothing is ever buffered, however slow it is.
  */
 export function createWatchFeed(source: FeedSource): WatchFeed {
   const waiting = new Set<Watcher>();
@@ -108,7 +108,7 @@ function iterate(
 
   const replay = async (): Promise<void> => {
     try {
-      // Others have their turn between two slices, whatever the consumer does.
+      // Other work gets a turn between two slices, whatever the consumer does.
       if (watcher.behind) await nextTurn();
       watcher.behind = true;
       if (watcher.ended) return;
@@ -122,8 +122,8 @@ function iterate(
   };
 
   return {
-    // The consumer's promise is made here and resolved directly, without the further microtasks that an async function takes:
-    // so what a commit delivers is with the consumer before the writer goes on.
+    // The consumer's promise is created here and resolved directly, without the further microtasks of an async function:
+    // so the consumer has the events of a commit before the writer continues.
     next: () =>
       new Promise((resolve, rejectNext) => {
         if (watcher.awaited !== undefined) throw new TypeError("the last batch of this watch is still awaited");

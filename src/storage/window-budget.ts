@@ -1,12 +1,12 @@
 /** A window of past events that takes its share of the budget. */
 export interface BudgetedWindow {
-  /** Whether it holds more than its newest event, which watches may still have to take. */
+  /** Whether it has more than its newest event, which watches may still need. */
   readonly isDroppable: () => boolean;
-  /** Drops its oldest event, and releases what that took. */
+  /** Drops its oldest event, and releases its share. */
   readonly drop: () => void;
 }
 
-/** What one window takes of the budget. */
+/** The share of one window in the budget. */
 export interface WindowShare {
   /** Takes `characters` for an event that was added; drops old events of the largest windows until all fit again. */
   spend(characters: number): void;

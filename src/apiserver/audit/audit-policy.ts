@@ -1,7 +1,7 @@
 import type { UserInfo } from "../../apimachinery/user.ts";
 import type { RequestInfo } from "../request-info.ts";
 
-/** How much of a request is recorded; each level holds what those before it hold. */
+/** How much of a request is recorded; each level includes the levels before it. */
 export type AuditLevel = "None" | "Metadata" | "Request" | "RequestResponse";
 
 /** When an event is recorded. */
@@ -34,7 +34,7 @@ export interface AuditDecision {
   readonly omitManagedFields: boolean;
 }
 
-/** Decides before a request is handled; `user` is who was authenticated, if anybody, and not who is impersonated. */
+/** Decides before a request is handled; `user` is the authenticated user, if any, and not the impersonated one. */
 export type AuditPolicy = (info: RequestInfo, user: UserInfo | undefined) => AuditDecision;
 
 type Matches = (info: RequestInfo, user: UserInfo | undefined) => boolean;
@@ -46,7 +46,7 @@ interface CompiledRule {
 
 const nothing: AuditDecision = { level: "None", omitStages: new Set(), omitManagedFields: false };
 
-/** Without a policy: who did what with which result, when it is done, and no bodies. */
+/** Without a policy: user, request and result, at ResponseComplete, without bodies. */
 export const metadataPolicy: AuditPolicy = () => metadata;
 
 const metadata: AuditDecision = {
@@ -75,7 +75,7 @@ export function compileAuditPolicy(rules: readonly AuditRule[]): AuditPolicy {
   };
 }
 
-/** The rules that can match each resource that is named in a group, and under `*` those for all others. */
+/** The rules that can match each resource named in a group, and under `*` those for all others. */
 function rulesOfGroup(
   compiled: readonly (CompiledRule & { readonly rule: AuditRule })[],
   group: string,

@@ -12,11 +12,11 @@ import { apiVersionOf } from "../../apimachinery/object.ts";
 import type { ClientWrite, RecordWrite } from "../../registry/in-process-call.ts";
 import type { RequestInfo } from "../request-info.ts";
 
-/** The audit events of one request, made where it stands. */
+/** The audit events of one request, created at each stage of its handling. */
 export interface AuditTrail {
-  /** Asks the policy; called once, as soon as it is known who asks, or that nobody is. */
+  /** Evaluates the policy; called once, as soon as the user is authenticated, or authentication has failed. */
   readonly begin: (now: number) => void;
-  /** An object, or bytes that stand for no object of the resource. */
+  /** An object, or bytes that are no object of the resource. */
   readonly recordBody: (body: ReceivedBody) => void;
   readonly streaming: (now: number) => void;
   readonly end: (reply: Reply | "streamed", now: number) => Promise<void>;
@@ -29,7 +29,7 @@ const noTrail: AuditTrail = {
   end: async () => undefined,
 };
 
-/** Records what `audit` asks for; nothing where there is none. A write inside the hub has no `request`. */
+/** Records what `audit` requires; nothing where it is undefined. A write inside the hub has no `request`. */
 export function auditTrail(
   audit: Audit | undefined,
   request: Incoming | undefined,
@@ -154,10 +154,10 @@ const longest = 1 << 20;
 /** As many values as the largest body may hold. */
 const maxValues = 65_536;
 
-/** A body as JSON on one line; `tooLong` where it is beyond 1 MiB or YAML that finds no place to be read, undefined where there is none. */
+/** A body as JSON on one line; `tooLong` above 1 MiB or where the YAML queue is full, undefined where there is no body. */
 export type AuditBody = { readonly text: string } | "tooLong" | undefined;
 
-/** What was sent, as JSON: protobuf and YAML too. What cannot be read was refused, and is left out. */
+/** The request body as JSON, from protobuf and YAML too. A body that cannot be read was refused, and is left out. */
 export async function requestBody(
   receivedBody: ReceivedBody | undefined,
   managedFields: ManagedFields,
@@ -173,7 +173,7 @@ export async function requestBody(
       managedFields,
     );
   } catch (error) {
-    // It was served, though there is no room to read it once more.
+    // The request was served, but the YAML queue has no room to read it again.
     if (error instanceof StatusError && error.code === 429) return "tooLong";
     if (error instanceof StatusError || error instanceof SyntaxError) return undefined;
     throw error;
@@ -183,7 +183,7 @@ export async function requestBody(
 /** Whether `metadata.managedFields` is recorded. */
 export type ManagedFields = "keep" | "omit";
 
-/** What was answered, as JSON: a Table as a Table, protobuf and YAML as what they say. */
+/** The response body as JSON: a Table stays a Table, protobuf and YAML are decoded. */
 export function responseBody(reply: Reply, managedFields: ManagedFields): AuditBody {
   if (reply.plain !== undefined) {
     const plain = reply.plain();
@@ -193,7 +193,7 @@ export function responseBody(reply: Reply, managedFields: ManagedFields): AuditB
   if (typeof reply.body === "object" && "pieces" in reply.body) return undefined;
   if (reply.body.length > longest) return "tooLong";
   const text = reply.body.toString();
-  // Ours, so it is JSON; a line break is only between tokens, where it was made to be read by people.
+  // The hub wrote it, so it is JSON; line breaks occur only between tokens, where it is indented.
   if (!text.includes("\n") && (managedFields === "keep" || !text.includes('"managedFields"'))) return { text };
   return lineOf(JSON.parse(text), managedFields);
 }
@@ -227,7 +227,7 @@ function withoutField({ managedFields: _managedFields, ...metadata }: JsonObject
   return metadata;
 }
 
-/** What the records of writes inside the hub are made with. */
+/** What the audit of writes inside the hub needs. */
 export interface WriteAuditOptions {
   readonly audit: Audit;
   readonly yaml: YamlThread;

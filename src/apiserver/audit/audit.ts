@@ -5,7 +5,7 @@ import type { RequestInfo } from "../request-info.ts";
 import type { TraceStep } from "../../authorization/chain.ts";
 import type { ExplainedGrant, PolicyObject } from "../../authorization/explained-grant.ts";
 
-/** Where events go, and which there are. */
+/** The sink of events, and which events are recorded. */
 export interface Audit {
   readonly policy: AuditPolicy;
   readonly sink: AuditSink;
@@ -16,7 +16,7 @@ export interface Audit {
 /** Takes one event as a line of JSON with its newline; must not throw and must not block for long. */
 export type AuditSink = (line: string) => void;
 
-/** What an event says besides what is known of its request; nothing in it is a token or a header value but the user agent. */
+/** What an event records besides its request; it contains no token and no header value but the user agent. */
 export interface AuditEvent {
   readonly stage: AuditStage;
   readonly decision: AuditDecision;
@@ -40,7 +40,7 @@ type Audited = Pick<
 export const truncatedAnnotation = "audit.k8s.io/truncated";
 
 const maxUriBytes = 2048;
-/** The messages of refused bodies quote values, and those do not belong into a log that holds no bodies. */
+/** The messages of refused bodies quote values, which do not belong in a log without bodies. */
 const quotingCodes: ReadonlySet<number> = new Set([400, 422]);
 
 /** One audit.k8s.io/v1 Event, as one line. */
@@ -132,7 +132,7 @@ export interface Bounded<T> {
   readonly isWhole: boolean;
 }
 
-/** The beginning of a text that takes at most so many bytes as JSON: what a client sends fills no log, whatever characters it is made of. */
+/** The beginning of a text that takes at most `maxBytes` as JSON: no client can fill the log, whichever characters it sends. */
 function boundedText(text: string, maxBytes: number): string {
   if (fits(text, maxBytes)) return text;
   let shown = text.slice(0, maxBytes);
@@ -189,7 +189,7 @@ function boundedExtra(extra: NonNullable<UserInfo["extra"]>): Bounded<NonNullabl
   return { value: isWhole ? extra : Object.fromEntries(shown), isWhole };
 }
 
-/** The first of the texts that fit; no text is shown in part, as the beginning of a group is the name of another one. */
+/** The first texts that fit; no text is truncated, because the beginning of a group is the name of another one. */
 function boundedList(texts: readonly string[], maxBytes: number): Bounded<readonly string[]> {
   let left = maxBytes;
   for (const [at, text] of texts.entries()) {
@@ -211,7 +211,7 @@ function fits(text: string, maxBytes: number): boolean {
 /** What one character takes at most: an escape such as \u0001. */
 const maxEscapedBytes = 6;
 
-/** The annotation of an audit event under which a decision's trace stands. */
+/** The annotation of an audit event that contains a decision's trace. */
 export const traceAnnotation = "authorization.pratique.dev/trace";
 
 /** The longest text of one authorizer that is recorded, in characters, and the longest trace. */
@@ -219,7 +219,7 @@ const maxTextCharacters = 256;
 const maxTraceCharacters = 4096;
 
 /**
- * A decision's trace as JSON for the audit log: who was asked, in order, with verdict, reason, error and time, and the grant that
+ * A decision's trace as JSON for the audit log: the authorizers called, in order, with verdict, reason, error and time, and the grant that
  * allowed it. At most about 4,000 characters: where it would be more, verdicts alone are kept, of the last authorizers if need be.
  */
 export function traceText(trace: readonly TraceStep[]): string {

@@ -12,24 +12,24 @@ import { traceAnnotation } from "./audit.ts";
 import { splitTarget } from "../http-types.ts";
 import { requestAttributes, requestInfo } from "../request-info.ts";
 
-/** What an audit event says of a request that was authorized, of any kube-apiserver or hub; level Metadata is enough. */
+/** An authorized request as an audit event of any kube-apiserver or hub records it; level Metadata is enough. */
 export interface AuditedRequest {
   readonly auditId: string;
   readonly stage: string;
-  /** What was asked, by whoever counted: the user that was impersonated, where there was one. */
+  /** The request, with the impersonated user where there is one. */
   readonly attributes: Attributes;
-  /** What the real user must be allowed before that. */
+  /** The impersonation requests that the real user must be allowed first. */
   readonly impersonation: readonly Attributes[];
   readonly wasAllowed: boolean;
-  /** The authorizer that allowed or denied it, where a hub told; empty where nobody did, and for other servers. */
+  /** The authorizer that allowed or denied it, as a hub records it; empty where none decided, and for other servers. */
   readonly by: string;
-  /** As the authorizers of then put it; may be empty. */
+  /** The reason that those authorizers returned; may be empty. */
   readonly reason: string;
-  /** When it came, as the event writes it. */
+  /** The time of the request, as the event writes it. */
   readonly time: string;
 }
 
-/** Why an event says nothing of that: a stage before the decision, no decision, or no event that can be understood. */
+/** Why an event describes no authorized request: its stage precedes the decision, there is no decision, or the event is malformed. */
 export type NotAudited = "early" | "undecided" | "unreadable";
 
 const maxTraceCharacters = 1 << 16;
@@ -47,12 +47,11 @@ const methodOfVerb: ReadonlyMap<string, string> = new Map([
 
 /** Reads one audit.k8s.io Event, parsed from JSON. Never throws. */
 export function readAuditedRequest(event: unknown): AuditedRequest | NotAudited {
-  if (!isFields(event) || stringAt(event, "kind") !== "Event") return "unreadable";
+  if (!isAuditEvent(event)) return "unreadable";
   const stage = stringAt(event, "stage");
-  if (!stringAt(event, "apiVersion").startsWith("audit.k8s.io/") || stage === "") return "unreadable";
   if (stage === "RequestReceived") return "early";
   const decision = stringAt(event, "annotations", "authorization.k8s.io/decision");
-  // Whoever is not authenticated, may not impersonate or comes too often is refused before anybody is asked.
+  // A request without authentication, without the right to impersonate or over the rate limit is refused before authorization.
   if (decision === "") return "undecided";
   const requester = userAt(event, "user");
   const impersonated = userAt(event, "impersonatedUser");
@@ -68,6 +67,11 @@ export function readAuditedRequest(event: unknown): AuditedRequest | NotAudited 
     reason: stringAt(event, "annotations", "authorization.k8s.io/reason"),
     time: stringAt(event, "requestReceivedTimestamp"),
   };
+}
+
+function isAuditEvent(event: unknown): event is Fields {
+  if (!isFields(event) || stringAt(event, "kind") !== "Event") return false;
+  return stringAt(event, "apiVersion").startsWith("audit.k8s.io/") && stringAt(event, "stage") !== "";
 }
 
 /** The last step of a trace is the one that decided, if any did. */
@@ -101,8 +105,8 @@ function textsOf(value: unknown): readonly string[] {
 }
 
 /**
- * The path says what was asked; `objectRef` may hold more than was known when it was decided, such as the name of what was created,
- * and stands in only where the path is of a form that is not known here.
+ * Read from the path; `objectRef` may contain more than was known at the decision, such as the name of a created object,
+ * and is used only where the form of the path is unknown here.
  */
 function attributesOf(event: Fields, user: UserInfo): Attributes | undefined {
   const verb = stringAt(event, "verb");
@@ -111,16 +115,21 @@ function attributesOf(event: Fields, user: UserInfo): Attributes | undefined {
   if (info === undefined || verb === "" || path === "") return undefined;
   const ref = valueAt(event, "objectRef");
   if (!isFields(ref)) return info.isResource ? undefined : { ...requestAttributes(info, user, query), verb };
-  const [resource, subresource] = [stringAt(ref, "resource"), stringAt(ref, "subresource")];
-  if (info.isResource && info.resource === resource && info.subresource === subresource) {
+  const { resource, subresource } = info;
+  if (info.isResource && resource === stringAt(ref, "resource") && subresource === stringAt(ref, "subresource")) {
     return { ...requestAttributes(info, user, query), verb };
   }
+  return referencedAttributes(ref, verb, user);
+}
+
+function referencedAttributes(ref: Fields, verb: string, user: UserInfo): Attributes {
+  const subresource = stringAt(ref, "subresource");
   return {
     user,
     verb,
     group: stringAt(ref, "apiGroup"),
     version: stringAt(ref, "apiVersion"),
-    resource,
+    resource: stringAt(ref, "resource"),
     subresource,
     namespace: stringAt(ref, "namespace"),
     name: verb === "create" && subresource === "" ? "" : stringAt(ref, "name"),
@@ -128,7 +137,7 @@ function attributesOf(event: Fields, user: UserInfo): Attributes | undefined {
   };
 }
 
-/** As the headers must have been: groups that everybody has are not asked for. */
+/** As the headers must have been: groups that every user has are never requested. */
 function checksFor(requester: UserInfo, impersonated: UserInfo): readonly Attributes[] {
   const { username, groups, uid, extra = {} } = impersonated;
   const serviceAccount = serviceAccountOf(username);

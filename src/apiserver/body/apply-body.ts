@@ -21,11 +21,11 @@ import { parseYamlBody, type YamlBody } from "../yaml.ts";
 /** The media type of server-side apply; JSON is YAML. */
 export const applyType = "application/apply-patch+yaml";
 
-/** What an apply makes of the stored object, or of none; `turn` is given where that is much work. */
+/** Applies to the stored object, or to none; `turn` is passed where that is much work. */
 type Applier = (stored: ApiObject | undefined, turn: Turn | undefined) => ApiObject | Promise<ApiObject>;
 
 /**
- * Reads the configuration of a server-side apply, and then makes the object from the stored one, or from none.
+ * Reads the configuration of a server-side apply, and then creates the object from the stored one, or from none.
  * @throws StatusError Invalid without a fieldManager, BadRequest for what is not an object of this kind; the functions throw Conflict.
  */
 export function applierOf(
@@ -74,7 +74,7 @@ async function readConfig(text: string, { yaml, limits }: Call): Promise<YamlBod
   throw badRequest("error decoding YAML: the body is not one YAML mapping");
 }
 
-/** What strict decoding says, after the apply, as in Kubernetes. @throws StatusError BadRequest under Strict */
+/** The findings of strict decoding, after the apply, as in Kubernetes. @throws StatusError BadRequest under Strict */
 function complain({ warn }: Call, { fieldValidation }: WriteOptions, duplicates: readonly YamlDuplicate[]): void {
   if (duplicates.length === 0) return;
   if (fieldValidation === "Warn") yamlLines(duplicates).forEach(warn);
@@ -149,7 +149,7 @@ function shapedConfig(shownAs: ShownAs | undefined, config: JsonObject, behind: 
   const metadata = metadataOf(config);
   const { spec } = config;
   const shown: ApiObject = { ...config, kind, apiVersion: apiVersionOf(group, version), metadata };
-  // Who applies nothing wants nothing, which is not zero.
+  // An apply without a spec requests no value, which is not zero.
   const asked = isJsonObject(spec) && Object.keys(spec).length > 0;
   return { ...(asked ? shownAs.write(shown, behind) : behind), metadata };
 }

@@ -7,10 +7,10 @@ import type { RequestInfo } from "../request-info.ts";
 /** The largest body that any request may have, in bytes. Source: apiserver's MaxRequestBodyBytes. */
 export const maxBodyBytes: number = 3 * 1024 * 1024;
 
-/** How much of a refused body is still taken, and for how long, so that its sender gets to see the answer. */
+/** How much of a refused body is still read, and for how long, so that the client receives the answer. */
 const lingerBytes = 16 * 1024 * 1024;
 const lingerMs = 5_000;
-/** How long the rest of a large body may take once it has a place, in milliseconds; those behind it wait for 15 seconds. */
+/** How long the rest of a large body may take once it has a seat, in milliseconds; those behind it wait for 15 seconds. */
 const admittedMs = 10_000;
 
 /** What a body may take. */
@@ -18,7 +18,7 @@ export interface BodyLimits {
   readonly timeoutMs: number;
   /** Default 3145728 (3 MiB). */
   readonly maxBytes?: number;
-  /** Awaited once, before more than so many bytes are read. What it rejects with ends the reading. */
+  /** Awaited once, before more bytes than this are read. A rejection ends the reading. */
   readonly large?: { readonly fromBytes: number; readonly admitted: () => Promise<void> };
 }
 
@@ -49,7 +49,7 @@ export function readBody(request: Incoming, limits: BodyLimits): Promise<Buffer>
       isAdmitted = true;
       request.pause();
       const goOn = (): void => {
-        // Others wait for the place that this body has now.
+        // Other bodies wait for the seat that this one has now.
         clearTimeout(timer);
         timer = setTimeout(() => fail(tooSlow()), admittedMs).unref();
         request.resume();
@@ -62,7 +62,7 @@ export function readBody(request: Incoming, limits: BodyLimits): Promise<Buffer>
       resolve(body.bytes());
     };
     const onError = (): void => fail(new StatusError("BadRequest", "the request body ended early"));
-    // Who has gone by now will not be heard of again.
+    // A client that has disconnected by now emits no further event.
     if (isBrokenOff(request)) {
       onError();
       return;
@@ -75,7 +75,7 @@ export function readBody(request: Incoming, limits: BodyLimits): Promise<Buffer>
   });
 }
 
-/** Whether a request brings a body, or says so. */
+/** Whether a request has a body, or announces one. */
 export function bringsBody(request: Incoming): boolean {
   if ("stream" in request) return !request.stream.endAfterHeaders;
   const { "transfer-encoding": encoding, "content-length": length = "0" } = request.headers;
@@ -118,11 +118,11 @@ function growingBuffer(): GrowingBuffer {
   };
 }
 
-/** So many chunks are free, and after them each must bring so many bytes on average: each costs about ten microseconds, whatever it holds. */
+/** Chunks without a minimum, and the average bytes that each later one must have: a chunk costs about ten microseconds, whatever its size. */
 const freeChunks = 500;
 const bytesPerChunk = 256;
 
-/** Counts chunks; `take` is false once there are too many for what they hold. */
+/** Counts chunks; `take` returns false once there are too many for their bytes. */
 function chunkCount(): { readonly take: (chunk: Buffer) => boolean } {
   let chunks = 0;
   let size = 0;
@@ -140,8 +140,8 @@ function tooLarge(maxBytes: number): StatusError {
 }
 
 /**
- * Takes the rest of a body that is not read, so that its sender gets to see the answer. A sender that does not come to an end, in time, in
- * bytes or in chunks, loses the connection.
+ * Reads and drops the rest of a refused body, so that the client receives the answer. A client that exceeds the limits in time, in
+ * bytes or in chunks is disconnected.
  */
 export function discardBody(request: Incoming): void {
   request.once("error", () => undefined);
@@ -158,16 +158,16 @@ export function discardBody(request: Incoming): void {
   for (const end of ["end", "close"] as const) request.once(end, () => clearTimeout(timer));
 }
 
-/** The whole connection: what has arrived on it already would be taken apart piece by piece otherwise. */
+/** The whole connection: node would otherwise parse piece by piece what has arrived on it already. */
 function cutConnection(request: Incoming): void {
   if ("stream" in request) request.stream.session?.destroy();
   request.destroy();
 }
 
-/** What the body of one request may hold at most; known before any of it is read. */
+/** The limits of one body; known before any of it is read. */
 export interface RequestLimits {
   readonly maxBytes: number;
-  /** JSON values of any kind, whatever the body is written in; keys are not counted. Work on an object grows with them. */
+  /** JSON values of any kind, in every media type; keys are not counted. Work on an object grows with them. */
   readonly maxValues: number;
 }
 
@@ -192,7 +192,7 @@ const rows: readonly LimitsRow[] = [
   { group: "system:bootstrappers", maxBytes: 64 * kibibyte, maxValues: 1000 },
   { verbs: new Set(["delete", "deletecollection"]), maxBytes: 64 * kibibyte, maxValues: 1000 },
   {
-    // Questions, which are asked without a right to write anything. A review names groups and extra values of one user.
+    // Reviews need no right to write anything. A review names groups and extra values of one user.
     apiGroups: new Set(["authentication.k8s.io", "authorization.k8s.io"]),
     maxBytes: 128 * kibibyte,
     maxValues: 5000,
@@ -201,13 +201,13 @@ const rows: readonly LimitsRow[] = [
   // Ten thousand operations of four values, as many as kube-apiserver takes.
   { mediaType: "application/json-patch+json", maxBytes: 3 * mebibyte, maxValues: 50_000 },
   { resource: "customresourcedefinitions", maxBytes: 3 * mebibyte, maxValues: 65_536 },
-  // Defaults multiply what a Pod brings, and no kubelet runs a hundredth of this.
+  // Defaulting multiplies the values of a Pod, and no kubelet runs a hundredth of this.
   { resource: "pods", maxBytes: 3 * mebibyte, maxValues: 5000 },
   // As many bytes as kube-apiserver takes (MaxRequestBodyBytes).
   { maxBytes: 3 * mebibyte, maxValues: 20_000 },
 ];
 
-/** What limits depend on besides the path: who asks, whose name is known, and the media type of the body in lower case. */
+/** What limits depend on besides the path: the user, whether it is authenticated, and the media type of the body in lower case. */
 export interface LimitedSender {
   readonly user: UserInfo;
   readonly mediaType: string;

@@ -32,11 +32,11 @@ import { parseYamlBody } from "../yaml.ts";
 export interface RawBody {
   readonly bytes: Buffer;
   readonly contentType: string | undefined;
-  /** JSON values that it may hold. */
+  /** JSON values that it may contain. */
   readonly maxValues: number;
   /** Waits between the parts of a large body; undefined for a small one. */
   readonly turn?: Turn | undefined;
-  /** Reads what is YAML. */
+  /** Reads YAML. */
   readonly yaml: YamlWork;
 }
 
@@ -45,7 +45,7 @@ const yamlType = "application/yaml";
 const protobufType = "application/vnd.kubernetes.protobuf";
 const accepted = [jsonType, yamlType, protobufType] as const;
 
-/** What stands in a body: plain values, typed already where it was protobuf. */
+/** A parsed body: plain values, typed already where it was protobuf. */
 export interface ParsedBody {
   readonly value: JsonObject;
   readonly typed: boolean;
@@ -58,7 +58,7 @@ export function mediaType(contentType: string | undefined): string {
   return (contentType ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-/** Parses a body by its Content-Type; null is an empty object. @throws StatusError UnsupportedMediaType, RequestEntityTooLarge, or what `refuse` makes of a body that cannot be read. */
+/** Parses a body by its Content-Type; null is an empty object. @throws StatusError UnsupportedMediaType, RequestEntityTooLarge, or what `refuse` returns for a body that cannot be read. */
 export async function parseBody(
   raw: RawBody,
   schemaOf: (apiVersion: string, kind: string) => ObjectSchema | undefined,
@@ -91,7 +91,7 @@ export function unknownFormat(types: readonly string[]): StatusError {
   return new StatusError("UnsupportedMediaType", message);
 }
 
-/** A body as text: what is no UTF-8 is refused, since replacing it would store something else than was sent. @throws StatusError BadRequest. */
+/** A body as text; invalid UTF-8 is refused, since replacing it would store something else than was sent. @throws StatusError BadRequest. */
 export function textOf(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw badRequest("the body is not valid UTF-8");
   return bytes.toString();
@@ -117,7 +117,7 @@ async function parseJson({ bytes, maxValues, turn }: RawBody, refuse: Refuse): P
   return { value, typed: false, faults: faultsOfJson(text) };
 }
 
-/** What Kubernetes reads of a body before it knows its kind; this is how Go writes it. */
+/** The Go type into which Kubernetes reads a body before it knows its kind. */
 const typeOfKind = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
 
 function objectIn(read: () => unknown, refuse: Refuse): JsonObject {
@@ -170,9 +170,9 @@ export interface DecodeOptions {
   readonly resource: Resource;
   readonly fieldValidation: FieldValidation;
   readonly warn: (text: string) => void;
-  /** Makes the answer to a body whose kind cannot be read. */
+  /** Creates the error for a body whose kind cannot be read. */
   readonly refuse: Refuse;
-  /** All kinds that are known. */
+  /** All known kinds. */
   readonly kinds: () => readonly Resource[];
 }
 
@@ -195,7 +195,7 @@ export function objectOfBody(parsed: ParsedBody, options: DecodeOptions): ApiObj
   return object;
 }
 
-/** What is custom says of itself what it is. @throws StatusError BadRequest, Invalid */
+/** A custom object names its kind and version itself. @throws StatusError BadRequest, Invalid */
 function checkNamed(value: JsonObject, { resource, refuse }: DecodeOptions): void {
   const kind = typeText(value, "kind", refuse);
   const apiVersion = versionText(value, refuse);
@@ -214,7 +214,7 @@ function checkNamed(value: JsonObject, { resource, refuse }: DecodeOptions): voi
   throw badRequest(`the API version in the data () does not match the expected API version (${expected})`);
 }
 
-/** What is built in may leave its kind to the path. @throws StatusError BadRequest for any other kind or version. */
+/** A built-in object without a kind has that of the path. @throws StatusError BadRequest for any other kind or version. */
 function checkKind(value: JsonObject, { resource, refuse, kinds }: DecodeOptions): void {
   const expected = apiVersionOf(resource.group, resource.version);
   const kind = typeText(value, "kind", refuse) || resource.kind;
@@ -241,7 +241,7 @@ function versionText(value: JsonObject, refuse: Refuse): string {
   return text;
 }
 
-/** The value as what it says it is, `as`, which need not be what was expected. */
+/** The value as `as`, the kind that it names, which may differ from the expected one. */
 function decodedBody(value: JsonObject, resource: Resource, as: Resource = resource): DecodedObject {
   try {
     return decodeTyped(value, as);

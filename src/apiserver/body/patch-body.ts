@@ -18,7 +18,7 @@ import type { WriteOptions } from "../query-options.ts";
 import type { Call } from "../resource-call.ts";
 import { faultsOfJson, unknownFields } from "./undecodable.ts";
 
-/** What a patch makes of the stored object; `turn` is given where that is much work. */
+/** Patches the stored object; `turn` is passed where that is much work. */
 type Patcher = (stored: ApiObject, turn: Turn | undefined) => ApiObject | Promise<ApiObject>;
 
 type Apply = (resource: Resource, stored: ApiObject, patch: unknown) => unknown;
@@ -35,7 +35,7 @@ const patchTypes: Readonly<Record<string, Apply>> = {
 };
 
 /**
- * From a patch's media type to a function that reads the patch and then makes the desired object from the stored one.
+ * From a patch's media type to a function that reads the patch and then creates the desired object from the stored one.
  * @throws StatusError UnsupportedMediaType at once; the functions throw BadRequest, Invalid, RequestEntityTooLarge.
  */
 export function patcherOf(
@@ -63,7 +63,7 @@ export function patcherOf(
       const patched = attempt(type, () => apply(resource, stored, patch));
       if (!isJsonObject(patched)) throw badRequest(`the patch makes no object of kind ${resource.kind}`);
       yield;
-      // A strategic merge is of the kind that the path names, whatever it says.
+      // A strategic merge has the kind of the path, whichever kind it names.
       if (type !== strategicMerge) attemptType(patched, resource, text);
       const { object, unknown } = decoded(patched, resource, text);
       checkUid(resource, stored, object);
@@ -79,7 +79,7 @@ export function patcherOf(
 /** The members of an operation. Source: apiserver pkg/endpoints/handlers jsonPatchOp. */
 const operationMembers: ReadonlySet<string> = new Set(["op", "path", "from", "value"]);
 
-/** What strict decoding says of the patch itself. */
+/** The findings of strict decoding in the patch itself. */
 function patchFaults(type: string, text: string, patch: unknown): readonly string[] {
   if (type !== jsonPatch) return faultsOfJson(text).errors([]);
   const operations: readonly unknown[] = Array.isArray(patch) ? patch : [];
@@ -102,7 +102,7 @@ function parsePatch(type: string, text: string, maxValues: number): unknown {
   }
 }
 
-/** Kubernetes says of all but strategic merges that it was decoding. */
+/** Kubernetes reports a decoding error for all but strategic merges. */
 function malformed(type: string, why: string): StatusError {
   return badRequest(type === strategicMerge ? why : `error decoding patch: ${why}`);
 }
@@ -125,13 +125,13 @@ function attempt(type: string, apply: () => unknown): unknown {
     if (!(error instanceof PatchError)) throw error;
     if (error.code === "tooLarge") throw new StatusError("RequestEntityTooLarge", error.message);
     if (error.code === "malformed") throw malformed(type, error.message);
-    // Why is not told: kubectl prints causes without a field in a way that nobody can read.
+    // The reason is omitted: kubectl prints causes without a field illegibly.
     const message = "the server rejected our request due to an error in our request";
     throw new StatusError("Invalid", message, { details: {} });
   }
 }
 
-/** The patched object; one of wrong types is the patch's fault. */
+/** The patched object; wrong types are reported as an error of the patch. */
 function decoded(patched: JsonObject, resource: Resource, patch: string): DecodedObject {
   try {
     return decodeTyped(patched, resource);
@@ -143,7 +143,7 @@ function decoded(patched: JsonObject, resource: Resource, patch: string): Decode
 
 const maxShownCharacters = 256;
 
-/** Another kind or apiVersion is the patch's fault as well. @throws StatusError Invalid. */
+/** Another kind or apiVersion is an error of the patch as well. @throws StatusError Invalid. */
 function attemptType(patched: JsonObject, resource: Resource, patch: string): void {
   try {
     checkType(patched, resource);

@@ -4,13 +4,13 @@ import { findDuplicateFields, strictFields } from "../../apimachinery/json-scan.
 import { quoted } from "../../apimachinery/quoted.ts";
 import type { YamlDuplicate } from "../../serializer/yaml/bounded-yaml.ts";
 
-/** Makes the answer to a body that cannot be read from why it cannot. */
+/** Creates the error for a body that cannot be read from the reason. */
 export type Refuse = (why: string) => StatusError;
 
 /** Bodies of these kinds are secrets whose first bytes are not sent back, since messages are logged. */
 const unshown: ReadonlySet<string> = new Set(["Secret", "TokenReview", "TokenRequest"]);
 
-/** For a body that was to be of one kind and of which not even the kind can be read: BadRequest with its first bytes. Source: apiserver pkg/endpoints/handlers. */
+/** BadRequest with its first bytes, for a body of which not even the kind can be read. Source: apiserver pkg/endpoints/handlers. */
 export function unrecognized({ kind }: Resource, bytes: Buffer): Refuse {
   return (why) => {
     const shown = unshown.has(kind) ? "not shown" : beginning(bytes);
@@ -29,7 +29,7 @@ function beginning(bytes: Buffer): string {
 
 const openBrace = 0x7b;
 
-/** BadRequest for a body of a kind that is not, or is not fit to be, the expected one. */
+/** BadRequest for a body of another kind than the expected one. */
 export function handledAs(
   { kind, apiVersion }: { readonly kind: string; readonly apiVersion: string },
   expected: Resource,
@@ -39,12 +39,12 @@ export function handledAs(
   return badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${expected.kind}: ${why}`);
 }
 
-/** Why a kind cannot be read that there is none of; a scheme is what Kubernetes calls a set of kinds. */
+/** The reason for an unknown kind; a scheme is what Kubernetes calls a set of kinds. */
 export function notRegistered(kind: string, apiVersion: string): string {
   return `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pratique"`;
 }
 
-/** Why an object of one kind cannot be one of another. */
+/** The reason why an object of one kind is refused in place of another. */
 export function unconvertible(from: Resource, to: Resource): string {
   return `converting (${from.version}.${from.kind}) to (${internalType(to)}): unknown conversion`;
 }

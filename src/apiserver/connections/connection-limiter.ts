@@ -32,21 +32,21 @@ interface Connection {
 
 /**
  * Where there are more connections than the limits allow, one is closed on which no request was authenticated: the one whose last request
- * began longest ago, or that has come longest ago without any. A request under way protects no connection, since a client could make it
- * last. Where all others are authenticated, the connection that has just come in is closed. `refused` is called after each.
+ * began longest ago, or that was opened longest ago without any. A request under way protects no connection, since a client could make it
+ * last. Where all others are authenticated, the newest connection is closed. `refused` is called after each.
  */
 export function connectionLimiter(
   limits: ConnectionLimits,
   refused: (counts: ConnectionCounts) => void,
 ): ConnectionLimiter {
   const open = new Map<string, Connection>();
-  // From the one whose turn to be closed it is to the latest.
+  // From the next one to be closed to the latest.
   const unauthenticated = new Map<string, Connection>();
   let closed = 0;
 
   const counts = (): ConnectionCounts => ({ open: open.size, unauthenticated: unauthenticated.size, closed });
   const forget = (peer: string, connection: Connection): void => {
-    // The same peer may have come again before its last connection was seen to close.
+    // The same peer may have connected again before the close of its last connection was noticed.
     for (const some of [open, unauthenticated]) if (some.get(peer) === connection) some.delete(peer);
   };
   const closeFirst = (): void => {
@@ -78,9 +78,9 @@ export function connectionLimiter(
   };
 }
 
-/** How many of something are open, of each flow and of all. */
+/** How many are open, per flow and in total. */
 export interface FlowCounts {
-  /** Counts one more of a flow; false where the flow, or all together, have as many as they may have. */
+  /** Counts one more of a flow; false where the flow or the total is at its limit. */
   readonly enter: (flow: string) => boolean;
   readonly leave: (flow: string) => void;
 }
@@ -115,7 +115,7 @@ export interface StreamLimits {
 /** Each takes two descriptors and up to some hundred kilobytes of buffers. */
 export const defaultStreamLimits: StreamLimits = { maxPerUser: 128, maxTotal: 1024 };
 
-/** Bounds the connections to kubelets; the result gives the seat back, once. @throws StatusError TooManyRequests */
+/** Bounds the connections to kubelets; the result releases the seat, once. @throws StatusError TooManyRequests */
 export type StreamLimiter = (flow: string) => () => void;
 
 /** Counts per flow, which is a user, or an address where the user is anonymous. */

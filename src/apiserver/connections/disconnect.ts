@@ -21,7 +21,7 @@ function hasClosed(response: Outgoing): boolean {
   return response.destroyed || response.req.socket.destroyed;
 }
 
-/** Whether the body of a request ended early: its `aborted` and `close` may have been emitted already, and its `end` says nothing then. */
+/** Whether the body of a request ended early: its `aborted` and `close` may have been emitted already, and its `end` is then meaningless. */
 export function isBrokenOff(request: Incoming): boolean {
   // A stream of HTTP/2 is closed under a request that is not destroyed.
   if ("stream" in request) return request.destroyed || request.stream.destroyed || request.stream.closed;
@@ -31,8 +31,8 @@ export function isBrokenOff(request: Incoming): boolean {
 /** The answers of HTTP/1.1 connections that are not sent yet: a client may send requests without waiting for answers. */
 export interface PipelinedAnswers {
   /**
-   * Follows an answer, given with its request's socket. When a connection closes, Node emits `close` on the answer that is being sent and
-   * on none of those behind it, which would keep for ever what they hold; this emits it on them as well.
+   * Follows an answer on its request's socket. When a connection closes, Node emits `close` on the answer that is being sent and
+   * on none of those behind it, which would never release their resources; this emits it on them as well.
    */
   readonly follow: (socket: Socket, response: ServerResponse) => void;
   /** Calls `act` once, when all answers of the socket that are followed now are sent or given up; at once where there is none. */

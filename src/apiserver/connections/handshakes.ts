@@ -1,10 +1,10 @@
 /** A connection whose TLS handshake has not ended. */
 export interface Handshake {
-  /** Where it comes from; addresses take turns. */
+  /** The address of the peer; addresses take turns. */
   readonly address: string;
-  /** Lets what the peer sends be read, in the next passes of the event loop. */
+  /** Resumes reading from the peer, in the next passes of the event loop. */
   readonly read: () => void;
-  /** Leaves it unread. */
+  /** Pauses reading. */
   readonly pause: () => void;
   /** Bytes that were read from the peer so far. */
   readonly received: () => number;
@@ -12,19 +12,19 @@ export interface Handshake {
 
 /** Bounds how many handshakes go on in one pass of the event loop. */
 export interface HandshakeLimiter {
-  /** Takes a connection that is being read; returns what to call once its handshake has ended, well or not. */
+  /** Adds a connection that is being read; returns what to call once its handshake has succeeded or failed. */
   readonly enter: (handshake: Handshake) => () => void;
-  /** Connections that are left unread now. */
+  /** Connections whose reading is paused now. */
   readonly waiting: () => number;
 }
 
-/** So many are read at once: a flight of a handshake and the request behind it cost a millisecond or two. */
+/** The default number read at once: a flight of a handshake and the request behind it cost a millisecond or two. */
 const defaultMaxReading = 2;
-/** How many are read at once at the least, so that those that have something to say get a turn beside silent ones. */
+/** The minimum read at once, so that peers that send get a turn beside silent ones. */
 const minReading = 2;
-/** Where a pass of the event loop takes more than so many milliseconds, as while garbage is collected, fewer are read in the next ones. */
+/** Above this length of a pass of the event loop in milliseconds, as during garbage collection, fewer are read in the next ones. */
 const longPassMs = 10;
-/** A peer that has sent nothing for so many milliseconds is silent: longer than most networks take for an answer. */
+/** Milliseconds without a byte after which a peer is silent: longer than the round trip of most networks. */
 const silentMs = 250;
 
 /** A handshake and what its peer has sent. */
@@ -36,10 +36,10 @@ interface Known {
 }
 
 /**
- * At most `maxReading` handshakes are read at once, default 2, and fewer while passes of the event loop take long. While there are more, `soon` (a timer of a millisecond) gives the next
- * ones their turn, address by address. A turn lasts for a pass of the event loop, whatever the peer sends or does not send, so a peer
- * that is slow holds no place: it waits for its next turn, until the deadline of its handshake. Peers that are silent share one of the
- * places as long as others have something to say. `now` in milliseconds from any moment on.
+ * At most `maxReading` handshakes are read at once, default 2, and fewer while passes of the event loop take long. While there are more, `soon` (a timer of a millisecond) resumes the next
+ * ones, address by address. A turn lasts for one pass of the event loop, whatever the peer sends, so a slow peer
+ * occupies no place: it waits for its next turn, until the deadline of its handshake. Silent peers share one of the
+ * places as long as others send. `now` in milliseconds from any moment on.
  */
 export function handshakeLimiter(options: {
   readonly now: () => number;
@@ -55,25 +55,16 @@ export function handshakeLimiter(options: {
 
   const waiting = (): number => speaking.size() + silent.size();
   const wait = (known: Known): void => (known.isSilent ? silent : speaking).add(known);
-  const endTurn = (known: Known): void => {
-    const received = known.handshake.received();
-    if (received > known.received) {
-      known.received = received;
-      known.sentAt = now();
-      known.isSilent = false;
-    } else known.isSilent ||= now() - known.sentAt >= silentMs;
-    wait(known);
-  };
   const turn = (): void => {
     isTurning = false;
-    const at = now();
-    places =
-      at - turnedAt > longPassMs
-        ? Math.min(maxReading, Math.max(minReading, places - 1))
-        : Math.min(maxReading, places + 1);
+    const change = now() - turnedAt > longPassMs ? -1 : 1;
+    places = Math.min(maxReading, Math.max(minReading, places + change));
     if (waiting() === 0) return;
     const last = [...reading];
-    for (const known of last) endTurn(known);
+    for (const known of last) {
+      noteProgress(known, now);
+      wait(known);
+    }
     reading.clear();
     const first = silent.next();
     if (first !== undefined) reading.add(first);
@@ -82,8 +73,7 @@ export function handshakeLimiter(options: {
       if (known === undefined) break;
       reading.add(known);
     }
-    for (const known of last) if (!reading.has(known)) known.handshake.pause();
-    for (const known of reading) if (!last.includes(known)) known.handshake.read();
+    switchReading(last, reading);
     turnSoon();
   };
   const turnSoon = (): void => {
@@ -103,7 +93,7 @@ export function handshakeLimiter(options: {
         turnSoon();
       }
       return () => {
-        // What has ended is read by those who come after the handshake.
+        // The reader after the handshake resumes an ended one itself.
         if (!reading.delete(known) && (speaking.remove(known) || silent.remove(known))) handshake.read();
       };
     },
@@ -111,18 +101,32 @@ export function handshakeLimiter(options: {
   };
 }
 
-/** Handshakes that wait for their turn, one of each address before the second of any. */
+function noteProgress(known: Known, now: () => number): void {
+  const received = known.handshake.received();
+  if (received > known.received) {
+    known.received = received;
+    known.sentAt = now();
+    known.isSilent = false;
+  } else known.isSilent ||= now() - known.sentAt >= silentMs;
+}
+
+function switchReading(last: readonly Known[], reading: ReadonlySet<Known>): void {
+  for (const known of last) if (!reading.has(known)) known.handshake.pause();
+  for (const known of reading) if (!last.includes(known)) known.handshake.read();
+}
+
+/** Handshakes that wait for their turn; addresses alternate. */
 interface Rotation {
   readonly add: (known: Known) => void;
-  /** Whether it was there. */
+  /** Removes it; false when it was absent. */
   readonly remove: (known: Known) => boolean;
-  /** Takes out the one whose turn it is. */
+  /** Removes and returns the next one. */
   readonly next: () => Known | undefined;
   readonly size: () => number;
 }
 
 function rotation(): Rotation {
-  // In the order in which addresses get their turn: one that has had it goes to the end.
+  // In the order of turns: an address goes to the end after its turn.
   const addresses = new Map<string, Set<Known>>();
   let size = 0;
   const remove = (known: Known): boolean => {
@@ -156,20 +160,20 @@ function rotation(): Rotation {
   };
 }
 
-/** Lets connections that come in bunches be accepted before requests are served, and serves the first requests of many in turns. */
+/** Accepts bursts of connections before requests are served, and serves the first requests of many connections in turns. */
 export interface ConnectionBurst {
-  /** To be called with each accepted connection; returns what to call once its handshake has ended, well or not. */
+  /** To be called with each accepted connection; returns what to call once its handshake has succeeded or failed. */
   readonly accepted: () => () => void;
   /**
-   * Runs `serve` now, or when the bunch is in and its turn has come; `isKnown` says that a request was authenticated on its connection
-   * before, and such connections come first. Returns whether it runs: too many wait already where it does not.
+   * Runs `serve` now, or in its turn after the burst; `isKnown` is true when a request was authenticated on its connection
+   * before, and such connections come first. Returns false when too many wait already, and then never runs it.
    */
   readonly pass: (serve: () => void, isKnown: boolean) => boolean;
 }
 
 /** Milliseconds without a new connection or an ended handshake after which requests wait no longer. */
 const quietMs = 4;
-/** For how long in milliseconds requests may wait at the most, and for how long they do not wait again after that. */
+/** The longest wait of requests in milliseconds, and for how long they do not wait again after that. */
 const [maxHoldMs, restMs] = [10, 40];
 /** For how long in milliseconds requests that have waited are served before the event loop gets a pass for others. */
 const maxServeMs = 5;
@@ -180,65 +184,37 @@ const maxWaiting = 10_000;
 
 /**
  * libuv accepts one connection per turn of the loop. Where a turn serves thirty requests first, thirty connections take a second to be
- * accepted, and clients that give up a dial once another connection has served them dial anew for ever. So requests wait while
- * connections come in and shake hands, for a bounded time: a flood of connections delays requests by no more than a fifth of the
- * time, and connections that never speak by a few milliseconds. Requests that have waited are served in their order, some in each pass
- * of the loop. All that can be read is read in one pass, so hundreds of connections that send their first requests at once would hold it
- * for as long as they all take: only some of these are begun in each pass. `now` in milliseconds from any moment on; `soon` is a timer
+ * accepted, and clients that cancel a dial once another connection has served them redial endlessly. So requests wait while
+ * connections are accepted and complete their handshakes, for a bounded time: a flood of connections delays requests by no more than a fifth of the
+ * time, and silent connections by a few milliseconds. Requests that have waited are served in their order, some in each pass
+ * of the loop. Node reads everything readable in one pass, so hundreds of connections that send their first requests at once would block it
+ * until all are served: only some of these are begun in each pass. `now` in milliseconds from any moment on; `soon` is a timer
  * of a millisecond.
  */
 export function connectionBurst(options: {
   readonly now: () => number;
   readonly soon: (run: () => void) => void;
 }): ConnectionBurst {
-  const [known, unknown]: [(() => void)[], (() => void)[]] = [[], []];
   let isHolding = false;
-  let isServing = false;
-  /** Unknown ones that were begun in this pass of the loop. */
-  let begunUnknown = 0;
+  const requests = requestTurns(options, () => isHolding);
   let shaking = 0;
   let begun = 0;
   let progress = 0;
   let restUntil = -Infinity;
 
-  const serve = (held: (() => void)[], max: number, until: number): number => {
-    let served = 0;
-    while (served < Math.min(max, held.length) && options.now() < until) {
-      held[served]?.();
-      served += 1;
-    }
-    held.splice(0, served);
-    return served;
-  };
-  const nextPass = (): void => {
-    isServing = false;
-    begunUnknown = 0;
-    if (!isHolding) serveHeld();
-  };
-  const serveHeld = (): void => {
-    const until = options.now() + maxServeMs;
-    serve(known, Infinity, until);
-    begunUnknown += serve(unknown, maxUnknown - begunUnknown, until);
-    if (begunUnknown > 0 || known.length + unknown.length > 0) serveSoon();
-  };
-  const serveSoon = (): void => {
-    if (isServing) return;
-    isServing = true;
-    options.soon(nextPass);
-  };
   const look = (): void => {
     const now = options.now();
     const isExhausted = now - begun >= maxHoldMs;
     if (isExhausted) restUntil = now + restMs;
     if (!isExhausted && shaking > 0 && now - progress < quietMs) return options.soon(look);
     isHolding = false;
-    if (!isServing) serveHeld();
+    requests.resume();
   };
   return {
     accepted: () => {
       progress = options.now();
       shaking += 1;
-      if (!isHolding && known.length + unknown.length === 0 && progress >= restUntil) {
+      if (!isHolding && requests.isEmpty() && progress >= restUntil) {
         isHolding = true;
         begun = progress;
         options.soon(look);
@@ -251,9 +227,61 @@ export function connectionBurst(options: {
         progress = options.now();
       };
     },
+    pass: requests.pass,
+  };
+}
+
+interface RequestTurns {
+  readonly pass: ConnectionBurst["pass"];
+  /** Serves the waiting requests, unless that is under way. */
+  readonly resume: () => void;
+  readonly isEmpty: () => boolean;
+}
+
+/** Requests that wait while `isHolding`, or for their turn. */
+function requestTurns(
+  { now, soon }: { readonly now: () => number; readonly soon: (run: () => void) => void },
+  isHolding: () => boolean,
+): RequestTurns {
+  const [known, unknown]: [(() => void)[], (() => void)[]] = [[], []];
+  let isServing = false;
+  /** First requests of connections that were begun in this pass of the loop. */
+  let begunUnknown = 0;
+
+  const isEmpty = (): boolean => known.length + unknown.length === 0;
+  const serve = (held: (() => void)[], max: number, until: number): number => {
+    let served = 0;
+    while (served < Math.min(max, held.length) && now() < until) {
+      held[served]?.();
+      served += 1;
+    }
+    held.splice(0, served);
+    return served;
+  };
+  const nextPass = (): void => {
+    isServing = false;
+    begunUnknown = 0;
+    if (!isHolding()) serveHeld();
+  };
+  const serveHeld = (): void => {
+    const until = now() + maxServeMs;
+    serve(known, Infinity, until);
+    begunUnknown += serve(unknown, maxUnknown - begunUnknown, until);
+    if (begunUnknown > 0 || !isEmpty()) serveSoon();
+  };
+  const serveSoon = (): void => {
+    if (isServing) return;
+    isServing = true;
+    soon(nextPass);
+  };
+  return {
+    isEmpty,
+    resume: () => {
+      if (!isServing) serveHeld();
+    },
     pass: (run, isKnown) => {
       const held = isKnown ? known : unknown;
-      if (isHolding || held.length > 0 || (!isKnown && begunUnknown >= maxUnknown)) {
+      if (isHolding() || held.length > 0 || (!isKnown && begunUnknown >= maxUnknown)) {
         if (!isKnown && held.length >= maxWaiting) return false;
         held.push(run);
         return true;

@@ -11,7 +11,7 @@ const none: readonly Uint8Array[] = [];
 export type PeerCertificates = (request: Incoming) => readonly Uint8Array[];
 
 /**
- * The certificates a client presented, leaf first, as DER; nothing about them is verified. `socket.authorized` is never asked: a resumed
+ * The certificates a client presented, leaf first, as DER; nothing about them is verified. `socket.authorized` is never read: a resumed
  * session reports true there without any certificate (seen on Node 20).
  */
 export function peerCertificates(): PeerCertificates {

@@ -1,4 +1,4 @@
-/** Bounds the bytes that were encoded for clients and not taken by their connections yet, over all answers of one port. */
+/** Bounds the bytes that are encoded for clients and not sent yet, over all answers of one port. */
 export interface SendBuffers {
   readonly open: (options: SendBufferOptions) => SendBuffer;
   /** Encoded bytes that wait for a client now, and those that are reserved for what is being encoded. */
@@ -8,7 +8,7 @@ export interface SendBuffers {
 }
 
 export interface SendBufferOptions {
-  /** Whose answer it is: a user, over all its connections. */
+  /** The user that the answer is for, over all its connections. */
   readonly flow: string;
   /** Ends an answer of which the client reads nothing. */
   readonly abandon: () => void;
@@ -16,19 +16,19 @@ export interface SendBufferOptions {
 
 /** The share of one answer. */
 export interface SendBuffer {
-  /** How many bytes of this answer may be handed to its connection and not be taken yet; at least 16 KiB. */
+  /** How many bytes of this answer may be queued on its connection; at least 16 KiB. */
   readonly window: () => number;
   /** Counts bytes as waiting. */
   readonly add: (bytes: number) => void;
-  /** Counts bytes as taken, which is the progress of this answer. */
+  /** Counts bytes as sent, which is the progress of this answer. */
   readonly remove: (bytes: number) => void;
   /** Counts bytes that are about to be encoded, where there is room for them; up to 16 KiB always are. */
   readonly tryReserve: (bytes: number) => boolean;
   /** The same once there is room; `closed` where the answer ended before. */
   readonly reserve: (bytes: number) => Promise<"reserved" | "closed">;
-  /** Whether the answer has ended, as when its client is gone: what is encoded for it is read by no client. */
+  /** Whether the answer has ended, for example because its client disconnected; encoding for it is useless. */
   readonly isClosed: () => boolean;
-  /** Gives back all that is counted; nothing is counted after that. */
+  /** Releases all counted bytes; nothing is counted after that. */
   readonly close: () => void;
 }
 
@@ -41,9 +41,9 @@ export interface SendBufferLimits {
   readonly maxFlowBytes: number;
   /** Of all users, in bytes. Default 67108864 (64 MiB). */
   readonly maxBytes: number;
-  /** How often progress is looked at, in milliseconds. Default 10000 (10 seconds). */
+  /** How often progress is checked, in milliseconds. Default 10000 (10 seconds). */
   readonly checkMs: number;
-  /** After how many looks without progress an answer is ended. Default 6. */
+  /** After how many checks without progress an answer is ended. Default 6. */
   readonly maxIdleChecks: number;
 }
 
@@ -60,7 +60,7 @@ interface Answer {
   readonly flow: Flow;
   readonly abandon: () => void;
   bytes: number;
-  /** Looks since the last progress. */
+  /** Checks since the last progress. */
   idleChecks: number;
   isClosed: boolean;
 }
@@ -86,7 +86,7 @@ interface ProgressChecks {
   readonly abandoned: () => number;
 }
 
-/** Looks at answers while there are any, and abandons those without progress. */
+/** Checks answers while there are any, and abandons those without progress. */
 function progressChecks(
   every: Every,
   { checkMs, maxIdleChecks }: Pick<SendBufferLimits, "checkMs" | "maxIdleChecks">,
@@ -116,32 +116,49 @@ function progressChecks(
   };
 }
 
-/** Nothing waits at first. Progress is looked at only while bytes wait. */
+interface WaitingBytes {
+  readonly total: () => number;
+  readonly add: (answer: Answer, bytes: number) => void;
+  readonly take: (answer: Answer, bytes: number) => void;
+}
+
+/** Counts the waiting bytes per answer, per flow and in total. */
+function waitingBytes(sending: Pick<ReturnType<typeof progressChecks>, "add" | "delete">): WaitingBytes {
+  let total = 0;
+  return {
+    total: () => total,
+    add: (answer, bytes) => {
+      if (answer.isClosed || bytes === 0) return;
+      if (answer.bytes === 0) sending.add(answer);
+      // Encoding is progress too: nothing is encoded while the client reads nothing.
+      answer.idleChecks = 0;
+      answer.bytes += bytes;
+      answer.flow.bytes += bytes;
+      total += bytes;
+    },
+    take: (answer, bytes) => {
+      answer.bytes -= bytes;
+      answer.flow.bytes -= bytes;
+      answer.idleChecks = 0;
+      total -= bytes;
+      if (answer.bytes === 0) sending.delete(answer);
+    },
+  };
+}
+
+/** Initially without waiting bytes. Progress is checked only while bytes wait. */
 export function sendBuffers(every: Every, limits: Partial<SendBufferLimits> = {}): SendBuffers {
   const { windowBytes, smallBytes, maxFlowBytes, maxBytes, checkMs, maxIdleChecks } = { ...defaults, ...limits };
   const flows = new Map<string, Flow>();
   const sending = progressChecks(every, { checkMs, maxIdleChecks });
   const waiters = new Set<Waiter>();
-  let total = 0;
+  const { total, add, take } = waitingBytes(sending);
 
   const isRoomFor = (flow: Flow, bytes: number): boolean =>
-    bytes <= smallBytes || (total + bytes <= maxBytes && flow.bytes + bytes <= maxFlowBytes);
-  const add = (answer: Answer, bytes: number): void => {
-    if (answer.isClosed || bytes === 0) return;
-    if (answer.bytes === 0) sending.add(answer);
-    // What the hub makes is progress too: nothing is made while the client reads nothing.
-    answer.idleChecks = 0;
-    answer.bytes += bytes;
-    answer.flow.bytes += bytes;
-    total += bytes;
-  };
+    bytes <= smallBytes || (total() + bytes <= maxBytes && flow.bytes + bytes <= maxFlowBytes);
   const remove = (answer: Answer, bytes: number): void => {
     if (answer.isClosed) return;
-    answer.bytes -= bytes;
-    answer.flow.bytes -= bytes;
-    answer.idleChecks = 0;
-    total -= bytes;
-    if (answer.bytes === 0) sending.delete(answer);
+    take(answer, bytes);
     if (waiters.size > 0) admitWaiters();
   };
   const admitWaiters = (): void => {
@@ -159,9 +176,7 @@ export function sendBuffers(every: Every, limits: Partial<SendBufferLimits> = {}
     answer.flow.answers -= 1;
     if (answer.flow.answers === 0) flows.delete(name);
     for (const waiter of waiters) {
-      if (waiter.answer !== answer) continue;
-      waiters.delete(waiter);
-      waiter.settle("closed");
+      if (waiter.answer === answer && waiters.delete(waiter)) waiter.settle("closed");
     }
   };
   const tryReserve = (answer: Answer, bytes: number): boolean => {
@@ -171,7 +186,7 @@ export function sendBuffers(every: Every, limits: Partial<SendBufferLimits> = {}
   };
 
   return {
-    bytes: () => total,
+    bytes: total,
     abandoned: sending.abandoned,
     open: ({ flow: name, abandon }) => {
       const flow = flows.get(name) ?? { bytes: 0, answers: 0 };
@@ -179,7 +194,7 @@ export function sendBuffers(every: Every, limits: Partial<SendBufferLimits> = {}
       flow.answers += 1;
       const answer: Answer = { flow, abandon, bytes: 0, idleChecks: 0, isClosed: false };
       return {
-        window: () => (total < maxBytes && flow.bytes < maxFlowBytes ? windowBytes : smallBytes),
+        window: () => (total() < maxBytes && flow.bytes < maxFlowBytes ? windowBytes : smallBytes),
         add: (bytes) => add(answer, bytes),
         remove: (bytes) => remove(answer, bytes),
         tryReserve: (bytes) => tryReserve(answer, bytes),

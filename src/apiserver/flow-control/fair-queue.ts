@@ -1,6 +1,6 @@
 import type { Clock } from "../../apimachinery/clock.ts";
 
-/** How many may be served at once and how many may wait; each counts for all flows, and for one of them. */
+/** How many requests may be served at once and how many may wait, over all flows and per flow. */
 export interface FairQueueLimits {
   readonly places: number;
   readonly placesOfOne: number;
@@ -15,26 +15,26 @@ export interface SeatPool {
   /** Whether this queue may have one more. */
   readonly isFree: () => boolean;
   readonly take: () => void;
-  /** Gives one back, and offers it to those who wait, in this queue and in others. */
+  /** Releases one, and offers it to the waiting requests of this queue and of others. */
   readonly leave: () => void;
 }
 
-/** Why nobody was let in, in the words of Kubernetes' metrics. */
+/** The reason of a rejection, as in Kubernetes' metrics. */
 export type Refusal = "queue-full" | "time-out" | "cancelled";
 
-/** A place that is taken; only good for giving it back. */
+/** An occupied seat; its only use is to release it. */
 export interface TakenSeat {
   readonly flow: string;
 }
 
-/** Places that flows share: while some wait, each flow in turn is given the next one, however many of its own wait. */
+/** Seats that flows share: while requests wait, each flow in turn receives the next seat, however many of its own wait. */
 export interface FairQueue {
-  /** Takes a place without waiting; undefined when there is none, or when others of this flow wait already. */
+  /** Takes a seat without waiting; undefined when none is free, or when others of this flow wait already. */
   readonly take: (flow: string) => TakenSeat | undefined;
-  /** Waits for a place. `whenGone` is given what to call when nobody wants it any more. */
+  /** Waits for a seat. `whenGone` receives the function to call when the client disconnects. */
   readonly wait: (flow: string, whenGone: (gone: () => void) => void) => Promise<TakenSeat | Refusal>;
   readonly leave: (place: TakenSeat) => void;
-  /** Gives free places to those who wait; for places that come free elsewhere. */
+  /** Assigns free seats to waiting requests; for seats that become free elsewhere. */
   readonly offer: () => void;
   readonly taken: () => number;
   readonly waiting: () => number;
@@ -42,7 +42,7 @@ export interface FairQueue {
 
 interface Flow extends TakenSeat {
   taken: number;
-  /** In the order of arrival; made with the first that waits. */
+  /** In the order of arrival; created with the first that waits. */
   queue: Set<Waiter> | undefined;
 }
 
@@ -52,16 +52,16 @@ interface Waiter {
   readonly settle: (result: TakenSeat | Refusal) => void;
 }
 
-/** So many flows are remembered without need, as most will come again. */
+/** How many idle flows are kept, as most send again. */
 const maxIdle = 1024;
 
 /**
- * Makes a queue with all places free. What it knows of a flow it forgets with the flow's last request, beyond 1024 of them. The limits
- * but the places are asked for again with each request. With a pool it has the seats that the pool gives it, in place of `limits.places`.
+ * Creates a queue with all seats free. It forgets a flow after the flow's last request, beyond 1024 of them. The limits
+ * other than the seats are read again for each request. With a pool it has the seats of the pool, in place of `limits.places`.
  */
 export function fairQueue(limits: () => FairQueueLimits, clock: Clock, pool?: SeatPool): FairQueue {
   const flows = new Map<string, Flow>();
-  /** The flows that could use a place at once, the one whose turn it is first. */
+  /** The flows that could use a seat now, the next one first. */
   const ring = new Set<Flow>();
   const waiters = new Set<Waiter>();
   let taken = 0;
@@ -88,7 +88,7 @@ export function fairQueue(limits: () => FairQueueLimits, clock: Clock, pool?: Se
     for (const flow of ring) {
       if (!seats.isFree()) return;
       const waiter = first(flow.queue);
-      // Deleted and added again, it stands at the end, and this loop comes to it again after the others.
+      // Deleted and added again, it is last, and this loop reaches it again after the others.
       ring.delete(flow);
       if (waiter === undefined) continue;
       takeFor(flow);
@@ -199,8 +199,8 @@ function first<T>(set: ReadonlySet<T> | undefined): T | undefined {
 /** Bounds how many requests with large bodies are worked on at once, since each takes many times the memory of its body. */
 export interface LargeBodies {
   /**
-   * Waits until a large body may be read. The result is called once the request has ended; it is `refused` where the wait would be too
-   * long, or the client is gone.
+   * Waits until a large body may be read. The caller calls the result once the request has ended; it is `refused` where the wait would be too
+   * long, or the client has disconnected.
    */
   readonly admit: (asked: LargeBody) => Promise<(() => void) | "refused">;
 }
@@ -208,7 +208,7 @@ export interface LargeBodies {
 /** A large body that is about to be read. */
 export interface LargeBody {
   readonly flow: string;
-  /** Is given what to call when the client is gone. */
+  /** Receives the function to call when the client disconnects. */
   readonly whenGone: (gone: () => void) => void;
 }
 

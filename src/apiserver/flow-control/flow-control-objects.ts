@@ -15,7 +15,7 @@ import { storagePrefix, type Resource } from "../../apis/resource.ts";
 import type { WatchCache } from "../../storage/watch-cache.ts";
 import { compiledObjects } from "../../storage/observed-objects.ts";
 
-/** What the stored objects that steer requests say; each counts before its write is acknowledged. */
+/** The stored objects of flow control; each is in force before its write is acknowledged. */
 export function storedFlowControl(cache: WatchCache): () => FlowControl {
   const stored = (resource: Resource): (() => readonly ApiObject[]) =>
     compiledObjects(cache, { prefix: storagePrefix(resource), compile: objectOf });
@@ -31,12 +31,12 @@ export function storedFlowControl(cache: WatchCache): () => FlowControl {
   };
 }
 
-/** While it says `true`, the spec of an object is that of the release. */
+/** While it is `true`, the spec of an object is that of the release. */
 const autoUpdate = "apf.kubernetes.io/autoupdate-spec";
 
 /**
  * Puts the mandatory and the suggested objects in place, as kube-apiserver does at its start: one that is missing is created, a
- * mandatory one has its spec, and a suggested one keeps what was changed in it, unless its annotation says otherwise.
+ * mandatory one gets its spec back, and a suggested one keeps its changes, unless its annotation requires otherwise.
  */
 export async function putFlowControl(client: Client): Promise<void> {
   const objects = [mandatoryFlowControl, suggestedFlowControl];
@@ -70,7 +70,7 @@ async function putOne(client: Client, resource: Resource, { name, spec, isMandat
   }
   const kept = existing.metadata.annotations?.[autoUpdate];
   const isOurs = kept === undefined ? existing.metadata.generation === 1 : kept === "true";
-  // Of the level `exempt`, an operator may change all that may differ.
+  // Of the level `exempt`, an operator may change every mutable field.
   if ((!isMandatory || name === "exempt") && !isOurs) return;
   if (!jsonEqual(existing["spec"], spec)) await client.update(ref, { ...existing, spec });
 }

@@ -8,33 +8,33 @@ import type {
 } from "../../apis/priority-level-configuration.ts";
 import type { RequestInfo } from "../request-info.ts";
 
-/** The objects that steer requests, as they are stored. */
+/** The stored objects of flow control. */
 export interface FlowControlSource {
   readonly schemas: readonly FlowSchema[];
   readonly levels: readonly PriorityLevelConfiguration[];
 }
 
-/** How a level has its seats. */
+/** The seats of a level. */
 export interface LevelTerms extends LimitedLevel {
   readonly name: string;
 }
 
-/** What becomes of one request. */
+/** The classification of one request. */
 export interface Classification {
   /** The UIDs of the two objects, for the headers of the answer. */
   readonly schemaUid: string;
   readonly levelUid: string;
   /** The level whose seats the request takes; undefined for one that never waits. */
   readonly level: string | undefined;
-  /** Whose turn it is within the level. */
+  /** The flow within the level. */
   readonly flow: string;
   readonly senderClass: SenderClass;
 }
 
-/** Who sends a request, as the hub protects itself whatever the objects say. */
+/** The class of sender by which the hub protects itself, whatever the objects allow. */
 export type SenderClass = "node" | "user" | "anonymous";
 
-/** How requests are told apart and limited. */
+/** How requests are classified and limited. */
 export interface FlowControl {
   readonly classify: (info: RequestInfo, user: UserInfo, address: string) => Classification;
   /** The levels that have seats. */
@@ -55,7 +55,7 @@ interface Row {
   readonly level: { readonly name: string; readonly uid: string; readonly spec: PriorityLevelSpec };
 }
 
-/** What the objects say. Those that Kubernetes demands are in force even where they are not stored; a schema whose level is missing is not. */
+/** Flow control by these objects. Kubernetes' mandatory ones are in force even where they are not stored; a schema whose level is missing is not. */
 export function flowControl(source: FlowControlSource): FlowControl {
   const levels = new Map(
     Object.entries(mandatoryFlowControl.levels).map(([name, spec]) => [name, { name, uid: "", spec }]),
@@ -115,14 +115,14 @@ function classOf({ groups }: UserInfo): SenderClass {
   return groups.includes(authenticatedGroup) ? "user" : "anonymous";
 }
 
-/** Flows of several schemas are told apart, also where they have one level. Source: apiserver pkg/util/flowcontrol, computeFlowDistinguisher. */
+/** Flows of several schemas are distinct, also where they have one level. Source: apiserver pkg/util/flowcontrol, computeFlowDistinguisher. */
 function flowIn({ name, spec }: Row, info: RequestInfo, user: UserInfo): string {
   const { type } = spec.distinguisherMethod ?? {};
   const flow = type === "ByUser" ? user.username : type === "ByNamespace" ? info.namespace : "";
   return `${name}/${flow}`;
 }
 
-/** Whether a request never waits, whatever the objects say: that of system:masters, and that for health. */
+/** Whether a request never waits, whatever the objects define: those of system:masters, and health checks. */
 export function isPrivileged(info: RequestInfo, user: UserInfo): boolean {
   if (user.groups.includes(mastersGroup)) return true;
   return !info.isResource && healthPaths.has(firstSegment(info.path));
@@ -136,14 +136,14 @@ function firstSegment(path: string): string {
 }
 
 /**
- * Whose work it is that the hub limits by itself: each user's, and for those without a name each address's, so that one of them cannot
+ * The sender whose work the hub limits by itself: each user, and for anonymous requests each address, so that one of them cannot
  * take the turns of all others.
  */
 export function flowOf(user: UserInfo, address: string): string {
   return user.username === anonymousUser ? address : user.username;
 }
 
-/** Whether a schema speaks of a request. Source: apiserver pkg/util/flowcontrol rule.go. */
+/** Whether a schema matches a request. Source: apiserver pkg/util/flowcontrol rule.go. */
 function matchesFlowSchema({ rules = [] }: FlowSchemaSpec, info: RequestInfo, user: UserInfo): boolean {
   for (const { subjects = [], resourceRules = [], nonResourceRules = [] } of rules) {
     if (!subjects.some((subject) => isSubject(subject, user))) continue;
@@ -181,7 +181,7 @@ function matchesPath({ verbs, nonResourceURLs = [] }: NonResourceRule, { verb, p
   return isListed(verbs, verb) && nonResourceURLs.some((pattern) => matchesPattern(pattern, path));
 }
 
-/** A path names all below it as well, with a star at its end or without. */
+/** A path matches all paths below it as well, with a star at its end or without. */
 function matchesPattern(pattern: string, path: string): boolean {
   if (pattern === "*" || pattern === path) return true;
   const prefix = pattern.endsWith("*") ? pattern.slice(0, -1) : pattern;

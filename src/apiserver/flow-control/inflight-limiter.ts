@@ -4,7 +4,7 @@ import { fairQueue, type FairQueue, type FairQueueLimits, type Refusal, type Tak
 import { anonymousLevel, exemptedLevel, type LevelTerms, type SenderClass } from "./flow-control.ts";
 import { sharedSeats, type LevelSeats } from "./level-seats.ts";
 
-/** A request that finds no seat; it is answered 429 in plain text. */
+/** A request that gets no seat; it is answered 429 in plain text. */
 export class TooManyRequests extends Error {
   constructor() {
     super("Too many requests, please try again later.");
@@ -12,18 +12,18 @@ export class TooManyRequests extends Error {
   }
 }
 
-/** A request that asks for a seat. */
+/** A request that needs a seat. */
 export interface Applicant {
   /** Undefined for a request that is neither counted nor bounded. */
   readonly level: string | undefined;
-  /** Whose turn it is within the level. */
+  /** The flow within the level. */
   readonly flow: string;
-  /** Whose bodies and watches are counted, whatever the level: the user, or an address. */
+  /** Whose bodies and watches are counted over all levels: the user, or an address. */
   readonly sender: string;
   readonly senderClass: SenderClass;
-  /** A watch: it holds a place until it streams, and is counted from then on among the watches of its sender. */
+  /** A watch: it occupies a seat until it streams, and is counted from then on among the watches of its sender. */
   readonly longRunning: boolean;
-  /** Is given what to call when the client is gone. */
+  /** Receives the function to call when the client disconnects. */
   readonly whenGone: (gone: () => void) => void;
 }
 
@@ -31,13 +31,13 @@ export interface Applicant {
 export interface Seat {
   /** Runs `read` without the seat, among the bodies of its flow, and then takes a seat again. @throws TooManyRequests */
   readonly whileReading: <T>(read: () => Promise<T>) => Promise<T>;
-  /** Gives the seat back early, for a request that streams from now on. */
+  /** Releases the seat early, for a request that streams from now on. */
   readonly streaming: () => void;
   /** Called once, when the request has ended. */
   readonly leave: () => void;
 }
 
-/** What one level does now, and whom it has refused so far. */
+/** The present use of one level, and its rejections so far. */
 export interface LevelCounts {
   readonly level: string;
   readonly executing: number;
@@ -54,7 +54,7 @@ export interface InflightLimiter {
 }
 
 export interface InflightLimiterOptions {
-  /** All places of all levels together. */
+  /** All seats of all levels together. */
   readonly places: number;
   /** The levels now; the same array until they change. */
   readonly levels: () => readonly LevelTerms[];
@@ -63,17 +63,17 @@ export interface InflightLimiterOptions {
   readonly clock: Clock;
 }
 
-/** Of a hundred places: those of anonymous users, which no object takes from the others nor gives to them. */
+/** Of a hundred seats: those of anonymous users, which no object can change. */
 const anonymousShare = 10;
 
-/** Of a hundred places: how many bodies are read at once for each class of senders. No object changes that. */
+/** Of a hundred seats: how many bodies are read at once for each class of senders. No object changes that. */
 const bodyShares: Readonly<Record<SenderClass, number>> = { node: 35, user: 40, anonymous: anonymousShare };
 
-/** How much of its level one flow may hold, and one sender of the bodies of its class. */
+/** The share of its level that one flow may use, and of the bodies of its class that one sender may use. */
 const flowShare = { places: 0.75, bodies: 0.125 } as const;
-/** The most that may wait in a level, whatever its object says. Waiting is cheap, and a burst that waits is better than one that comes again. */
+/** The most that may wait in a level, whatever its object allows. Waiting is cheap, and a burst that waits is better than one that retries. */
 const queue = { waiting: 8000, waitingOfOne: 2000, waitMs: 15_000 } as const;
-/** All watches of those with a user, and of those without, as a multiple of those of one sender. */
+/** All watches of authenticated users, and of anonymous ones, as a multiple of those of one sender. */
 const watchFlows = 16;
 
 const exemptSeat: Seat = {
@@ -82,7 +82,7 @@ const exemptSeat: Seat = {
   leave: () => undefined,
 };
 
-/** The places of all levels. Requests of no level are neither counted nor bounded. */
+/** The seats of all levels. Requests of no level are neither counted nor bounded. */
 export function inflightLimiter(options: InflightLimiterOptions): InflightLimiter {
   const { places, watchesOfOne, clock } = options;
   const ofAnonymous = Math.max(1, Math.round((places * anonymousShare) / 100));
@@ -124,7 +124,7 @@ export function inflightLimiter(options: InflightLimiterOptions): InflightLimite
     enter: (applicant) => {
       if (applicant.level === undefined) return exemptSeat;
       divide();
-      // A level that went between the two is not one that lets everything pass.
+      // A level that was deleted between the two must not become one without limits.
       const level = levels.get(applicant.level) ?? levels.get(anonymousLevel);
       if (level === undefined) throw new TooManyRequests();
       return level.enter(applicant);
@@ -159,7 +159,7 @@ function ownLimits(places: number): FairQueueLimits {
   return { places, placesOfOne: share(places, flowShare.places), ...queue };
 }
 
-/** What the object of a level says of those that wait, within what the hub allows; those of a level that is gone wait no longer than others. */
+/** The queue limits of a level's object, within what the hub allows; requests of a deleted level wait no longer than others. */
 function limitsOf(terms: LevelTerms | undefined, most: number): FairQueueLimits {
   const { type, queuing = {} } = terms?.limitResponse ?? {};
   const { queues = 0, handSize = 0, queueLengthLimit = 0 } = queuing;
@@ -185,17 +185,67 @@ interface LevelOptions {
   readonly limits: () => FairQueueLimits;
   /** Shared by all levels. */
   readonly bodies: BodyQueues;
-  /** Shared by all levels of those with a user. */
+  /** Shared by all levels of authenticated users. */
   readonly watches: FlowCounts;
   readonly clock: Clock;
   /** Absent for a level that neither lends nor borrows. */
   readonly seats?: LevelSeats;
 }
 
+/** What the seats of one level share. */
+interface SeatParts {
+  readonly seats: FairQueue;
+  readonly bodies: BodyQueues;
+  readonly queued: (places: FairQueue, flow: string, applicant: Applicant) => Promise<TakenSeat>;
+  readonly endWatch: (applicant: Applicant) => void;
+  /** How many bodies are read, and how many wait for that. */
+  readonly reads: { executing: number; waiting: number };
+}
+
+async function queuedToRead({ bodies, queued, reads }: SeatParts, applicant: Applicant): Promise<TakenSeat> {
+  reads.waiting += 1;
+  try {
+    return await queued(bodies[applicant.senderClass], applicant.sender, applicant);
+  } finally {
+    reads.waiting -= 1;
+  }
+}
+
+function seatOf(parts: SeatParts, applicant: Applicant, taken: TakenSeat): Seat {
+  const { seats, bodies, queued, endWatch, reads } = parts;
+  let held: TakenSeat | undefined = taken;
+  const releaseTaken = (): void => {
+    if (held !== undefined) seats.leave(held);
+    held = undefined;
+  };
+  return {
+    whileReading: async (read) => {
+      releaseTaken();
+      const queueOfBodies = bodies[applicant.senderClass];
+      const body = queueOfBodies.take(applicant.sender) ?? (await queuedToRead(parts, applicant));
+      reads.executing += 1;
+      try {
+        const result = await read();
+        // A body that was read counts as one until it has a seat, or requests that wait for a seat could fill the memory.
+        held = seats.take(applicant.flow) ?? (await queued(seats, applicant.flow, applicant));
+        return result;
+      } finally {
+        reads.executing -= 1;
+        queueOfBodies.leave(body);
+      }
+    },
+    streaming: releaseTaken,
+    leave: () => {
+      releaseTaken();
+      endWatch(applicant);
+    },
+  };
+}
+
 function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: LevelOptions): Level {
   const seats = fairQueue(limits, clock, ofLevel);
   ofLevel?.offerBy(seats.offer);
-  let [reading, waitingToRead, watching] = [0, 0, 0];
+  let watching = 0;
   const refused = { "queue-full": 0, "time-out": 0, cancelled: 0, "concurrency-limit": 0 };
   const endWatch = ({ sender, longRunning }: Applicant): void => {
     if (!longRunning) return;
@@ -206,50 +256,15 @@ function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: Leve
   const queued = async (places: FairQueue, flow: string, { whenGone }: Applicant): Promise<TakenSeat> => {
     const result = await places.wait(flow, whenGone);
     if (typeof result !== "string") return result;
-    // A level that lets nothing wait rejects for want of a seat.
+    // A level without a queue rejects because no seat is free.
     refused[result === "queue-full" && limits().waiting === 0 ? "concurrency-limit" : result] += 1;
     throw new TooManyRequests();
   };
-  const queuedToRead = async (queueOfBodies: FairQueue, applicant: Applicant): Promise<TakenSeat> => {
-    waitingToRead += 1;
-    try {
-      return await queued(queueOfBodies, applicant.sender, applicant);
-    } finally {
-      waitingToRead -= 1;
-    }
-  };
-  const placeOf = (applicant: Applicant, taken: TakenSeat): Seat => {
-    let held: TakenSeat | undefined = taken;
-    const releaseTaken = (): void => {
-      if (held !== undefined) seats.leave(held);
-      held = undefined;
-    };
-    return {
-      whileReading: async (read) => {
-        releaseTaken();
-        const queueOfBodies = bodies[applicant.senderClass];
-        const body = queueOfBodies.take(applicant.sender) ?? (await queuedToRead(queueOfBodies, applicant));
-        reading += 1;
-        try {
-          const result = await read();
-          // What has been read counts as a body until it has a place, or requests that wait for one could fill the memory.
-          held = seats.take(applicant.flow) ?? (await queued(seats, applicant.flow, applicant));
-          return result;
-        } finally {
-          reading -= 1;
-          queueOfBodies.leave(body);
-        }
-      },
-      streaming: releaseTaken,
-      leave: () => {
-        releaseTaken();
-        endWatch(applicant);
-      },
-    };
-  };
+  const reads = { executing: 0, waiting: 0 };
+  const parts: SeatParts = { seats, bodies, queued, endWatch, reads };
   const waited = async (applicant: Applicant): Promise<Seat> => {
     try {
-      return placeOf(applicant, await queued(seats, applicant.flow, applicant));
+      return seatOf(parts, applicant, await queued(seats, applicant.flow, applicant));
     } catch (error) {
       endWatch(applicant);
       throw error;
@@ -263,13 +278,13 @@ function levelOf({ level, limits, bodies, watches, clock, seats: ofLevel }: Leve
       }
       if (applicant.longRunning) watching += 1;
       const taken = seats.take(applicant.flow);
-      return taken === undefined ? waited(applicant) : placeOf(applicant, taken);
+      return taken === undefined ? waited(applicant) : seatOf(parts, applicant, taken);
     },
     counts: () => ({
       level,
       executing: seats.taken(),
-      reading,
-      waiting: seats.waiting() + waitingToRead,
+      reading: reads.executing,
+      waiting: seats.waiting() + reads.waiting,
       watches: watching,
       refused,
     }),

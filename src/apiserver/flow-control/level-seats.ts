@@ -1,7 +1,7 @@
 import type { SeatPool } from "./fair-queue.ts";
 import type { LevelTerms } from "./flow-control.ts";
 
-/** How many seats a level has: its own, those of them that it never lends, and the most that it may have with what others lend it. */
+/** The seats of a level: its own, those of them that it never lends, and the most that it may have with borrowed ones. */
 export interface LevelShare {
   readonly nominal: number;
   readonly kept: number;
@@ -11,14 +11,14 @@ export interface LevelShare {
 /** The seats of one level among those of all. */
 export interface LevelSeats extends SeatPool {
   readonly share: () => LevelShare;
-  /** What offers a seat to those who wait in the level. */
+  /** Offers a seat to the waiting requests of the level. */
   readonly offerBy: (offer: () => void) => void;
 }
 
-/** Seats that levels lend each other: what one does not use, another that may borrow uses, until the first needs it. */
+/** Seats that levels lend each other: a level that may borrow uses the idle seats of another, until that one needs them. */
 export interface SharedSeats {
   readonly of: (level: string) => LevelSeats;
-  /** Divides the seats anew; a level that is not among these has one, until all that wait in it had their turn. */
+  /** Divides the seats again; a level that is not among these has one, until all its waiting requests have been served. */
   readonly divide: (levels: readonly LevelTerms[]) => void;
   /** Forgets a level without seats. */
   readonly forget: (level: string) => void;
@@ -31,15 +31,15 @@ interface Member {
 }
 
 const none: LevelShare = { nominal: 0, kept: 0, most: 0 };
-/** A level whose object is gone: those that wait in it have one seat, one after the other. */
+/** A level whose object is deleted: its waiting requests have one seat, one after the other. */
 const ending: LevelShare = { nominal: 1, kept: 1, most: 1 };
 
 /** Source: KEP-1040, borrowing between priority levels; seats are lent one by one here, and not for ten seconds at a time. */
 export function sharedSeats(all: number): SharedSeats {
-  // In the order in which seats that come free are offered.
+  // In the order in which free seats are offered.
   const members = new Map<string, Member>();
   let [capacity, taken] = [0, 0];
-  /** What levels keep for themselves and do not use now. */
+  /** Idle seats that levels never lend. */
   let reserved = 0;
   const reserveOf = (member: Member): number => Math.max(0, member.share.kept - member.taken);
   const change = (member: Member, by: 1 | -1): void => {
@@ -53,7 +53,7 @@ export function sharedSeats(all: number): SharedSeats {
     return member.taken < member.share.most && capacity - taken - reserved > 0;
   };
   const offer = (): void => {
-    // Those who have less than their own come before those who borrow.
+    // Levels below their own seats come before levels that borrow.
     for (const member of members.values()) if (member.taken < member.share.nominal) member.offer();
     for (const [name, member] of members) {
       if (capacity - taken - reserved <= 0) return;
@@ -65,16 +65,9 @@ export function sharedSeats(all: number): SharedSeats {
       return;
     }
   };
-  const memberOf = (level: string): Member => {
-    const found = members.get(level);
-    if (found !== undefined) return found;
-    const member: Member = { share: none, taken: 0, offer: () => undefined };
-    members.set(level, member);
-    return member;
-  };
   return {
     of: (level) => {
-      const member = memberOf(level);
+      const member = memberIn(members, level);
       return {
         isFree: () => isFree(member),
         take: () => change(member, 1),
@@ -94,7 +87,7 @@ export function sharedSeats(all: number): SharedSeats {
     divide: (levels) => {
       const shares = sharesOf(levels, all);
       capacity = [...shares.values()].reduce((sum, { nominal }) => sum + nominal, 0);
-      for (const name of shares.keys()) memberOf(name);
+      for (const name of shares.keys()) memberIn(members, name);
       for (const [name, member] of members) {
         const share = shares.get(name);
         if (share === undefined) capacity += 1;
@@ -104,6 +97,14 @@ export function sharedSeats(all: number): SharedSeats {
       offer();
     },
   };
+}
+
+function memberIn(members: Map<string, Member>, level: string): Member {
+  const found = members.get(level);
+  if (found !== undefined) return found;
+  const member: Member = { share: none, taken: 0, offer: () => undefined };
+  members.set(level, member);
+  return member;
 }
 
 /** Source: apiserver pkg/util/flowcontrol apf_controller, where shares become seats. */

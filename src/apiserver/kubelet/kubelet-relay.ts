@@ -9,10 +9,10 @@ import type { Clock } from "../../apimachinery/clock.ts";
 
 /** Milliseconds without a byte after which a connection is closed. Source: kubelet's streamingConnectionIdleTimeout. */
 const idleMs = 4 * 3600 * 1000;
-/** Milliseconds in which a kubelet says why it refuses. */
+/** Milliseconds in which a kubelet must send the reason of a refusal. */
 const refusalMs = 10_000;
 
-/** Relays a log as it comes. @throws StatusError for what the kubelet refuses. Source: apiserver pkg/registry/generic/rest ResponseChecker */
+/** Relays a log as it arrives. @throws StatusError for what the kubelet refuses. Source: apiserver pkg/registry/generic/rest ResponseChecker */
 export async function relayLog(call: Call, answer: KubeletAnswer, signal: AbortSignal): Promise<void> {
   const response = responseOf(answer);
   const { status } = response;
@@ -41,7 +41,7 @@ export async function relayAnswer(call: Call, answer: KubeletAnswer, signal: Abo
   await relay(call, { status, headers: relayed, body }, signal);
 }
 
-/** Answers 101 and carries the bytes of the other protocol until one side ends. @throws StatusError where the kubelet speaks another one than asked */
+/** Answers 101 and carries the bytes of the other protocol until one side ends. @throws StatusError where the kubelet switches to another one than requested */
 export async function relayUpgrade(
   call: Call,
   of: { readonly upgrade: Upgrade; readonly answer: KubeletUpgrade; readonly signal: AbortSignal },
@@ -115,14 +115,14 @@ function refusalText({ options }: Call, { body }: KubeletResponse): Promise<stri
   return beginningOf(body, { clock: options.clock, ms: refusalMs });
 }
 
-/** @throws StatusError where the kubelet has switched protocols without being asked to. */
+/** @throws StatusError where the kubelet has switched protocols without a request for it. */
 function responseOf(answer: KubeletAnswer): KubeletResponse {
   if (answer.kind === "response") return answer;
   answer.socket.destroy();
   throw internalError("error dialing backend: the kubelet switched protocols without being asked to");
 }
 
-/** The kubelet's no to the hub is not the hub's no to the client: its code would say that the client's credential is bad. */
+/** A kubelet that refuses the hub does not refuse the client: its code would blame the client's credential. */
 function refusal({ info, resource }: Call, status: number, text: string): StatusError {
   const whose = resource.plural === "nodes" ? `node ${info.name}` : `the node of pod ${info.name}`;
   const next =
@@ -132,10 +132,10 @@ function refusal({ info, resource }: Call, status: number, text: string): Status
   return internalError(`the kubelet of ${whose} answered ${status}${text === "" ? "" : `: ${text}`}${next}`);
 }
 
-/** How much of a refusal is told, in bytes. */
+/** How much of a refusal is relayed, in bytes. */
 const maxTextBytes = 2048;
 
-/** The beginning of a body as text, of at most 2048 bytes; what has come within `ms` milliseconds where it does not end. */
+/** The beginning of a body as text, of at most 2048 bytes; what has arrived within `ms` milliseconds where it does not end. */
 export async function beginningOf(
   body: Readable,
   { clock, ms }: { readonly clock: Clock; readonly ms: number },
@@ -150,13 +150,13 @@ export async function beginningOf(
       if (length >= maxTextBytes) break;
     }
   } catch {
-    // What has come is told.
+    // What has arrived is returned.
   }
   guard.end();
   return Buffer.concat(chunks).toString("utf8", 0, maxTextBytes).trim();
 }
 
-/** Calls `cut` once nothing has come for `idleMs` milliseconds; `touch` is called for each piece, `end` once. */
+/** Calls `cut` once nothing has arrived for `idleMs` milliseconds; `touch` is called for each piece, `end` once. */
 export function idleGuard({
   clock,
   idleMs,

@@ -7,7 +7,7 @@ import { arrayAt, fieldListAt, isTrueAt, stringAt, stringsAt } from "../../apis/
 import { flag, type Query, type Incoming } from "../http-types.ts";
 import { integerOf } from "../query-options.ts";
 
-/** A request to the kubelet of a Node, under the hub's own credential: nothing of the client's credential goes along. */
+/** A request to the kubelet of a Node, under the hub's own credential: the client's credential is never sent. */
 export interface KubeletRequest {
   readonly node: ApiObject;
   readonly method: string;
@@ -16,17 +16,17 @@ export interface KubeletRequest {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: Buffer | undefined;
-  /** Whether the kubelet is asked to speak another protocol from then on. */
+  /** Whether the request is for an upgrade to another protocol. */
   readonly isUpgrade: boolean;
   /** Whether the certificate of the kubelet goes unverified even where the hub has a CA for it. */
   readonly skipsVerification: boolean;
-  /** Milliseconds until the kubelet must have begun its answer; Infinity for one that may rightly be silent, such as a followed log. */
+  /** Milliseconds until the kubelet must have begun its answer; Infinity for one that may be silent, such as a followed log. */
   readonly answerMs: number;
   /** Breaks the request and its answer off. */
   readonly signal: AbortSignal;
 }
 
-/** What the kubelet answers: a response, or the connection itself, which speaks another protocol now. */
+/** The kubelet's answer: a response, or the connection itself after an upgrade to another protocol. */
 export type KubeletAnswer = KubeletResponse | KubeletUpgrade;
 
 export interface KubeletResponse {
@@ -44,7 +44,7 @@ export interface KubeletUpgrade {
   readonly head: Buffer;
 }
 
-/** Asks a kubelet. @throws StatusError InternalError where it cannot be reached, is not trusted, or does not answer in time. */
+/** Sends a request to a kubelet. @throws StatusError InternalError where it cannot be reached, is not trusted, or does not answer in time. */
 export type AskKubelet = (request: KubeletRequest) => Promise<KubeletAnswer>;
 
 /** The query of `pods/log`. Source: api/core/v1 PodLogOptions. */
@@ -52,7 +52,7 @@ export interface LogOptions {
   readonly container: string;
   readonly follow: boolean;
   readonly skipsVerification: boolean;
-  /** The parameters that the kubelet is given. */
+  /** The parameters for the kubelet. */
   readonly params: URLSearchParams;
 }
 
@@ -146,7 +146,7 @@ const kubeletFlags: Readonly<Record<(typeof streamFlags)[number], string>> = {
 };
 
 /**
- * Path and query at the kubelet of attach, exec or portforward. Each part of the path is one segment, whatever it holds.
+ * Path and query at the kubelet of attach, exec or portforward. Each part of the path is one segment, whatever it contains.
  * @throws StatusError BadRequest for a container that the Pod does not have. Source: kubernetes pkg/registry/core/pod streamLocation
  */
 export function streamPath(connects: "attach" | "exec" | "portforward", pod: ApiObject, options: ApiObject): string {
@@ -197,8 +197,8 @@ function containerOf(pod: ApiObject, asked: string): string {
 const nodeProxyTarget = /^\/api\/v1\/nodes\/[^/]+\/proxy(\/[^?]*)?(\?.*)?$/s;
 
 /**
- * What a request through `nodes/proxy` asks of the kubelet: the rest of its target as it came, so that nothing is decoded twice.
- * Undefined for a target that is written in another way, or has a segment `.` or `..`.
+ * The kubelet's target of a request through `nodes/proxy`: the rest of the client's target unchanged, so that nothing is decoded twice.
+ * Undefined for a target of another form, or with a segment `.` or `..`.
  */
 export function proxiedPath(target: string): { readonly path: string; readonly query: string } | undefined {
   const found = nodeProxyTarget.exec(target);
@@ -208,7 +208,7 @@ export function proxiedPath(target: string): { readonly path: string; readonly q
   return dots.test(path.replaceAll(/%2f/gi, "/").replaceAll("\\", "/")) ? undefined : { path, query };
 }
 
-/** What a kubelet needs of a request for another protocol; credentials, cookies and impersonation stay here. */
+/** The headers of an upgrade request that a kubelet needs; credentials, cookies and impersonation are not forwarded. */
 const upgradeNames: readonly string[] = [
   "sec-websocket-key",
   "sec-websocket-version",
@@ -220,7 +220,7 @@ const listed: ReadonlySet<string> = new Set(["sec-websocket-protocol", "x-stream
 /** A browser sends its token as a protocol of this prefix. Source: apiserver pkg/authentication/request/websocket. */
 const tokenProtocol = "base64url.bearer.authorization.k8s.io.";
 
-/** The headers with which a kubelet is asked for the protocol that the client wants. */
+/** The headers that request the client's protocol from a kubelet. */
 export function upgradeHeaders(request: Incoming): Readonly<Record<string, string | readonly string[]>> {
   const found: Record<string, string | readonly string[]> = {
     connection: "Upgrade",
@@ -243,7 +243,7 @@ export function requestHeaders(request: Incoming): Readonly<Record<string, strin
   return found;
 }
 
-/** Each occurrence of a header, lists taken apart: SPDY clients repeat the versions that they speak. */
+/** Each occurrence of a header, lists split: SPDY clients repeat the versions that they support. */
 function valuesOf({ rawHeaders }: Incoming, wanted: string): readonly string[] {
   const values: string[] = [];
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {

@@ -22,14 +22,14 @@ export interface OpenApiV3 {
   readonly documents: ReadonlyMap<string, OpenApiDocument>;
 }
 
-/** What a document says of the server. */
+/** The server's part of a document. */
 export interface OpenApiInfo {
   readonly title: string;
   /** e.g. `v1.36.0`. */
   readonly version: string;
 }
 
-/** The document of a group version: one made earlier from the very same members, or a new one. */
+/** The document of a group version: a cached one of the same members, or a new one. */
 export type KeepDocument = (
   key: string,
   members: readonly Resource[],
@@ -95,7 +95,7 @@ export function* swagger(resources: readonly Resource[], info: OpenApiInfo): Ste
   };
 }
 
-/** What the operations of a resource, and those of one path, take next to a place of a schema. */
+/** The size of a resource's operations, and of those of one path, relative to a node of a schema. */
 const placesOfOperations = 32;
 
 type Version = "v2" | "v3";
@@ -177,7 +177,7 @@ function* openApiDocument(value: Json): Steps<OpenApiDocument> {
   return { bytes, hash: createHash("sha512").update(bytes).digest("hex").toUpperCase() };
 }
 
-/** The bytes that `JSON.stringify` makes of plain JSON values, in steps; fields that are undefined are left out. */
+/** The bytes of `JSON.stringify` for plain JSON values, in steps; fields that are undefined are left out. */
 export function* jsonBytes(value: unknown): Steps<Buffer> {
   const output: Output = { chunks: [], text: "", pace: { places: 0 } };
   yield* write(output, value);

@@ -38,13 +38,13 @@ export function patchTypes(resource: Resource): readonly string[] {
   ];
 }
 
-/** Resources in the order in which documents name them, whatever the order they came in. */
+/** Resources in the order of the documents, whatever their order before. */
 export function inDocumentOrder(resources: readonly Resource[]): readonly Resource[] {
   const place = (resource: Resource): string => `${groupVersionKey(resource)}/${resource.plural}`;
   return [...resources].sort((a, b) => (place(a) < place(b) ? -1 : 1));
 }
 
-/** Members by what `keyOf` says of them; both keys and members keep their order. */
+/** Members grouped by `keyOf`; both keys and members keep their order. */
 export function grouped<T>(members: readonly T[], keyOf: (member: T) => string): ReadonlyMap<string, readonly T[]> {
   const groups = new Map<string, T[]>();
   for (const member of members) {
@@ -69,7 +69,7 @@ export function operationsOf(resource: Resource): readonly Operation[] {
         }))
       : [];
   const parts = Object.entries(resource.subresources).flatMap(([subresource, part]) =>
-    // What a kubelet serves has no schema: bytes and upgraded connections.
+    // Subresources that a kubelet serves have no schema: bytes and upgraded connections.
     part.connects !== undefined
       ? []
       : part.verbs.flatMap((verb) =>
@@ -84,7 +84,7 @@ interface Place {
   readonly verb: Verb;
   readonly base: string;
   readonly subresource: string;
-  /** The kind that the operation is about, where it is not the resource's own. */
+  /** The kind of the operation, where it is not the resource's own. */
   readonly kind?: Resource;
 }
 

@@ -1,10 +1,10 @@
-/** What is wrong with protobuf bytes, or with an object that was to become such bytes. */
+/** What is wrong with protobuf bytes, or with an object to be encoded. */
 export type ProtobufErrorCode =
   /** The bytes do not begin with `k8s\0`. */
   | "magic"
   /** Truncated, overlong or otherwise not a protobuf message. */
   | "malformed"
-  /** More bytes or more nested messages than this server takes. */
+  /** More bytes or more nested messages than this server accepts. */
   | "too-large"
   /** A known field has another wire type than its own. */
   | "wire-type"
@@ -17,7 +17,7 @@ export type ProtobufErrorCode =
   /** An envelope in an encoding other than plain protobuf. */
   | "unsupported";
 
-/** Thrown by the protobuf codec; its message holds no contents of the object. */
+/** Thrown by the protobuf codec; its message contains no contents of the object. */
 export class ProtobufError extends Error {
   readonly code: ProtobufErrorCode;
 

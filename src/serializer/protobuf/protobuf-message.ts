@@ -40,7 +40,7 @@ interface FieldCodec {
   readonly write: (writer: Writer, object: Json) => void;
 }
 
-/** Codecs by schema: work that is done once per schema value, and forgotten with it. */
+/** Codecs by schema: created once per schema value, and released with it. */
 const known = new WeakMap<ObjectSchema, MessageCodec>();
 
 /**
@@ -63,7 +63,7 @@ export function messageCodec(schema: ObjectSchema): MessageCodec {
       for (const field of fields) field.write(writer, object);
     },
   };
-  // Known before its fields are, since a message may contain itself.
+  // Registered before its fields, since a message may contain itself.
   known.set(schema, codec);
   for (const [key, field] of Object.entries(schema.properties)) {
     if (field.number !== undefined) fields.push(fieldCodec(key, field.number, field));
@@ -174,13 +174,10 @@ function inlineCodec(number: number, schema: ObjectSchema): FieldCodec {
 function valueCodec(schema: Schema): ValueCodec {
   switch (schema.type) {
     case "string":
-      return stringCodecs[schema.format ?? ""];
     case "integer":
-      return schema.format === "int32" ? int32Codec : int64Codec;
     case "number":
-      return doubleCodec;
     case "boolean":
-      return boolCodec;
+      return scalarCodec(schema);
     case "object":
       return objectCodec(schema);
     case "any":
@@ -190,6 +187,14 @@ function valueCodec(schema: Schema): ValueCodec {
     case "map":
       throw new TypeError("a map stands only directly in an object");
   }
+}
+
+function scalarCodec(
+  schema: Extract<Schema, { readonly type: "string" | "integer" | "number" | "boolean" }>,
+): ValueCodec {
+  if (schema.type === "string") return stringCodecs[schema.format ?? ""];
+  if (schema.type === "integer") return schema.format === "int32" ? int32Codec : int64Codec;
+  return schema.type === "number" ? doubleCodec : boolCodec;
 }
 
 function objectCodec(schema: ObjectSchema): ValueCodec {
@@ -226,7 +231,7 @@ function wrappedCodec(schema: ArraySchema): ValueCodec {
   };
 }
 
-/** A message of which one field says what the value is. */
+/** A message with one field that names the type of its value. */
 function formsCodec(forms: readonly AnyForm[]): ValueCodec {
   const byNumber = new Map(forms.map((form) => [form.number, { ...form, codec: valueCodec(form.schema) }]));
   return {

@@ -9,15 +9,15 @@ export type Reader = protobuf.Reader;
 /** The library's writer. */
 export type Writer = protobuf.Writer;
 
-/** What is read, and how many values are left that it may hold: nested messages are counted, so that a few bytes cannot become many objects. */
+/** The input, and the remaining number of values: nested messages are counted, so that a few bytes cannot become many objects. */
 export interface Input {
   readonly reader: Reader;
   values: number;
 }
 
 /**
- * How one value stands on the wire after its tag, in both directions. `read` gets what an earlier occurrence of the same field
- * gave, into which messages are merged; it returns `undefined` for a value that JSON leaves out (the zero time).
+ * The wire form of one value after its tag, in both directions. `read` receives the value of an earlier occurrence of the same field,
+ * into which messages are merged; it returns `undefined` for a value that JSON leaves out (the zero time).
  * `write` takes `undefined` for the zero value.
  */
 export interface ValueCodec {
@@ -26,11 +26,11 @@ export interface ValueCodec {
   readonly write: (writer: Writer, value: unknown) => void;
   /** True for what Go's `omitempty` leaves out of JSON. */
   readonly isZero: (value: unknown) => boolean;
-  /** True where Go tells nil from empty although the field is no pointer (byte slices). */
+  /** True where Go distinguishes nil from empty although the field is no pointer (byte slices). */
   readonly nilable?: boolean;
 }
 
-/** Takes one value from the budget. @throws ProtobufError `too-large` where none is left. */
+/** Takes one value from the budget. @throws ProtobufError `too-large` where it is exhausted. */
 export function spendValue(input: Input): void {
   if (--input.values < 0) throw new ProtobufError("too-large", "too many values");
 }
@@ -58,7 +58,7 @@ export function readFields({ reader }: Input, onField: (number: number, wireType
   }
 }
 
-/** Refuses a known field that comes with a wire type of another. */
+/** Refuses a known field with another wire type than its own. */
 export function expectWireType(found: number, wanted: number, what: string): void {
   if (found !== wanted) throw new ProtobufError("wire-type", `${what} has wire type ${found}, not ${wanted}`);
 }

@@ -19,10 +19,10 @@ import { partialObjectMetadataSchema } from "../../apis/schemas/shorthand.ts";
 /** The media type of this encoding. */
 const protobufMediaType = "application/vnd.kubernetes.protobuf";
 
-/** Which schema stands behind a kind; `undefined` for kinds that have no protobuf. Both names are empty where the envelope has none. */
+/** The schema of a kind; `undefined` for kinds that have no protobuf. Both names are empty where the envelope has none. */
 export type SchemaLookup = (apiVersion: string, kind: string) => ObjectSchema | undefined;
 
-/** What a protobuf body held. `object` is in JSON shape and begins with `apiVersion` and `kind`, where the envelope names them. */
+/** A decoded protobuf body. `object` is in JSON shape and begins with `apiVersion` and `kind`, where the envelope names them. */
 export interface DecodedProtobuf {
   readonly apiVersion: string;
   readonly kind: string;
@@ -44,7 +44,7 @@ const magic: readonly number[] = [0x6b, 0x38, 0x73, 0x00];
 /**
  * Decodes an enveloped object into its JSON shape: what Go would print as JSON, without nulls. Unknown fields are skipped, zero
  * values of fields that are neither required nor pointers are left out. Nothing is validated beyond its type.
- * @throws ProtobufError for bytes that are not such an object, whatever they are.
+ * @throws ProtobufError for any bytes that are not such an object.
  * @see k8s.io/apimachinery pkg/runtime/serializer/protobuf
  */
 export function decodeProtobuf(
@@ -90,12 +90,12 @@ export interface ProtobufList {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** Items as they stand in a list, one after the other; what `encodeProtobufList` puts together. @throws ProtobufError `value`. */
+/** Items encoded as in a list, one after the other; `encodeProtobufList` joins them. @throws ProtobufError `value`. */
 export function encodeListItems(items: readonly Readonly<Record<string, unknown>>[], schema: ObjectSchema): Uint8Array {
   return measureListItems(items, schema).encoded();
 }
 
-/** The same in two steps: how many bytes it takes, and the bytes, which are not allocated before they are asked for. */
+/** The same in two steps: how many bytes it takes, and the bytes, which are allocated on demand. */
 export function measureListItems(
   items: readonly Readonly<Record<string, unknown>>[],
   schema: ObjectSchema,
@@ -109,14 +109,14 @@ export function measureListItems(
   return { bytes: writer.len, encoded: () => writer.finish() };
 }
 
-/** Encodes a list with its envelope from parts that `encodeListItems` made, each byte of which is copied once. */
+/** Encodes a list with its envelope from the parts of `encodeListItems`; copies each byte once. */
 export function encodeProtobufList(list: ProtobufList, parts: readonly Uint8Array[]): Buffer {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   const { head, end } = protobufListEnvelope(list, length);
   return Buffer.concat([head, ...parts, end]);
 }
 
-/** What stands before and after the items of a list that have so many bytes together. */
+/** The bytes before and after the items of a list, whose total length is given. */
 export function protobufListEnvelope(
   list: ProtobufList,
   itemBytes: number,
@@ -145,7 +145,7 @@ function envelope(type: { readonly apiVersion: string; readonly kind: string }, 
   return Buffer.concat([head, raw, end]);
 }
 
-/** What stands before and after the bytes of an object of this length. */
+/** The bytes before and after an object of this length. */
 function envelopeOf(
   type: { readonly apiVersion: string; readonly kind: string },
   length: number,
@@ -203,7 +203,7 @@ function readerOf(bytes: Uint8Array): Reader {
   return protobuf.Reader.create(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
 }
 
-/** The library throws plain errors for broken bytes; here they become ours. */
+/** Converts the library's plain errors for malformed bytes to ProtobufError. */
 function guarded<T>(decode: () => T): T {
   try {
     return decode();
@@ -214,7 +214,7 @@ function guarded<T>(decode: () => T): T {
 }
 
 /**
- * The kinds that may come or go as protobuf: those of `resources` whose schema has protobuf numbers, TokenRequest,
+ * The kinds that can be read or written as protobuf: those of `resources` whose schema has protobuf numbers, TokenRequest,
  * PartialObjectMetadata and Status. DeleteOptions is known in every group version, as Go clients name it after the kind they delete.
  */
 export function protobufKinds(resources: readonly Resource[]): SchemaLookup {
@@ -233,7 +233,7 @@ export function protobufKinds(resources: readonly Resource[]): SchemaLookup {
   };
 }
 
-/** Whether objects of this kind come and go as protobuf too; those of custom kinds never do. */
+/** Whether objects of this kind are read and written as protobuf too; those of custom kinds never are. */
 export function speaksProtobuf(resource: Resource): boolean {
   return resource.custom === undefined && hasProtobuf(resource.schema);
 }

@@ -25,9 +25,9 @@ export interface YamlObject {
 
 export interface YamlOptions {
   readonly maxCharacters: number;
-  /** How many values all documents may hold together: mappings, lists and scalars, keys not counted. Default: as many as fit. */
+  /** How many values all documents may contain together: mappings, lists and scalars, keys not counted. Default: as many as fit. */
   readonly maxValues?: number;
-  /** `text` keeps numbers to the letter, so that `123456.7890` can be a token; `number` reads them as JSON would. Default `text`. */
+  /** `text` keeps numbers verbatim, so that `123456.7890` can be a token; `number` reads them as JSON would. Default `text`. */
   readonly numbers?: "text" | "number";
 }
 
@@ -43,14 +43,14 @@ export function loadYaml(text: string, options: YamlOptions): YamlValue {
   return valueOf(onlyDocument(text, lineCounter(), options));
 }
 
-/** A document, and the keys that stand in one of its mappings already. */
+/** A document, and the duplicate keys of its mappings. */
 export interface YamlRead {
   readonly value: YamlValue;
   /** The line of each such key's value and the key, at most 100; a mapping comes after those inside it. */
   readonly duplicates: readonly YamlDuplicate[];
 }
 
-/** A key that its mapping had before; `line` counts from 1. */
+/** A duplicate key; `line` counts from 1. */
 export interface YamlDuplicate {
   readonly line: number;
   readonly key: string;
@@ -80,8 +80,8 @@ function onlyDocument(text: string, lines: LineCounter, options: YamlOptions): R
 }
 
 /**
- * Reads any number of documents, separated by `---`, of so many characters together; what is true of one for `loadYaml` is true of
- * each. Documents that hold nothing are null. @throws YamlError
+ * Reads any number of documents, separated by `---`, of so many characters together; the rules of `loadYaml` apply to
+ * each. Empty documents are null. @throws YamlError
  */
 export function loadYamlDocuments(text: string, options: YamlOptions): readonly YamlValue[] {
   const lines = lineCounter();
@@ -119,7 +119,7 @@ function valueOf({ document, lines, counter, onDuplicate }: Reading): YamlValue 
   return plain(document.contents, counter, onDuplicate);
 }
 
-/** What is left of the values that a text may hold. */
+/** The remaining number of values of a text. */
 interface Counter {
   left: number;
   readonly maxValues: number;
@@ -135,7 +135,7 @@ function tooManyValues(maxValues: number): YamlError {
 
 /** One value in a mapping takes eight lexemes: indentation, key, colon, space, scalar and line break, with a marker before each scalar. */
 const lexemesPerValue = 12;
-/** For comments and blank lines in texts that hold few values. */
+/** For comments and blank lines in texts with few values. */
 const spareLexemes = 4096;
 
 function compose(text: string, lines: LineCounter, options: YamlOptions): readonly Document.Parsed[] {
@@ -190,7 +190,7 @@ function startOf(node: unknown): number | undefined {
   return isNode(node) ? node.range?.[0] : undefined;
 }
 
-/** Only what JSON has too. */
+/** Only types that JSON has too. */
 function scalar(value: unknown): YamlValue {
   if (typeof value !== "number") return typeof value === "string" || typeof value === "boolean" ? value : null;
   if (!Number.isFinite(value)) throw new YamlError("syntax", "a YAML number is not finite");
@@ -198,10 +198,10 @@ function scalar(value: unknown): YamlValue {
 }
 
 /**
- * A value as YAML. A file of its own, to be imported when it is first needed: a bundle that imports the library itself at run time
+ * A value as YAML. This file is imported on first use: a bundle that imports the library itself at run time
  * finds none of its names.
  */
 export function yamlText(value: unknown): string {
-  // Readers of YAML 1.1 take more words and digits for something else than text.
+  // Readers of YAML 1.1 read more words and digits as other types than text.
   return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, compat: "yaml-1.1" });
 }

@@ -1,10 +1,10 @@
-/** Work of a flow: of one client, in the order in which it came. */
+/** Work of a flow: of one client, in the order of arrival. */
 export interface FlowJob {
   readonly flow: string;
   readonly characters: number;
 }
 
-/** How much may wait or be under way: of all flows together, and of one of them. */
+/** How much may wait or be under way, over all flows and per flow. */
 export interface FlowQueueLimits {
   readonly maxJobs: number;
   readonly maxJobsOfFlow: number;
@@ -15,15 +15,15 @@ export interface FlowQueueLimits {
 /** Jobs that are done one after the other; flows take turns. */
 export interface FlowQueue<Job extends FlowJob> {
   /**
-   * Takes a job, and returns the jobs that leave the queue for it: where the queue is full, the newest ones of the flow that has most in
+   * Adds a job, and returns the jobs that leave the queue for it: where the queue is full, the newest ones of the flow that has most in
    * it. `flow-full` where the flow has as much as one may have, `full` where no flow has more than this one would have.
    */
   readonly add: (job: Job) => readonly Job[] | "flow-full" | "full";
-  /** Takes the job out of the queue whose turn it is; it is counted until it has ended. */
+  /** Removes and returns the next job of the queue; it is counted until it has ended. */
   readonly next: () => Job | undefined;
-  /** To be called once with each job that was taken out. */
+  /** To be called once with each job that was returned by `next`. */
   readonly end: (job: Job) => void;
-  /** Empties the queue, and returns what waited. */
+  /** Empties the queue, and returns the waiting jobs. */
   readonly clear: () => readonly Job[];
 }
 
@@ -34,14 +34,21 @@ interface Flow<Job> {
   readonly waiting: Job[];
 }
 
-/** An empty queue. A job that is alone, or alone of its flow, is taken however long it is. */
-export function flowQueue<Job extends FlowJob>(limits: FlowQueueLimits): FlowQueue<Job> {
-  // In the order in which flows get their turn: a flow whose job has ended goes to the end.
+interface FlowShares<Job> {
+  readonly flows: Map<string, Flow<Job>>;
+  readonly isFull: (job: Job) => boolean;
+  readonly share: (jobs: number, characters: number) => number;
+  readonly count: (flow: Flow<Job>, job: Job, sign: 1 | -1) => void;
+  /** The flow with the largest share that has a waiting job, if that share is larger than `least`. */
+  readonly largest: (least: number) => Flow<Job> | undefined;
+  readonly append: (job: Job) => void;
+}
+
+function flowShares<Job extends FlowJob>(limits: FlowQueueLimits): FlowShares<Job> {
+  // In the order of turns: a flow goes to the end when its job has ended.
   const flows = new Map<string, Flow<Job>>();
   const all = { jobs: 0, characters: 0 };
 
-  const isFull = ({ characters }: Job): boolean =>
-    all.jobs >= limits.maxJobs || (all.jobs > 0 && all.characters + characters > limits.maxCharacters);
   const share = (jobs: number, characters: number): number =>
     Math.max(jobs / limits.maxJobs, characters / limits.maxCharacters);
   const count = (flow: Flow<Job>, job: Job, sign: 1 | -1): void => {
@@ -51,17 +58,34 @@ export function flowQueue<Job extends FlowJob>(limits: FlowQueueLimits): FlowQue
     all.characters += sign * job.characters;
     if (flow.jobs === 0) flows.delete(job.flow);
   };
-  /** The flow with the largest share that has a job to give up, if that is larger than `least`. */
-  const largest = (least: number): Flow<Job> | undefined => {
-    let found: Flow<Job> | undefined;
-    let most = least;
-    for (const flow of flows.values()) {
-      const size = share(flow.jobs, flow.characters);
-      if (flow.waiting.length === 0 || size <= most) continue;
-      [found, most] = [flow, size];
-    }
-    return found;
+  return {
+    flows,
+    share,
+    count,
+    isFull: ({ characters }) =>
+      all.jobs >= limits.maxJobs || (all.jobs > 0 && all.characters + characters > limits.maxCharacters),
+    largest: (least) => {
+      let found: Flow<Job> | undefined;
+      let most = least;
+      for (const flow of flows.values()) {
+        const size = share(flow.jobs, flow.characters);
+        if (flow.waiting.length === 0 || size <= most) continue;
+        [found, most] = [flow, size];
+      }
+      return found;
+    },
+    append: (job) => {
+      const flow = flows.get(job.flow) ?? { jobs: 0, characters: 0, waiting: [] };
+      flows.set(job.flow, flow);
+      flow.waiting.push(job);
+      count(flow, job, 1);
+    },
   };
+}
+
+/** An empty queue. A job that is alone, or alone of its flow, is accepted however long it is. */
+export function flowQueue<Job extends FlowJob>(limits: FlowQueueLimits): FlowQueue<Job> {
+  const { flows, isFull, share, count, largest, append } = flowShares<Job>(limits);
   const makeRoom = (job: Job, own: number): readonly Job[] | "full" => {
     const displaced: Job[] = [];
     while (isFull(job)) {
@@ -75,12 +99,6 @@ export function flowQueue<Job extends FlowJob>(limits: FlowQueueLimits): FlowQue
       displaced.push(last);
     }
     return displaced;
-  };
-  const append = (job: Job): void => {
-    const flow = flows.get(job.flow) ?? { jobs: 0, characters: 0, waiting: [] };
-    flows.set(job.flow, flow);
-    flow.waiting.push(job);
-    count(flow, job, 1);
   };
 
   return {

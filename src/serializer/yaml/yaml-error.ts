@@ -4,9 +4,9 @@ export type YamlErrorCode =
   | "depth"
   | "characters"
   | "values"
-  /** The job took longer than it may. */
+  /** The job exceeded its time limit. */
   | "time"
-  /** The job needed more memory than it may. */
+  /** The job exceeded its memory limit. */
   | "memory"
   /** Too many jobs wait already. */
   | "busy"
@@ -23,7 +23,7 @@ export class YamlError extends Error {
   }
 }
 
-/** How much one YAML text may hold. */
+/** The limits of one YAML text. */
 export interface YamlLimits {
   readonly maxCharacters: number;
   /** Values of any kind, mappings and lists included, keys not. */

@@ -1,4 +1,4 @@
-/** Where the program of the YAML thread lies: beside this module, under the same ending, bundled or not. */
+/** The URL of the YAML thread's program: beside this module, with the same extension, bundled or not. */
 export function yamlThreadUrl(): URL {
   const [ending = ".js"] = /\.[a-z]+$/.exec(import.meta.url) ?? [];
   return new URL(`yaml-thread-program${ending}`, import.meta.url);

@@ -8,7 +8,7 @@ export type { YamlLimits } from "./yaml-error.ts";
 /** Reads and writes YAML for one flow. */
 export interface YamlWork {
   /**
-   * What `readYaml` makes of one YAML document, with numbers as JSON has them, as JSON text; refused for the same reasons.
+   * Reads one YAML document as `readYaml` does, with JSON numbers, into JSON text; refused for the same reasons.
    * @throws YamlError
    */
   readonly parse: (text: string, limits: YamlLimits) => Promise<string>;
@@ -20,7 +20,7 @@ export interface YamlWork {
 export interface YamlThread {
   /** The work of a flow. */
   readonly of: (flow: string) => YamlWork;
-  /** Ends the thread; what waits fails with `closed`, and so does every later job. */
+  /** Ends the thread; waiting and later jobs fail with `closed`. */
   readonly close: () => Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export interface YamlThreadOptions {
   readonly maxJobs?: number;
   /** How many of them may be of one flow. Default 16. */
   readonly maxJobsOfFlow?: number;
-  /** How many characters the texts of those may have together, unless there is one alone. Default 32 Mi. */
+  /** How many characters the texts of those may have together, unless there is only one. Default 32 Mi. */
   readonly maxJobCharacters?: number;
   /** How many characters those of one flow may have together. Default 8 Mi. */
   readonly maxJobCharactersOfFlow?: number;
@@ -67,54 +67,37 @@ const [maxYoungMb, stackMb] = [4, 4];
 
 /**
  * A thread that is started with its first job and, when it must be ended because a job takes too long or too much memory, again with
- * the next one. A thread without a job keeps no process alive, and ends after a while: what its heap has grown to is not given back before.
+ * the next one. A thread without a job keeps no process alive, and ends after a while: only that frees its heap.
  */
 export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
   const { maxJobMs, maxIdleMs, maxHeapMb, after = afterTimeout, ...rest } = { ...defaults, ...options };
   const jobs = jobQueue(rest);
-  let current: Waiting | undefined;
-  let worker: Worker | undefined;
+  let [current, worker]: [Waiting?, Worker?] = [];
   let stopTimer = (): void => undefined;
   let isClosed = false;
 
-  const started = (): Worker => {
-    const made = new Worker(yamlThreadUrl(), {
-      // Nothing of the process: neither its flags, nor its environment.
-      argv: [],
-      execArgv: [],
-      env: {},
-      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungMb, stackSizeMb: stackMb },
-    });
-    made.on("message", (result: YamlJobResult) => {
-      if (made === worker) finish((job) => settle(job, result));
-    });
-    // Whatever ends the thread ends the job that it had.
-    made.on("error", (error) => {
-      if (made === worker) abandon((job) => job.reject(failureOf(error, maxHeapMb)));
-    });
-    made.on("exit", () => {
-      if (made === worker) abandon((job) => job.reject(new YamlError("closed", "the YAML thread has ended")));
-    });
-    return made;
+  const answered: ThreadEvents["answered"] = (thread, result) => {
+    if (thread === worker) finish((job) => settle(job, result));
   };
-  const end = (): void => {
-    void worker?.terminate();
+  const failed: ThreadEvents["failed"] = (thread, error) => {
+    if (thread === worker) abandon((job) => job.reject(error));
+  };
+  const end = async (): Promise<void> => {
+    const last = worker;
     worker = undefined;
-  };
-  const idle = (): void => {
-    if (worker === undefined) return;
-    worker.unref();
-    stopTimer = after(maxIdleMs, end);
+    await last?.terminate();
   };
   const begin = (): void => {
     stopTimer();
     current = jobs.next();
-    if (current === undefined) return idle();
-    worker ??= started();
+    if (current === undefined) {
+      worker?.unref();
+      if (worker !== undefined) stopTimer = after(maxIdleMs, () => void end());
+      return;
+    }
+    worker ??= newWorker(maxHeapMb, { answered, failed });
     worker.ref();
-    stopTimer = after(maxJobMs, () =>
-      abandon(({ reject }) => reject(new YamlError("time", `takes longer than ${maxJobMs} ms`))),
-    );
+    stopTimer = after(maxJobMs, () => abandon(({ reject }) => reject(timeError(maxJobMs))));
     worker.postMessage(current.job, []);
   };
   const finish = (settleJob: (job: Waiting) => void): void => {
@@ -124,12 +107,12 @@ export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
     begin();
   };
   const abandon = (settleJob: (job: Waiting) => void): void => {
-    end();
+    void end();
     finish(settleJob);
   };
   const add = (flow: string, job: YamlJob): Promise<string> =>
     new Promise((resolve, reject) => {
-      if (isClosed) return reject(new YamlError("closed", "the YAML thread is closed"));
+      if (isClosed) return reject(closedError());
       jobs.add({ flow, characters: charactersOf(job), job, resolve, reject });
       if (current === undefined) begin();
     });
@@ -142,21 +125,42 @@ export function yamlThread(options: YamlThreadOptions = {}): YamlThread {
     close: async () => {
       isClosed = true;
       stopTimer();
-      const left = [...(current === undefined ? [] : [current]), ...jobs.clear()];
+      for (const { reject } of [...(current === undefined ? [] : [current]), ...jobs.clear()]) reject(closedError());
       current = undefined;
-      for (const { reject } of left) reject(new YamlError("closed", "the YAML thread is closed"));
-      const last = worker;
-      worker = undefined;
-      await last?.terminate();
+      await end();
     },
   };
+}
+
+interface ThreadEvents {
+  readonly answered: (thread: Worker, result: YamlJobResult) => void;
+  /** The end of the thread fails its current job. */
+  readonly failed: (thread: Worker, error: unknown) => void;
+}
+
+function newWorker(maxHeapMb: number, { answered, failed }: ThreadEvents): Worker {
+  const thread = new Worker(yamlThreadUrl(), {
+    // Neither the flags nor the environment of the process.
+    argv: [],
+    execArgv: [],
+    env: {},
+    resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungMb, stackSizeMb: stackMb },
+  });
+  thread.on("message", (result: YamlJobResult) => answered(thread, result));
+  thread.on("error", (error) => failed(thread, failureOf(error, maxHeapMb)));
+  thread.on("exit", () => failed(thread, new YamlError("closed", "the YAML thread has ended")));
+  return thread;
+}
+
+function timeError(maxJobMs: number): YamlError {
+  return new YamlError("time", `takes longer than ${maxJobMs} ms`);
 }
 
 type JobLimits = Required<
   Pick<YamlThreadOptions, "maxJobs" | "maxJobsOfFlow" | "maxJobCharacters" | "maxJobCharactersOfFlow">
 >;
 
-/** The jobs of the thread; one for which there is no room is failed with `busy`. */
+/** The jobs of the thread; a job without room fails with `busy`. */
 function jobQueue(limits: JobLimits): Omit<FlowQueue<Waiting>, "add"> & { readonly add: (job: Waiting) => void } {
   const { maxJobs, maxJobsOfFlow } = limits;
   const queue = flowQueue<Waiting>({
@@ -175,6 +179,10 @@ function jobQueue(limits: JobLimits): Omit<FlowQueue<Waiting>, "add"> & { readon
       else for (const { reject } of displaced) reject(new YamlError("busy", full));
     },
   };
+}
+
+function closedError(): YamlError {
+  return new YamlError("closed", "the YAML thread is closed");
 }
 
 function charactersOf(job: YamlJob): number {
