@@ -127,7 +127,6 @@ interface Guard {
 /** The plugins of a hub, over what informers see of the cluster. */
 function accessGuard({ options, world, client, pins }: Webhook, signal: AbortSignal): Guard {
   const { clock, log } = world;
-  log(logEntry("TrustBundleSelected", "proofs must name this CA", { pins }));
   const follow = (resource: Resource): ReturnType<typeof informer> =>
     informer({
       client,
