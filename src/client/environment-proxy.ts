@@ -5,9 +5,9 @@ import { domainToASCII } from "node:url";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The proxy that the environment names for an `https://` server, or undefined where it is to be reached directly: HTTPS_PROXY before
- * https_proxy, but never for localhost and loopback addresses, nor for what NO_PROXY lists by name, domain, address, CIDR or with a port.
- * The text may hold a password. @see golang.org/x/net/http/httpproxy
+ * The proxy that the environment names for an `https://` server, or undefined for a direct connection: HTTPS_PROXY before https_proxy,
+ * but never for localhost and loopback addresses, nor for what NO_PROXY lists by name, domain, address, CIDR or with a port. The text may
+ * contain a password. @see golang.org/x/net/http/httpproxy
  */
 export function environmentProxy(server: string, env: Environment): string | undefined {
   const proxy = first(env["HTTPS_PROXY"], env["https_proxy"]);

@@ -10,7 +10,7 @@ export interface CertificateTimes {
 export interface RenewalWindow {
   readonly from: number;
   readonly spread: number;
-  /** The minimum time between renewals for a certificate that was received late in its lifetime, in milliseconds. */
+  /** How long a certificate that was received late in its lifetime is used at the least, in milliseconds. */
   readonly minMs: number;
 }
 
