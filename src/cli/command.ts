@@ -95,22 +95,30 @@ export function defineCommand({ examples = {}, ...given }: CommandDefinition): C
 export function defineOptions(
   rows: Readonly<Record<string, string | (Partial<Option> & Pick<Option, "description">)>>,
 ): readonly Option[] {
-  return Object.entries(rows).map(([form, row]) => {
-    const [usage = "", given] = form.split(" = ");
-    const [name = "", shown = ""] = usage.slice(2).split(" ");
-    const value = shown.replace(/\.{3}$/, "");
-    const kind = shown === value ? (kinds[value] ?? "text") : "list";
-    const completes = value.startsWith("FILE") ? "file" : value === "DIR" ? "directory" : undefined;
-    const preset = given ?? (kind === "boolean" ? "false" : undefined);
-    return {
-      name,
-      kind,
-      ...(value === "" ? {} : { value }),
-      ...(preset === undefined ? {} : { default: preset }),
-      ...(completes === undefined ? {} : { completes }),
-      ...(typeof row === "string" ? { description: row } : row),
-    };
-  });
+  return Object.entries(rows).map(([form, row]) => ({
+    ...optionOf(form),
+    ...(typeof row === "string" ? { description: row } : row),
+  }));
+}
+
+function optionOf(form: string): Omit<Option, "description"> {
+  const [usage = "", given] = form.split(" = ");
+  const [name = "", shown = ""] = usage.slice(2).split(" ");
+  const value = shown.replace(/\.{3}$/, "");
+  const kind = shown === value ? (kinds[value] ?? "text") : "list";
+  const preset = given ?? (kind === "boolean" ? "false" : undefined);
+  return {
+    name,
+    kind,
+    ...(value === "" ? {} : { value }),
+    ...(preset === undefined ? {} : { default: preset }),
+    ...completionOf(value),
+  };
+}
+
+function completionOf(value: string): Pick<Option, "completes"> {
+  if (value.startsWith("FILE")) return { completes: "file" };
+  return value === "DIR" ? { completes: "directory" } : {};
 }
 
 /** By the word for the value; all others are texts. */

@@ -123,17 +123,20 @@ const refusedSigner =
  * undefined where it was not authorization that refused.
  */
 export function whyHint({ message, details }: StatusError, args?: GivenTexts): string | undefined {
-  const toAsk = `To see what is missing: pratique why`;
-  const server = args === undefined ? "" : sameServer(args);
-  const [, right, signer] = refusedSigner.exec(message.slice(0, maxCharacters)) ?? [];
-  if (right !== undefined) return `${toAsk} ${right} signers.certificates.k8s.io/${signer}${server}`;
-  const [, verb, resource, subresource, group = "", namespace] = refused.exec(message.slice(0, maxCharacters)) ?? [];
+  const start = message.slice(0, maxCharacters);
+  const [, right, signer] = refusedSigner.exec(start) ?? [];
+  const action =
+    right === undefined ? refusedAction(start, details?.name ?? "") : `${right} signers.certificates.k8s.io/${signer}`;
+  if (action === undefined) return undefined;
+  return `To see what is missing: pratique why ${action}${args === undefined ? "" : sameServer(args)}`;
+}
+
+function refusedAction(message: string, name: string): string | undefined {
+  const [, verb, resource, subresource, group = "", namespace] = refused.exec(message) ?? [];
   if (verb === undefined || resource === undefined) return undefined;
-  const name = details?.name ?? "";
   const what = `${resource}${group === "" ? "" : `.${group}`}${/^[\w.:-]+$/.test(name) ? `/${name}` : ""}`;
   const part = subresource === undefined ? "" : ` --subresource=${subresource}`;
-  const place = namespace === undefined ? "" : ` -n ${namespace}`;
-  return `${toAsk} ${verb} ${what}${part}${place}${server}`;
+  return `${verb} ${what}${part}${namespace === undefined ? "" : ` -n ${namespace}`}`;
 }
 
 function sameServer(args: GivenTexts): string {

@@ -149,6 +149,10 @@ function checkOperands(command: Command, operands: readonly string[]): void {
         : `one argument too many: "${extra}"`,
     );
   }
+  checkChoices(slots, operands);
+}
+
+function checkChoices(slots: Command["operands"], operands: readonly string[]): void {
   for (const [at, { name, choices }] of slots.entries()) {
     const word = operands[at];
     if (word === undefined || choices === undefined || choices.includes(word)) continue;

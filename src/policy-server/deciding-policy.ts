@@ -115,13 +115,7 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
   }
 
   return {
-    ask: async (input) => {
-      try {
-        return await current.ask(input);
-      } catch (error) {
-        return { error: error instanceof Error ? error.message : "the policy failed" };
-      }
-    },
+    ask: (input) => evaluated(current, input),
     close: () => current.close?.(),
     look: () =>
       reload().catch((error: unknown) => {
@@ -136,6 +130,14 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
         );
       }),
   };
+}
+
+async function evaluated(policy: CompiledPolicy, input: unknown): Promise<Judgement> {
+  try {
+    return await policy.ask(input);
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : "the policy failed" };
+  }
 }
 
 /** One file of a policy in its current state. */

@@ -88,21 +88,31 @@ async function authorizersOf(options: ProposedOptions): Promise<readonly Configu
     }
     return (await readAuthorizationFile(configFile)).authorizers;
   }
-  const hasPolicy = Object.keys(options.policy.sources).length > 0;
-  const isAsked = hasPolicy || webhookConfigFile !== undefined;
-  const authorizationModes = modes.length > 0 ? modes : ["Node", "RBAC", ...(isAsked ? ["Webhook"] : [])];
+  return authorizersOfModes(modeOptions(options));
+}
+
+function modeOptions({
+  modes,
+  policyFile,
+  policy,
+  webhookConfigFile,
+  webhookVersion,
+}: ProposedOptions): Parameters<typeof authorizersOfModes>[0] {
+  const hasPolicy = Object.keys(policy.sources).length > 0;
+  const hasWebhook = hasPolicy || webhookConfigFile !== undefined;
+  const authorizationModes = modes.length > 0 ? modes : ["Node", "RBAC", ...(hasWebhook ? ["Webhook"] : [])];
   const webhook = {
     configFile: webhookConfigFile ?? "",
-    version: options.webhookVersion,
+    version: webhookVersion,
     authorizedMs: 300_000,
     unauthorizedMs: 30_000,
   };
   const replacesWebhook = hasPolicy && authorizationModes.includes("Webhook");
-  return authorizersOfModes({
+  return {
     authorizationModes,
-    authorizationPolicyFile: options.policyFile,
+    authorizationPolicyFile: policyFile,
     authorizationWebhook: webhookConfigFile !== undefined || replacesWebhook ? webhook : undefined,
-  });
+  };
 }
 
 function believing(one: ConfiguredAuthorizer, ms: number | undefined): ConfiguredAuthorizer {

@@ -47,9 +47,8 @@ export async function replay(
   for await (const request of replayedRequests(files, where, left)) {
     const { attributes, impersonation, wasAllowed, reason: before, by: beforeBy, time, auditId } = request;
     counts.requests += 1;
+    countTime(counts, time);
     if (users.size < maxKinds) users.add(attributes.user.username);
-    if (counts.first === "" || time < counts.first) counts.first = time;
-    if (time > counts.last) counts.last = time;
     relations.from(request);
     const decision = await decided(request, chain);
     if (relations.wasAsked()) counts.asRecorded += 1;
@@ -68,6 +67,11 @@ export async function replay(
     others: tally.others(),
     changes: tally.changes(),
   };
+}
+
+function countTime(span: { first: string; last: string }, time: string): void {
+  if (span.first === "" || time < span.first) span.first = time;
+  if (time > span.last) span.last = time;
 }
 
 /** As the API does: the impersonation itself is authorized first. */

@@ -158,24 +158,33 @@ function mismatch(
 /** Whether nothing is left to do. @throws CliError conflict where it was decided otherwise */
 function isDone({ name, verdict }: AccessAct, request: AccessRequest): boolean {
   const { accepted = false, denied = false, revoked = false } = request.status ?? {};
-  const refuseIf = (holds: boolean, why: string): void => {
-    if (holds) throw conflict(name, why);
-  };
-  const again = "the machine must create a new request";
-  switch (verdict) {
-    case "Approved":
-      refuseIf(revoked, `is already Revoked; ${again}`);
-      refuseIf(denied, `is already Denied; ${again}`);
-      refuseIf(!accepted && stateOf(request) === "Expired", `has expired; ${again}`);
-      return accepted;
-    case "Denied":
-      refuseIf(accepted && !revoked, "is already Approved; revoke it with pratique revoke");
-      return denied || revoked;
-    case "Revoked":
-      refuseIf(!accepted, "was not approved; pratique deny turns it away");
-      return revoked;
-  }
+  const isExpired = !accepted && stateOf(request) === "Expired";
+  const decided = { accepted, denied, revoked, isExpired };
+  const why = obstacles[verdict](decided);
+  if (why !== undefined) throw conflict(name, why);
+  return decided[fields[verdict]] || (verdict === "Denied" && revoked);
 }
+
+interface Decided {
+  readonly accepted: boolean;
+  readonly denied: boolean;
+  readonly revoked: boolean;
+  readonly isExpired: boolean;
+}
+
+const again = "the machine must create a new request";
+
+/** Why a verdict contradicts an earlier one; undefined where it does not. */
+const obstacles: Readonly<Record<AccessVerdict, (decided: Decided) => string | undefined>> = {
+  Approved: ({ denied, revoked, isExpired }) => {
+    if (revoked) return `is already Revoked; ${again}`;
+    if (denied) return `is already Denied; ${again}`;
+    return isExpired ? `has expired; ${again}` : undefined;
+  },
+  Denied: ({ accepted, revoked }) =>
+    accepted && !revoked ? "is already Approved; revoke it with pratique revoke" : undefined,
+  Revoked: ({ accepted }) => (accepted ? undefined : "was not approved; pratique deny turns it away"),
+};
 
 const fields: Readonly<Record<AccessVerdict, "accepted" | "denied" | "revoked">> = {
   Approved: "accepted",

@@ -134,16 +134,14 @@ export function accessReviewer(
 
 /** Reads a request of whatever contents. */
 function reviewAccess(request: AccessRequest, around: AccessSurroundings): AccessReview {
-  const { metadata, spec, status = {} } = request;
+  const { metadata, spec } = request;
   const profile = profileFor(around.profiles ?? [], spec.profile);
   const profileName = spec.profile || profile?.metadata.name;
-  const key = readKey(request);
   const nameMarks = around.nameMarks.get(metadata.name ?? "") ?? [];
   const care = [
     ...nameMarks.map(({ message }) => message),
     ...rules.flatMap((rule) => rule({ request, profile, around })),
   ];
-  const { sourceAddress, userAgent, requester, possession, earlierRequests } = status.evidence ?? {};
   return {
     kind: "AccessRequest",
     name: metadata.name ?? "",
@@ -151,6 +149,20 @@ function reviewAccess(request: AccessRequest, around: AccessSurroundings): Acces
     labels: metadata.labels,
     profile: profileName,
     grants: profile && grantsIn(profile),
+    ...evidenceOf(request),
+    hostname: spec.hostname,
+    claims: spec.claims,
+    nameMarks,
+    approvals: approvalsOf(request, profile),
+    needsCare: care.length > 0,
+    warnings: [...care, ...stillNeeded(request, profile)],
+  };
+}
+
+function evidenceOf(request: AccessRequest) {
+  const key = readKey(request);
+  const { sourceAddress, userAgent, requester, possession, earlierRequests } = request.status?.evidence ?? {};
+  return {
     fingerprint: key?.fingerprint,
     keyKind: key?.kind,
     sourceAddress,
@@ -159,12 +171,6 @@ function reviewAccess(request: AccessRequest, around: AccessSurroundings): Acces
     possession,
     earlierRequests,
     returning: returningText(request),
-    hostname: spec.hostname,
-    claims: spec.claims,
-    nameMarks,
-    approvals: approvalsOf(request, profile),
-    needsCare: care.length > 0,
-    warnings: [...care, ...stillNeeded(request, profile)],
   };
 }
 
@@ -219,23 +225,22 @@ const rules: readonly Rule[] = [
   },
 
   ({ request, profile }) => {
-    const ready = profile?.status?.conditions?.find(({ type }) => type === profileCondition);
-    if (profile === undefined || ready?.status !== "False" || request.status?.accepted === true) return [];
+    if (profile === undefined || request.status?.accepted === true) return [];
+    const ready = profile.status?.conditions?.find(({ type }) => type === profileCondition);
+    if (ready?.status !== "False") return [];
     const { reason = "", message = "" } = ready;
     const name = quoted(profile.metadata.name ?? "");
     return [`asks for profile ${name}, which grants nothing as it is (${reason}): ${message}`];
   },
 
   ({ request, profile, around }) => {
-    const isNamed = (request.spec.profile ?? "") !== "";
-    if (profile === undefined || isNamed || request.status?.accepted === true) return [];
-    const marked = (around.profiles ?? [])
-      .filter(({ metadata }) => metadata.annotations?.[defaultProfileAnnotation] === "true")
-      .map(({ metadata }) => metadata.name ?? "");
+    if (profile === undefined || request.spec.profile || request.status?.accepted === true) return [];
+    const marked = defaultProfiles(around.profiles);
     if (marked.length < 2) return [];
-    const others = marked.filter((name) => name !== profile.metadata.name).map(quoted);
+    const { name: granted = "" } = profile.metadata;
+    const others = marked.filter((name) => name !== granted).map(quoted);
     return [
-      `names no profile, and ${marked.length} are marked as default: an approval grants ${quoted(profile.metadata.name ?? "")}, the first by name; remove the annotation ${defaultProfileAnnotation} from all but one (also marked: ${others.toSorted().join(", ")})`,
+      `names no profile, and ${marked.length} are marked as default: an approval grants ${quoted(granted)}, the first by name; remove the annotation ${defaultProfileAnnotation} from all but one (also marked: ${others.toSorted().join(", ")})`,
     ];
   },
 
@@ -278,6 +283,12 @@ const rules: readonly Rule[] = [
       : [`asks for profile ${quoted(asked)}, which does not exist: approving it grants nothing`];
   },
 ];
+
+function defaultProfiles(profiles: readonly AccessProfile[] = []): readonly string[] {
+  return profiles
+    .filter(({ metadata }) => metadata.annotations?.[defaultProfileAnnotation] === "true")
+    .map(({ metadata }) => metadata.name ?? "");
+}
 
 /** Other requests of the same key that ended badly. */
 function otherEnds({ request, around }: Looked): readonly string[] {

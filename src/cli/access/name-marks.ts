@@ -72,13 +72,16 @@ function csrClaim(object: ApiObject, now: number): Claim | undefined {
   const about = { request: `csr/${object.metadata.name}`, ...subject };
   if (hasCondition(csr, "Denied")) return { ...about, state: "denied", at: deniedAt(csr) };
   if (hasCondition(csr, "Failed")) return { ...about, state: "over" };
-  if (hasCondition(csr, "Approved")) {
-    const hasEnded = Date.parse(issueOfCsr(object)?.issue.notAfter ?? "") <= now;
-    return { ...about, state: hasEnded ? "over" : "granted" };
-  }
-  // A node that renews asks for nothing that it does not have.
-  const isOwn = csr.requester.username === subject.name || nodeReturningAs(csr.requester) === subject.name;
-  return isOwn ? undefined : { ...about, state: "pending" };
+  if (hasCondition(csr, "Approved")) return { ...about, state: hasExpired(object, now) ? "over" : "granted" };
+  return isRenewal(csr, subject.name) ? undefined : { ...about, state: "pending" };
+}
+
+function hasExpired(csr: ApiObject, now: number): boolean {
+  return Date.parse(issueOfCsr(csr)?.issue.notAfter ?? "") <= now;
+}
+
+function isRenewal({ requester }: CsrView, name: string): boolean {
+  return requester.username === name || nodeReturningAs(requester) === name;
 }
 
 function subjectOf(csr: CsrView): { readonly name: string; readonly key: string } | undefined {
@@ -102,18 +105,18 @@ export function isRecentlyDenied(csr: Pick<CsrView, "conditions">, now: number):
 }
 
 function accessClaim(request: AccessRequest): Claim | undefined {
-  const { metadata, spec, status } = request;
+  const { metadata, spec } = request;
   const key = readKey(request)?.fingerprint;
   if (key === undefined || !spec.hostname) return undefined;
   const about = { request: `accessrequest/${metadata.name}`, name: spec.hostname, key };
   const state = stateOf(request);
   if (state === "Pending") return { ...about, state: "pending" };
-  if (state !== "Denied") return { ...about, state: state.startsWith("Approved") ? "granted" : "over" };
-  return {
-    ...about,
-    state: "denied",
-    at: Date.parse(status?.decisions?.at(-1)?.time ?? metadata.creationTimestamp ?? ""),
-  };
+  if (state === "Denied") return { ...about, state: "denied", at: decidedAt(request) };
+  return { ...about, state: state.startsWith("Approved") ? "granted" : "over" };
+}
+
+function decidedAt({ metadata, status }: AccessRequest): number {
+  return Date.parse(status?.decisions?.at(-1)?.time ?? metadata.creationTimestamp ?? "");
 }
 
 interface Comparing {

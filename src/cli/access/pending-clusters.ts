@@ -85,8 +85,8 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
     name,
     created,
     ...requestFacts(first, open),
-    requester: first?.requester.username ?? cluster?.metadata.annotations?.[requesterAnnotation],
-    certificate: first?.state ?? (requests === undefined ? "Unknown" : "NotAsked"),
+    requester: first?.requester.username ?? requesterOf(cluster),
+    certificate: certificateOf(first, requests),
     admission: admissionOf(cluster),
     staleRequests: Math.max(open.length - 1, 0),
     nameMarks: clusterNameMarks(sight, open, now),
@@ -95,6 +95,17 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
       ...sight.unfit.map((one) => `csr/${one.name} has its name and cannot be its agent's: ${one.why}`),
     ],
   };
+}
+
+function requesterOf(cluster: ManagedCluster | undefined): string | undefined {
+  return cluster?.metadata.annotations?.[requesterAnnotation];
+}
+
+function certificateOf(
+  first: AgentRequest | undefined,
+  requests: ClusterSight["requests"],
+): PendingCluster["certificate"] {
+  return first?.state ?? (requests === undefined ? "Unknown" : "NotAsked");
 }
 
 function requestFacts(

@@ -187,15 +187,19 @@ function accessRow(review: AccessReview, now: number): readonly string[] {
     humanDuration(now - Date.parse(review.created)),
     cut(review.profile ?? "<default>"),
     cut(grantsText(review)),
-    `${approvals.length} of ${grants?.approvers ?? "<unknown>"}`,
-    cut(review.sourceAddress ?? "<unknown>"),
-    cut(review.requester ?? "<unknown>"),
+    `${approvals.length} of ${orUnknown(grants?.approvers)}`,
+    cut(orUnknown(review.sourceAddress)),
+    cut(orUnknown(review.requester)),
     review.keyKind ?? "<unreadable>",
-    review.fingerprint ?? "<unknown>",
+    orUnknown(review.fingerprint),
     review.possession?.toLowerCase() ?? "unproven",
-    earlierRequests === undefined ? "<unknown>" : String(earlierRequests),
+    orUnknown(earlierRequests),
     cut(ownWords(review) || "<nothing>"),
   ];
+}
+
+function orUnknown(value: string | number | undefined): string {
+  return String(value ?? "<unknown>");
 }
 
 const words: Readonly<Record<PendingCluster["certificate"] | PendingCluster["admission"], string>> = {

@@ -52,13 +52,18 @@ const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
 };
 
 /** What is to be done about one that is not good; undefined where what it waits for is told already. */
-function toDo({ kind, refused, hub, agent, expiresAt = Infinity }: CredentialStatus, now: number): string | undefined {
+function toDo(status: CredentialStatus, now: number): string | undefined {
+  const { kind, agent, expiresAt = Infinity } = status;
   if (agent?.returning !== undefined) return undefined;
   if (kind === "serving-certificate") {
     return agent?.request === undefined ? remedies[kind] : `on the hub: pratique approve csr/${agent.request}`;
   }
-  if (refused !== undefined || hub?.kind === "refused") return refusedRemedies[kind];
+  if (isRefused(status)) return refusedRemedies[kind];
   return expiresAt <= now ? `run pratique agent, which asks to come back; else ${remedies[kind]}` : remedies[kind];
+}
+
+function isRefused({ refused, hub }: CredentialStatus): boolean {
+  return refused !== undefined || hub?.kind === "refused";
 }
 
 function block(status: CredentialStatus, now: number): string {

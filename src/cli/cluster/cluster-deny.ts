@@ -61,14 +61,10 @@ async function denyAcceptance(
   if (cluster === undefined) return false;
   const reason = args.text("reason");
   const isIn = isAccepted(cluster);
+  // A cluster that was accepted has a condition; of any other, nothing else is stored once its request is deleted.
   const isRecorded = isIn || cluster.metadata.annotations?.[denialReasonAnnotation] !== undefined;
-  if (isIn || reason !== undefined || !isRecorded) {
-    // Of a cluster that was accepted, a condition says so; of any other, nothing else is stored once its request is gone.
-    const because = reason ?? (isRecorded ? undefined : defaultReason);
-    const annotations = because === undefined ? {} : { annotations: { [denialReasonAnnotation]: because } };
-    const metadata = { uid: cluster.metadata.uid, ...annotations };
-    await client.patch(managedClusters, { name }, { metadata, spec: { hubAcceptsClient: false } });
-  }
+  const because = reason ?? (isRecorded ? undefined : defaultReason);
+  if (isIn || because !== undefined) await client.patch(managedClusters, { name }, denialOf(cluster, because));
   if (isIn) did("denied");
   return isIn || conditionOf(cluster, clusterCondition.accepted)?.status === "True";
 }
@@ -103,6 +99,11 @@ async function awaitDenial(cluster: ManagedCluster | undefined, one: NamedCluste
   });
   did("its rights are gone");
   if (cluster !== undefined) for (const line of await certificates(cluster, one)) did(line);
+}
+
+function denialOf({ metadata: { uid } }: ManagedCluster, because: string | undefined) {
+  const annotations = because === undefined ? {} : { annotations: { [denialReasonAnnotation]: because } };
+  return { metadata: { uid, ...annotations }, spec: { hubAcceptsClient: false } };
 }
 
 /** What became of the certificates of its agents; they are revoked where CredentialRevocations are known. */

@@ -27,12 +27,16 @@ export function isAboutCredentials(args: Args): boolean {
   if (args.text("issuer") !== undefined && args.text("serial") === undefined) {
     throw usageError("--issuer belongs to --serial");
   }
-  if (isAny) return true;
+  if (!isAny) checkStray(args);
+  return isAny;
+}
+
+/** @throws CliError usage for an option of credential revocations */
+function checkStray(args: Args): void {
   const stray =
     ["until", "namespace"].find((option) => args.text(option) !== undefined) ??
     ["force", "remove-grants"].find((option) => args.on(option));
   if (stray !== undefined) throw usageError(`--${stray} belongs to the revocation of credentials`);
-  return false;
 }
 
 /** Everything that the command line names. @throws CliError usage */
@@ -84,20 +88,28 @@ const targetKinds: readonly TargetKind[] = [
 
 function ofOperand(operand: string, namespace: string | undefined): NamedTarget {
   const [word = "", ...rest] = operand.split("/");
-  const isCsr = requestKind(word) === "csr";
   const kind = targetKinds.find(({ words }) => words.includes(word.toLowerCase()));
+  const isKnown = kind !== undefined || requestKind(word) === "csr";
   const max = kind?.isNamespaced === true ? 2 : 1;
-  if ((kind === undefined && !isCsr) || rest.length > max || rest.includes("")) {
+  if (!isKnown || rest.length > max || rest.includes("")) {
     throw usageError(`"${operand}" cannot be revoked: name ${operandForms}`);
   }
   const name = rest.at(-1) ?? "";
   if (kind === undefined) return { kind: "csr", name };
-  const place = rest.length === 2 ? rest[0] : namespace;
-  if (kind.isNamespaced === true && place === undefined) {
-    throw usageError(`"${operand}" names no namespace: write ${kind.words[0]}/NAMESPACE/NAME, or add -n NAMESPACE`);
-  }
-  const target = kind.read(name, place ?? "");
+  const target = kind.read(name, namespaceOf(operand, rest, { kind, namespace }));
   return { kind: "credential", shown: targetText(target), target };
+}
+
+/** @throws CliError usage */
+function namespaceOf(
+  operand: string,
+  rest: readonly string[],
+  { kind, namespace }: { readonly kind: TargetKind; readonly namespace: string | undefined },
+): string {
+  if (kind.isNamespaced !== true) return "";
+  const found = rest.length === 2 ? rest[0] : namespace;
+  if (found !== undefined) return found;
+  throw usageError(`"${operand}" names no namespace: write ${kind.words[0]}/NAMESPACE/NAME, or add -n NAMESPACE`);
 }
 
 /** How things to revoke are named. */

@@ -79,15 +79,19 @@ async function revokeOne(named: NamedTarget, revoking: Revoking): Promise<void> 
   const isOwn = covers(target, own, io.clock.now());
   if (isOwn && !args.on("force")) throw lockedOut(shown);
   const stored = await storedRevocation(spec, { client: server.client, dryRun, isOwn });
-  if (stored === "no such kind") {
-    if (!args.on("remove-grants")) throw noSuchKind();
-    io.stderr.write("note: this cluster has no CredentialRevocation; only what gives rights is removed\n");
-  } else {
+  const removesGrants = args.on("remove-grants");
+  if (stored !== "no such kind") {
     printResult(io, { shown, ...stored, dryRun });
-    const unknown = stored.isNew ? await unknownTarget(target, server.client) : undefined;
-    if (unknown !== undefined) writeLine(io.stderr, `warning: ${unknown}; is the name right?`);
-  }
-  if (args.on("remove-grants")) await removeGrants(target, { client: server.client, io, dryRun });
+    if (stored.isNew) await warnOfUnknown(target, revoking);
+  } else if (removesGrants) {
+    io.stderr.write("note: this cluster has no CredentialRevocation; only what gives rights is removed\n");
+  } else throw noSuchKind();
+  if (removesGrants) await removeGrants(target, { client: server.client, io, dryRun });
+}
+
+async function warnOfUnknown(target: RevocationTarget, { io, server }: Revoking): Promise<void> {
+  const unknown = await unknownTarget(target, server.client);
+  if (unknown !== undefined) writeLine(io.stderr, `warning: ${unknown}; is the name right?`);
 }
 
 function covers(target: RevocationTarget, own: Credential, now: number): boolean {

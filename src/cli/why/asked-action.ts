@@ -51,12 +51,11 @@ const nothing = { group: "", version: "", resource: "", subresource: "", namespa
 function askedAction(args: Args, { kinds, namespace }: ActionSurroundings): AskedAction {
   const [verb = "", what = ""] = args.operands;
   if (what.startsWith("/")) return askedPath(verb, what, args);
-  if (kindNamed(kinds ?? [], verb) !== undefined && (storedVerbs as readonly string[]).includes(what)) {
-    throw usageError(`the verb comes first: ${what} ${verb}, and not ${verb} ${what}`);
-  }
-  const slash = what.indexOf("/");
-  const [word, name] = slash < 0 ? [what, ""] : [what.slice(0, slash), what.slice(slash + 1)];
-  const kind = word === "*" ? undefined : kindNamed(kinds ?? [], word);
+  const known = kinds ?? [];
+  checkOrder(verb, what, known);
+  const [word = "", ...rest] = what.split("/");
+  const name = rest.join("/");
+  const kind = word === "*" ? undefined : kindNamed(known, word);
   const subresource = args.text("subresource") ?? "";
   const { resource, group, version, isClusterWide } = namedResource(word, kind);
   const place = placeOf(args, { kind: { group, plural: resource, isClusterWide }, namespace, name });
@@ -67,11 +66,18 @@ function askedAction(args: Args, { kinds, namespace }: ActionSurroundings): Aske
     warnings: [
       ...(kinds === undefined ? [unknownKinds] : []),
       ...hints.map(({ text }) => text),
-      ...(kind === undefined ? [] : nameWarnings(kind, name, subresource)),
+      ...nameWarnings(kind, name, subresource),
       ...place.warnings,
     ],
     isMistyped: hints.some(isMistyped),
   };
+}
+
+/** @throws CliError usage */
+function checkOrder(verb: string, what: string, kinds: readonly DiscoveredKind[]): void {
+  if (kindNamed(kinds, verb) !== undefined && (storedVerbs as readonly string[]).includes(what)) {
+    throw usageError(`the verb comes first: ${what} ${verb}, and not ${verb} ${what}`);
+  }
 }
 
 const unknownKinds = "the server does not say which resources it has; the words are taken as they are";
@@ -84,7 +90,9 @@ function askedPath(verb: string, path: string, args: Args): AskedAction {
 }
 
 /** A part is often written like a name. */
-function nameWarnings({ plural, subresources }: DiscoveredKind, name: string, subresource: string): readonly string[] {
+function nameWarnings(kind: DiscoveredKind | undefined, name: string, subresource: string): readonly string[] {
+  if (kind === undefined) return [];
+  const { plural, subresources } = kind;
   if (name.includes("/")) return [`no ${plural} are called ${name}; for a part: NAME --subresource=PART`];
   if (subresource !== "" || !subresources.includes(name)) return [];
   return [`${name} is taken as the name of one object; for the part of any give --subresource=${name}`];

@@ -48,12 +48,8 @@ export async function explainFromOutside(question: Question, server: ServerAcces
   }
   const attributes = { ...action, user };
   const ours = await firstDecision([masters, rbacAuthorizer(policy.index)]).decide(attributes, { trace: true });
-  const { grant, note } = ours.trace?.at(-1) ?? {};
-  const notes = [
-    ...(ours.verdict === "allow" && note !== undefined ? [`The subject is ${note}.`] : []),
-    ...differences(verdict, ours),
-    ...unseenNotes(policy),
-  ];
+  const { grant } = ours.trace?.at(-1) ?? {};
+  const notes = [...subjectNotes(ours), ...differences(verdict, ours), ...unseenNotes(policy)];
   const more = verdict.allowed ? { ...(grant && { grant }), notes } : refusal({ attributes, policy, kinds, notes });
   return { status: { ...status, ...more }, source: { verdict: kind, rights: "worked out here" } };
 }
@@ -73,6 +69,11 @@ function refusal(known: {
   ];
   if (nearest.some(isMistyped)) return { nearest, toAllow: [], notes: known.notes };
   return { nearest, toAllow: commands, notes: [...known.notes, ...notes] };
+}
+
+function subjectNotes({ verdict, trace }: ChainDecision): readonly string[] {
+  const note = trace?.at(-1)?.note;
+  return verdict === "allow" && note !== undefined ? [`The subject is ${note}.`] : [];
 }
 
 /** Where the server and the roles read here do not agree, the reader must not be led astray. */

@@ -40,13 +40,18 @@ function escaped(lines: readonly string[]): string {
 
 function answer({ status, action, user }: WhyShown): string {
   const { verb, resource, group, subresource, name, path } = action;
-  const who = user === undefined ? "you" : user.username === "" ? `group ${user.groups[0] ?? ""}` : user.username;
-  const groups = user === undefined || user.groups.length === 0 ? "" : ` (groups: ${user.groups.join(", ")})`;
   const kind = group === "" || group === "*" ? resource : `${resource}.${group}`;
   const object = `${kind}${name === "" ? "" : `/${name}`}${subresource === "" ? "" : ` (${subresource})`}`;
   const what = path === undefined ? `${object} ${placeOf(action)}` : `path ${path}`;
   const [yes, may] = status.allowed ? ["yes", "may"] : ["no", "may not"];
-  return `${yes}: ${who}${groups} ${may} ${verb} ${what}`;
+  return `${yes}: ${subjectText(user)} ${may} ${verb} ${what}`;
+}
+
+function subjectText(user: WhyShown["user"]): string {
+  if (user === undefined) return "you";
+  const { username, groups } = user;
+  const who = username === "" ? `group ${groups[0] ?? ""}` : username;
+  return groups.length === 0 ? who : `${who} (groups: ${groups.join(", ")})`;
 }
 
 const verdicts: Readonly<Record<string, string>> = { allow: "allows", deny: "forbids", noOpinion: "no opinion" };
