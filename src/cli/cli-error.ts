@@ -1,9 +1,9 @@
 import type { Args } from "./command.ts";
 
-/** A command that cannot go on. The message is for the person who typed it, and holds no secret. */
+/** The failure of a command. The message is for the caller, and contains no secret. */
 export class CliError extends Error {
   readonly code: FailedExit;
-  /** What to do next, as further lines; may be empty. */
+  /** The next steps, as further lines; may be empty. */
   readonly hints: readonly string[];
 
   constructor(code: FailedExit, message: string, hints: readonly string[] = []) {
@@ -34,7 +34,7 @@ export function usageError(message: string, hints: readonly string[] = []): CliE
   return new CliError("usage", message, hints);
 }
 
-/** Every exit code that a command gives, by name, with what it means. */
+/** Every exit code of a command, by name, with its meaning. */
 export const exitCodes = {
   ok: { code: 0, meaning: "done" },
   failed: { code: 1, meaning: "failed for a reason that has no code of its own; the message says which" },
@@ -48,8 +48,8 @@ export const exitCodes = {
   interrupted: { code: 130, meaning: "stopped by a signal before it was done" },
 } as const;
 
-/** How a command ends, by name; scripts see the number. */
+/** How a command ends, by name; scripts read the number. */
 export type ExitName = keyof typeof exitCodes;
 
-/** How one that cannot go on ends. */
+/** How a failed command ends. */
 export type FailedExit = Exclude<ExitName, "ok">;

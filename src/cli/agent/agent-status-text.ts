@@ -6,7 +6,7 @@ import { titledLines } from "../output.ts";
 import { printable } from "../printable.ts";
 import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
 
-/** What `pratique agent --status` tells a person, credential by credential. `now` in milliseconds since the epoch. */
+/** The output of `pratique agent --status` for people, by credential. `now` in milliseconds since the epoch. */
 export function agentStatusText(statuses: readonly CredentialStatus[], now: number): string {
   const bad = statuses.filter(({ good }) => !good).length;
   const count = statuses.length;
@@ -21,7 +21,7 @@ export function agentStatusText(statuses: readonly CredentialStatus[], now: numb
   return `${[first, ...statuses.map((status) => block(status, now))].join("\n")}\n`;
 }
 
-/** The same as data, with times as the API writes them. */
+/** The same as data, with times in the format of the API. */
 export function agentStatusData(statuses: readonly CredentialStatus[]): Readonly<Record<string, unknown>> {
   return { good: statuses.every(({ good }) => good), credentials: statuses.map(dataOf) };
 }
@@ -51,7 +51,7 @@ const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
   "serving-certificate": "run pratique agent, which asks for it",
 };
 
-/** What is to be done about one that is not good; undefined where what it waits for is told already. */
+/** The next step for a credential that is not valid; undefined where its agent rows have it already. */
 function toDo(status: CredentialStatus, now: number): string | undefined {
   const { kind, agent, expiresAt = Infinity } = status;
   if (agent?.returning !== undefined) return undefined;

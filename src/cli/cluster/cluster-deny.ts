@@ -19,7 +19,7 @@ import { CliError } from "../cli-error.ts";
 import type { Run } from "../command.ts";
 import { waitFor } from "../wait-for.ts";
 
-/** Shuts clusters out: open requests are denied, acceptance is taken back, and what the hub made of it is waited for. */
+/** Denies clusters: pending requests are denied, acceptance is withdrawn, and the command waits for the hub's controller. */
 export const clusterDeny: Run = async (args, io) => {
   return eachCluster(args, io, denyOne);
 };
@@ -31,7 +31,7 @@ async function denyOne(one: NamedCluster): Promise<void> {
     throw new CliError("notFound", `there is no managed cluster ${name}, and no request in its name`);
   }
   const refused: StatusError[] = [];
-  // Acceptance first: it is what gives rights.
+  // Acceptance first: it grants the rights.
   const wasIn = await unlessRefused(refused, denyAcceptance(sight.cluster, one));
   for (const request of openRequests(sight)) await unlessRefused(refused, turnAway(request, one));
   if (sight.requests === undefined) note("its certificate requests may not be listed, and were left as they are");
@@ -42,7 +42,7 @@ async function denyOne(one: NamedCluster): Promise<void> {
   did(`not accepted, as before; to have it gone: pratique cluster detach ${name}`);
 }
 
-/** What is done; where somebody has no right, the other half is still done. */
+/** The result; a missing right for one half does not stop the other. */
 async function unlessRefused<T>(refused: StatusError[], done: Promise<T>): Promise<T | undefined> {
   try {
     return await done;
@@ -53,7 +53,7 @@ async function unlessRefused<T>(refused: StatusError[], done: Promise<T>): Promi
   }
 }
 
-/** Whether it was accepted, or is still being shut out. */
+/** Whether it was accepted, or its denial is still in progress. */
 async function denyAcceptance(
   cluster: ManagedCluster | undefined,
   { client, name, args, did }: NamedCluster,
@@ -65,8 +65,9 @@ async function denyAcceptance(
   const isRecorded = isIn || cluster.metadata.annotations?.[denialReasonAnnotation] !== undefined;
   const because = reason ?? (isRecorded ? undefined : defaultReason);
   if (isIn || because !== undefined) await client.patch(managedClusters, { name }, denialOf(cluster, because));
-  if (isIn) did("denied");
-  return isIn || conditionOf(cluster, clusterCondition.accepted)?.status === "True";
+  if (!isIn) return conditionOf(cluster, clusterCondition.accepted)?.status === "True";
+  did("denied");
+  return true;
 }
 
 const defaultReason = "This cluster was denied by pratique cluster deny.";
@@ -106,7 +107,7 @@ function denialOf({ metadata: { uid } }: ManagedCluster, because: string | undef
   return { metadata: { uid, ...annotations }, spec: { hubAcceptsClient: false } };
 }
 
-/** What became of the certificates of its agents; they are revoked where CredentialRevocations are known. */
+/** The state of its agents' certificates; they are revoked where the hub has CredentialRevocations. */
 async function certificates(cluster: ManagedCluster, { client, io, name }: NamedCluster): Promise<readonly string[]> {
   const live = [...agentsOn(cluster)].filter(([, end]) => end > io.clock.now());
   if (live.length === 0) return [];

@@ -9,7 +9,7 @@ import {
 import { outputOption } from "../output.ts";
 import { serverOptions, logOptions, servingOptions } from "../shared-options.ts";
 
-/** The options that say what decides: one of four kinds of policy. */
+/** The options that select the policy: one of four kinds. */
 const policyOptions: readonly Option[] = defineOptions({
   "--policy FILE|DIR": "a Rego file, or a directory with .rego files, without those that end in _test.rego",
   "--query data.PATH = data.k8s.allow": "the rule that decides; for a bundle its entry point",
