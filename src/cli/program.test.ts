@@ -13,11 +13,15 @@ Usage:
   pratique COMMAND [FLAGS]
 
 Commands:
-  hub             Run a hub: an API server of Kubernetes with a CA, a store and controllers of its own
-  join            Join this machine to a hub: verify the hub, request a certificate, write a kubeconfig
-  request         Request access to a hub without a credential; the answer is encrypted to a key of this machine
+  hub             Run a hub: an API server of Kubernetes with a CA, a store and controllers of its
+                  own
+  join            Join this machine to a hub: verify the hub, request a certificate, write a
+                  kubeconfig
+  request         Request access to a hub without a credential; the answer is encrypted to a key of
+                  this machine
   agent           Renew the credentials of this machine before they expire
-  klusterlet      Register this cluster with a hub, renew its lease and certificate, and report its status
+  klusterlet      Register this cluster with a hub, renew its lease and certificate, and report its
+                  status
   credential      Print the credential that the agent renews, as an exec credential plugin
   token create    Create a bootstrap token and print it
   token list      List bootstrap tokens, including their secrets
@@ -28,9 +32,9 @@ Commands:
   deny            Deny certificate requests and access requests
   revoke          Revoke access or a credential
   revocations     List revocations, export them as a signed list, or import such a list
-  credentials     List what was issued to whom, by whom approved, when it ends, and when its holder
-                  was last seen
-  why             Explain why a user is or is not allowed to do something, and which right is missing
+  credentials     List issued credentials with their approver, expiry and when they were last used
+  why             Explain why a user is or is not allowed to do something, and which right is
+                  missing
   who-can         List the subjects that are allowed to do something, with binding and role
   cluster token   Write the bootstrap kubeconfig with which a cluster requests to join
   cluster join    Join this cluster to a hub; wait until it is approved, accepted and available
@@ -46,14 +50,15 @@ Commands:
   ca check        List the machines that would lose access if only the newest CA were trusted
   ca revoke       Remove the previous CA from the trust bundle and delete its key
   manifests       Print the manifests for access requests on any Kubernetes, for kubectl apply -f -
-  controller      Run the controllers of access requests, serving certificates and managed clusters on any Kubernetes
-  webhook         Guard access requests on any Kubernetes cluster: decisions are stamped, each field
-                  is written by the user who may
+  controller      Run the controllers of access requests, serving certificates and managed clusters
+                  on any Kubernetes
+  webhook         Serve the admission webhook of access requests on any Kubernetes
   authorizer      Serve an authorization webhook that decides by a policy in Rego or CEL
   policy eval     Evaluate a policy for one input and print its value as JSON
   policy test     Run the rules whose names begin with test_
   policy check    Check which components a proposed chain of authorizers would lock out
-  policy replay   Replay an audit log: which requests a proposed chain of authorizers would decide differently
+  policy replay   Replay an audit log: which requests a proposed chain of authorizers would decide
+                  differently
   simulate        Load-test a hub with simulated machines
   version         Print the version of this program, and of the server if there is a kubeconfig
   completion      Print the completion script of a shell
@@ -86,8 +91,8 @@ Arguments:
   TOKEN  the id of a token, or the whole token
 
 Flags:
-      --kubeconfig FILE  how to reach the server and who to be there; else the files of $KUBECONFIG,
-                         else ~/.kube/config, else the admin kubeconfig of a hub in ./pratique-data
+      --kubeconfig FILE  the kubeconfig of the server; default the files of $KUBECONFIG, else
+                         ~/.kube/config, else the admin kubeconfig of a hub in ./pratique-data
       --context NAME     the context of the kubeconfig; default its current-context
   -h, --help             show this text
 `;
