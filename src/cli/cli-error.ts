@@ -41,10 +41,10 @@ export const exitCodes = {
   usage: { code: 2, meaning: "the command line, a file it names or the kubeconfig is wrong; nothing was done" },
   unreachable: { code: 3, meaning: "the server could not be reached, or is not the one that is trusted" },
   refused: { code: 4, meaning: "the credentials were refused, the right is missing, or the request was denied" },
-  timedOut: { code: 5, meaning: "the time allowed ran out; the same command may be given again" },
+  timedOut: { code: 5, meaning: "timed out; run the same command again to resume" },
   notFound: { code: 6, meaning: "an object that was named does not exist" },
   conflict: { code: 7, meaning: "the state at the server does not allow it, for example it was decided otherwise" },
-  changed: { code: 8, meaning: "what was tried would change something: decisions, for policy replay" },
+  changed: { code: 8, meaning: "policy replay found decisions that would change" },
   interrupted: { code: 130, meaning: "stopped by a signal before it was done" },
 } as const;
 

@@ -39,7 +39,7 @@ function matches(rule: string, host: string, port: string): boolean {
 }
 
 function isBelow(host: string, name: string): boolean {
-  // `example.com` stands for itself and what is below it; `.example.com` and `*.example.com` for what is below.
+  // `example.com` matches itself and its subdomains; `.example.com` and `*.example.com` only the subdomains.
   const [, below = "", base = ""] = /^(\*?\.)?(.*)$/.exec(name) ?? [];
   const domain = domainToASCII(base);
   return domain !== "" && (host.endsWith(`.${domain}`) || (below === "" && host === domain));

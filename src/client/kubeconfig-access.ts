@@ -25,14 +25,14 @@ export type KubeconfigAccess = Omit<TransportOptions, "serverSeen"> & Pick<Remot
 export function kubeconfigAccess(config: ResolvedKubeconfig, world: KubeconfigWorld): KubeconfigAccess {
   const { server, insecureSkipTlsVerify, caPem, tlsServerName, impersonate } = config;
   const proxyUrl = config.proxyUrl ?? environmentProxy(server, world.env);
-  const way = { server, insecureSkipTlsVerify, caPem, tlsServerName, impersonate, proxyUrl };
+  const connection = { server, insecureSkipTlsVerify, caPem, tlsServerName, impersonate, proxyUrl };
   if (config.exec !== undefined) {
     const plugin = execCredentials(config.exec, config, { clock: world.clock, host: world.plugins });
-    return { ...way, credentials: () => plugin.current(), refused: (shown) => plugin.refused(shown) };
+    return { ...connection, credentials: () => plugin.current(), refused: (shown) => plugin.refused(shown) };
   }
   const { clientCertPem, clientKeyPem, token } = config;
   const fixed: ClientCredentials = { clientCertPem, clientKeyPem, token };
-  return { ...way, credentials: fileCredentials(config, world) ?? (() => fixed) };
+  return { ...connection, credentials: fileCredentials(config, world) ?? (() => fixed) };
 }
 
 /** How long what was read counts, in milliseconds. Source: client-go's token source. */

@@ -31,8 +31,8 @@ export function replyError(code: number, body: unknown, retryAfter?: string): St
   const options = details === undefined ? { code } : { code, details };
   if (status === undefined) return new StatusError(known, text, options);
   const { reason, message } = status;
-  const told = typeof message === "string" && message !== "" ? message : text;
-  return new StatusError(code === 410 ? "Expired" : reasonOf(reason), told, options);
+  const detail = typeof message === "string" && message !== "" ? message : text;
+  return new StatusError(code === 410 ? "Expired" : reasonOf(reason), detail, options);
 }
 
 /** The error inside a watch event of type ERROR; its code is in the Status. */

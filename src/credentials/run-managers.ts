@@ -117,7 +117,7 @@ async function turnOf(member: Manager, signal: AbortSignal): Promise<Turn> {
   }
 }
 
-/** A manager that was told of a loss is told of the recovery, or it would only notice at the next renewal. */
+/** Reports the recovery of a lost credential at once, not only with its next renewal. */
 function recover({ name }: Manager, key: string, { lost, options }: Running): void {
   if (lost.delete(key) && name.kind !== "check") {
     options.report({ ...name, reason: "RenewalRecovered", message: `renewal of ${nouns[name.kind]} recovered` });

@@ -82,7 +82,7 @@ export function tokenManager(options: TokenManagerOptions): Manager {
       if (memory === undefined) await tidy(folder, options);
       const access = await storedAccess(folder);
       if (given?.token === access.token) return { kind: "lost", error: given.error };
-      memory = await forToken(memory ?? (await remembered(folder, options)), access, keeping);
+      memory = await forToken(memory ?? (await loadMemory(folder, options)), access, keeping);
       const step = nextStep(memory, access, options);
       if (step.kind === "wait") return { kind: "wait", until: step.until };
       if (step.kind === "refused") {
@@ -123,7 +123,7 @@ interface Keeping {
   readonly options: TokenManagerOptions;
 }
 
-async function remembered(folder: AccessFolder, options: TokenManagerOptions): Promise<Memory> {
+async function loadMemory(folder: AccessFolder, options: TokenManagerOptions): Promise<Memory> {
   const { aheadMs, renewedAt } = (await readAgentState(folder)) ?? {};
   return { token: "", spread: randomFraction(options.random), aheadMs, renewedAt, failures: undefined };
 }

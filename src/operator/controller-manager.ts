@@ -21,7 +21,7 @@ export interface ControllerManager {
   readonly plan: ControllerPlan;
   readonly world: World;
   readonly signal: AbortSignal;
-  /** With a Lease, the controllers run only while this process holds it. */
+  /** With a Lease, the controllers run only while this process has it. */
   readonly lease: { readonly namespace: string; readonly name: string } | undefined;
 }
 

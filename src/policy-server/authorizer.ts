@@ -126,7 +126,7 @@ export function authorizerMetrics(): AuthorizerMetrics {
     buckets: [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
     registers,
   });
-  const underWay = new Gauge({
+  const inFlight = new Gauge({
     name: "pratique_authorizer_evaluations_in_progress",
     help: "Reviews that the policy is being asked about.",
     registers,
@@ -138,9 +138,9 @@ export function authorizerMetrics(): AuthorizerMetrics {
     registers,
   });
   return {
-    begun: () => underWay.inc(),
+    begun: () => inFlight.inc(),
     decided: (decision, taken) => {
-      underWay.dec();
+      inFlight.dec();
       decisions.inc({ decision });
       seconds.observe(taken);
     },

@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { isJsonObject, jsonProblem, ownValue } from "../apimachinery/json-value.ts";
 
-/** A bundle that cannot be used; the message says why. */
+/** A bundle that cannot be used; the message has the cause. */
 export class BundleError extends Error {
   override readonly name = "BundleError";
   readonly code = "bundle";

@@ -23,7 +23,7 @@ export type Judge = (input: unknown) => Promise<Judgement>;
 /** A policy that reloads when its files change. */
 export interface DecidingPolicy {
   readonly ask: Judge;
-  /** Checks the files for changes. Where they cannot be used, the previous policy stays, and the log says why, once. Never rejects. */
+  /** Checks the files for changes. Where they cannot be used, the previous policy stays, and the cause is logged once. Never rejects. */
   readonly look: () => Promise<void>;
   /** Releases its resources; evaluations in progress fail. */
   readonly close: () => void;

@@ -48,7 +48,7 @@ export function opaServer(options: OpaOptions): OpaServer {
   const closing = new AbortController();
   const agent = agentFor(options, closing.signal);
   const send = sender(options, agent);
-  let underWay = 0;
+  let inFlight = 0;
   let isRetired = false;
 
   const close = (): void => {
@@ -57,7 +57,7 @@ export function opaServer(options: OpaOptions): OpaServer {
     agent.destroy();
   };
   const end = (): void => {
-    if (isRetired && underWay === 0) close();
+    if (isRetired && inFlight === 0) close();
   };
 
   async function answered(body: Buffer, signal: AbortSignal): Promise<Judgement> {
@@ -71,8 +71,8 @@ export function opaServer(options: OpaOptions): OpaServer {
   }
 
   async function ask(input: unknown): Promise<Judgement> {
-    if (underWay >= maxInFlight) return { error: "too many questions to OPA at once" };
-    underWay += 1;
+    if (inFlight >= maxInFlight) return { error: "too many questions to OPA at once" };
+    inFlight += 1;
     const [late, done] = [new AbortController(), new AbortController()];
     void clock.sleep(timeoutMs, done.signal).then(() => {
       if (!done.signal.aborted) late.abort();
@@ -88,7 +88,7 @@ export function opaServer(options: OpaOptions): OpaServer {
       };
     } finally {
       done.abort();
-      underWay -= 1;
+      inFlight -= 1;
       end();
     }
   }

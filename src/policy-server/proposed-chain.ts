@@ -55,7 +55,7 @@ export async function proposedChain(options: ProposedOptions): Promise<ProposedC
 
 async function build(options: ProposedOptions): Promise<ProposedChain> {
   const { index, graph, world, configFile, cacheMs } = options;
-  const configured = (await authorizersOf(options)).map((one) => believing(one, cacheMs));
+  const configured = (await authorizersOf(options)).map((one) => withCacheTtl(one, cacheMs));
   const webhooks = configured.filter(({ type }) => type === "Webhook").map(({ name }) => name);
   const policy = await policyOf(options, webhooks);
   const parts = {
@@ -115,7 +115,7 @@ function modeOptions({
   };
 }
 
-function believing(one: ConfiguredAuthorizer, ms: number | undefined): ConfiguredAuthorizer {
+function withCacheTtl(one: ConfiguredAuthorizer, ms: number | undefined): ConfiguredAuthorizer {
   if (one.webhook === undefined || ms === undefined) return one;
   return { ...one, webhook: { ...one.webhook, authorizedMs: ms, unauthorizedMs: ms } };
 }

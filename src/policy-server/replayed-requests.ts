@@ -20,7 +20,7 @@ export interface NotReplayed {
 }
 
 /** How many request ids are stored, so that a request with events of two stages or in two files counts once. */
-const remembered = 200_000;
+const maxIds = 200_000;
 
 /** The authorized requests in the files, in their order, each once; `left` counts the other lines. @throws OptionError usage */
 export async function* replayedRequests(
@@ -53,9 +53,9 @@ function countSkipped(
 
 /** Whether a request had an earlier event, of another stage or in another file. */
 function repetitions(): (request: AuditedRequest) => boolean {
-  const recent = recentIds(remembered);
+  const recent = recentIds(maxIds);
   // A watch may end long after it began.
-  const open = recentIds(remembered);
+  const open = recentIds(maxIds);
   return ({ auditId, time, stage }) => {
     // Clients choose audit ids, and must not hide one request behind another; all stages of one have its time.
     const id = `${auditId} ${time}`;

@@ -33,13 +33,13 @@ function acceptanceReports(serving: Serving): AcceptanceReports {
   const { report, clock } = options;
   let reported: keyof AcceptanceReports | undefined;
 
-  async function kept(rejection: Rejection | undefined): Promise<void> {
+  async function storeRejection(rejection: Rejection | undefined): Promise<void> {
     // A command that detached the cluster meanwhile has removed the state.
     if ((await options.store.readState()) !== undefined) await state.change({ shutOut: rejection });
   }
   function remember(rejection: Rejection | undefined): void {
     if (state.now().shutOut?.message === rejection?.message) return;
-    kept(rejection).catch((error: unknown) => {
+    storeRejection(rejection).catch((error: unknown) => {
       reportFailure(serving, "state", describeError(error, options.store.place));
     });
   }

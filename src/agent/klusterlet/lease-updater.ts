@@ -49,7 +49,7 @@ export async function updateLease(serving: Serving): Promise<void> {
     reportedMs = everyMs;
     let pauseMs = everyMs * (1 + spread * randomFraction(random));
     try {
-      await beat(serving);
+      await renewLease(serving);
       failures = 0;
       notes.beatAt = clock.now();
       recovered(notes, "heartbeat");
@@ -65,7 +65,7 @@ export async function updateLease(serving: Serving): Promise<void> {
 }
 
 /** The lease is the hub's: the agent reads it first, and changes only its time. */
-async function beat({ session, state, options }: Serving): Promise<void> {
+async function renewLease({ session, state, options }: Serving): Promise<void> {
   const key = { namespace: state.now().clusterName, name: clusterLeaseName };
   const lease = await session.client.get<Lease>(leases, key);
   const renewTime = microTime(options.clock.now());

@@ -76,7 +76,7 @@ export async function simulateMachine(options: SimulatedMachineOptions): Promise
   try {
     await joined(options, files);
     if (signal.aborted) return;
-    await Promise.all([kept(options, files), beating(options, files)]);
+    await Promise.all([renewCertificate(options, files), beating(options, files)]);
   } catch (error) {
     if (!signal.aborted) tally.lost = error instanceof Error ? error.message : String(error);
   }
@@ -125,7 +125,7 @@ async function identified(files: PrivateFiles, tally: MachineTally): Promise<voi
   if (found !== undefined) tally.identities.add(found.commonName);
 }
 
-async function kept(options: SimulatedMachineOptions, files: PrivateFiles): Promise<void> {
+async function renewCertificate(options: SimulatedMachineOptions, files: PrivateFiles): Promise<void> {
   const { clock, fraction, userAgent, signal, tally, called } = options;
   const report = (event: AgentEvent): void => {
     if (event.reason === "CertificateRequested") called();
@@ -166,7 +166,7 @@ async function beating(options: SimulatedMachineOptions, files: PrivateFiles): P
   let last = clock.now();
   while (!signal.aborted) {
     called();
-    const taken = await beat(client, options);
+    const taken = await renewLease(client, options);
     const now = clock.now();
     if (taken) {
       tally.beats += 1;
@@ -200,7 +200,7 @@ async function clientOf(
   });
 }
 
-async function beat(client: RemoteClient, { nodeName, clock }: SimulatedMachineOptions): Promise<boolean> {
+async function renewLease(client: RemoteClient, { nodeName, clock }: SimulatedMachineOptions): Promise<boolean> {
   const spec = {
     holderIdentity: nodeName,
     leaseDurationSeconds: 40,

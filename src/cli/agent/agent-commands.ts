@@ -89,7 +89,7 @@ export const requestCommand: Command = defineCommand({
     "With --ca-cert-hash the command verifies the hub's CA before it sends the request. Without it, read the six words to the approver: they are equal only if the connection between this machine and the hub is not intercepted.",
     "If no approver decides in time, run the same command again to resume with the same request. `pratique agent` renews the token.",
   ],
-  operands: [{ name: "HOST:PORT|URL", required: true, many: false, description: "where the hub is" }],
+  operands: [{ name: "HOST:PORT|URL", required: true, many: false, description: "the address of the hub" }],
   options: [
     ...defineOptions({
       "--ca-cert-hash PIN...": "sha256:<hex> of the public key of the hub's CA; may be given several times",

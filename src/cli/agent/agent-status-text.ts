@@ -52,7 +52,7 @@ const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
 };
 
 /** The next step for a credential that is not valid; undefined where its agent rows have it already. */
-function toDo(status: CredentialStatus, now: number): string | undefined {
+function nextStep(status: CredentialStatus, now: number): string | undefined {
   const { kind, agent, expiresAt = Infinity } = status;
   if (agent?.returning !== undefined) return undefined;
   if (kind === "serving-certificate") {
@@ -77,7 +77,7 @@ function block(status: CredentialStatus, now: number): string {
       ["refused", refused && `by the hub since ${rfc3339(refused.since)}: ${refused.message}`],
       ["hub", hub && hubText(hub)],
       ...(agent === undefined ? [["agent", "has not looked at it"] as const] : agentRows(agent, now)),
-      ["to do", good ? undefined : toDo(status, now)],
+      ["to do", good ? undefined : nextStep(status, now)],
     ],
     10,
   );

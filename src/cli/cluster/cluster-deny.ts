@@ -32,13 +32,13 @@ async function denyOne(one: NamedCluster): Promise<void> {
   }
   const refused: StatusError[] = [];
   // Acceptance first: it grants the rights.
-  const wasIn = await unlessRefused(refused, denyAcceptance(sight.cluster, one));
-  for (const request of openRequests(sight)) await unlessRefused(refused, turnAway(request, one));
+  const wasAccepted = await unlessRefused(refused, denyAcceptance(sight.cluster, one));
+  for (const request of openRequests(sight)) await unlessRefused(refused, denyRequest(request, one));
   if (sight.requests === undefined) note("its certificate requests may not be listed, and were left as they are");
-  if (wasIn === true) await awaitDenial(sight.cluster, one);
+  if (wasAccepted === true) await awaitDenial(sight.cluster, one);
   const [first] = refused;
   if (first !== undefined) throw first;
-  if (sight.cluster === undefined || wasIn === true) return;
+  if (sight.cluster === undefined || wasAccepted === true) return;
   did(`not accepted, as before; to have it gone: pratique cluster detach ${name}`);
 }
 
@@ -60,19 +60,20 @@ async function denyAcceptance(
 ): Promise<boolean> {
   if (cluster === undefined) return false;
   const reason = args.text("reason");
-  const isIn = isAccepted(cluster);
+  const isStillAccepted = isAccepted(cluster);
   // A cluster that was accepted has a condition; of any other, nothing else is stored once its request is deleted.
-  const isRecorded = isIn || cluster.metadata.annotations?.[denialReasonAnnotation] !== undefined;
+  const isRecorded = isStillAccepted || cluster.metadata.annotations?.[denialReasonAnnotation] !== undefined;
   const because = reason ?? (isRecorded ? undefined : defaultReason);
-  if (isIn || because !== undefined) await client.patch(managedClusters, { name }, denialOf(cluster, because));
-  if (!isIn) return conditionOf(cluster, clusterCondition.accepted)?.status === "True";
+  if (isStillAccepted || because !== undefined)
+    await client.patch(managedClusters, { name }, denialOf(cluster, because));
+  if (!isStillAccepted) return conditionOf(cluster, clusterCondition.accepted)?.status === "True";
   did("denied");
   return true;
 }
 
 const defaultReason = "This cluster was denied by pratique cluster deny.";
 
-async function turnAway({ object, name: csr, agent }: AgentRequest, one: NamedCluster): Promise<void> {
+async function denyRequest({ object, name: csr, agent }: AgentRequest, one: NamedCluster): Promise<void> {
   const { client, name, args, did } = one;
   const message = args.text("reason") ?? defaultReason;
   const condition = { type: "Denied", status: "True", reason: "PratiqueDeny", message } as const;

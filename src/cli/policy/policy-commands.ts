@@ -33,7 +33,7 @@ const proposedOptions: readonly Option[] = [
     "--authorization-config FILE": "an AuthorizationConfiguration (apiserver.config.k8s.io/v1) in place of modes",
     "--authorization-policy-file FILE": "the policies of mode ABAC",
     "--authorization-webhook-config-file FILE":
-      "the kubeconfig of the service that mode Webhook asks, which the command calls unless a policy is given",
+      "the kubeconfig of the service of mode Webhook, which the command calls unless a policy is given",
     "--authorization-webhook-version VERSION = v1beta1": {
       choices: ["v1", "v1beta1"],
       description: "the version of SubjectAccessReview that the hub sends to that service",

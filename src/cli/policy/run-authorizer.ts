@@ -58,12 +58,12 @@ async function followRevocations(
 ): Promise<{ readonly revocations: WatchedRevocations; readonly close: () => void }> {
   const { watchedRevocations } = await import("../../operator/watched-revocations.ts");
   const client = await io.connect(await requireKubeconfig(args, warningInLog(io, log)));
-  const life = new AbortController();
-  const revocations = watchedRevocations({ client, clock, log, signal: life.signal });
+  const running = new AbortController();
+  const revocations = watchedRevocations({ client, clock, log, signal: running.signal });
   return {
     revocations,
     close: () => {
-      life.abort();
+      running.abort();
       client.close();
     },
   };

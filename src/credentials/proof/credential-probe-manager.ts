@@ -80,7 +80,7 @@ export function credentialProbeManager(options: CredentialProbeManagerOptions): 
     act: async (signal): Promise<Turn> => {
       const presented = await read();
       const now = clock.now();
-      memory = await remembered(memory, credentialDigest(presented.credentials), options);
+      memory = await loadMemory(memory, credentialDigest(presented.credentials), options);
       // An expired credential is rejected for that, and its own manager reports it.
       if (now >= presented.notAfter) return { kind: "wait", until: now + startMs };
       // A clock that was set back would else prolong the wait by as much.
@@ -109,7 +109,7 @@ interface Memory {
 }
 
 /** A credential that another program installed starts a new count; a restarted agent continues the stored one. */
-async function remembered(
+async function loadMemory(
   memory: Memory | undefined,
   credential: string,
   options: CredentialProbeManagerOptions,

@@ -39,22 +39,22 @@ export function certificateSchedule(options: CertificateScheduleOptions, name: K
   const { kind, folder, clock } = options;
   const keeping: Keeping = { options, name };
   let memory: Memory | undefined;
-  let underWay: UnderWay = {};
+  let inProgress: PendingRequest = {};
   let writing = Promise.resolve();
 
   return {
     requested: (request, waitsFor) => {
-      underWay = { request, waitsFor };
+      inProgress = { request, waitsFor };
       const { state } = memory ?? {};
-      const next = state && { ...state, ...underWay };
+      const next = state && { ...state, ...inProgress };
       if (next !== undefined) writing = writing.then(() => writeCertificateState(folder, next));
       return writing;
     },
     next: async ({ session, current, serving }) => {
-      memory = await remembered(memory, current, keeping);
-      memory = await announced(memory, current, keeping);
-      memory = await hastened(memory, { current, session }, keeping);
-      underWay = {};
+      memory = await loadMemory(memory, current, keeping);
+      memory = await notifyRenewed(memory, current, keeping);
+      memory = await rotateEarly(memory, { current, session }, keeping);
+      inProgress = {};
       const until = nextLook({ memory, current, serving, session }, options);
       if (until > clock.now()) return { kind: "wait", until };
       const { notAfter: expiresAt } = session.identity;
@@ -73,14 +73,14 @@ export function certificateSchedule(options: CertificateScheduleOptions, name: K
       await writing;
       const failure = rotationFailure(error, held.session, held.session.identity.notAfter <= clock.now());
       if (signal.aborted || memory === undefined) return { kind: "wait", until: clock.now() };
-      const state = { ...memory.state, ...(failure.spent ? noRequest : underWay) };
+      const state = { ...memory.state, ...(failure.spent ? noRequest : inProgress) };
       memory = await afterFailure({ ...held, memory: { ...memory, state } }, failure, keeping);
       return options.once ? { kind: "lost", error: new JoinError(failure.code, failure.message) } : { kind: "again" };
     },
   };
 }
 
-type UnderWay = Pick<CertificateState, "request" | "waitsFor">;
+type PendingRequest = Pick<CertificateState, "request" | "waitsFor">;
 
 const noRequest = { request: undefined, waitsFor: undefined } as const;
 
@@ -98,7 +98,7 @@ interface Memory {
 type Looked = HeldCertificate & { readonly memory: Memory };
 
 /** The stored state of the present certificate; a certificate that another program installed starts a new state. */
-async function remembered(
+async function loadMemory(
   memory: Memory | undefined,
   current: StoredCertificate | undefined,
   { options, name }: Keeping,
@@ -166,7 +166,7 @@ function startAt(
 }
 
 /** Calls `renewed` for a certificate that was not passed to it, even where this agent did not fetch it. */
-async function announced(
+async function notifyRenewed(
   memory: Memory,
   current: StoredCertificate | undefined,
   { options }: Keeping,
@@ -179,7 +179,7 @@ async function announced(
 }
 
 /** A certificate of a CA that no longer signs is renewed early, so that the CA can be removed before the last such certificate expires. */
-async function hastened(
+async function rotateEarly(
   memory: Memory,
   { current, session }: Pick<Looked, "current" | "session">,
   { options, name }: Keeping,

@@ -97,7 +97,7 @@ export interface PublishedHub {
 
 function following(asking: Asking): FollowAddressOptions {
   const { files, report, clock, userAgent, signal } = asking;
-  // A certificate from an address that is not in use says nothing of the hub in use.
+  // A certificate from an address that is not in use does not apply to the hub in use.
   const elsewhere = { ...asking, serverSeen: undefined };
   return {
     files,

@@ -10,7 +10,7 @@ export type WebhookPlace =
   | { readonly service: { readonly namespace: string; readonly name: string } }
   | { readonly url: string };
 
-/** The label of profile namespaces: there the webhook holds renewals by machines to the terms of their profile. */
+/** The label of profile namespaces: there the webhook limits renewals by machines to their profile. */
 export const machinesLabel = "access.pratique.dev/machines";
 
 /**

@@ -67,7 +67,7 @@ export interface JsonServer extends Omit<Server, "renew"> {
 /** Serves POST requests, and GET /livez, /healthz and /readyz, over HTTPS. Bodies, waits and requests in flight are bounded. @throws OptionError */
 export async function serveJson(options: JsonServerOptions): Promise<JsonServer> {
   const isTrusted = clientCheck(options);
-  let underWay = 0;
+  let inFlight = 0;
 
   async function checkClient(request: Incoming): Promise<void> {
     if (await isTrusted(request)) return;
@@ -79,15 +79,15 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     await checkClient(request);
     if (options.answersEarly !== true && !options.isReady())
       throw new StatusError("ServiceUnavailable", "still starting");
-    if (underWay >= maxInFlight) throw new StatusError("TooManyRequests", "too many reviews at once");
-    underWay += 1;
+    if (inFlight >= maxInFlight) throw new StatusError("TooManyRequests", "too many reviews at once");
+    inFlight += 1;
     try {
       const asked = parsed(await readBody(request, { timeoutMs: bodyTimeoutMs }));
       const problem = options.takesAnyJson?.(path) === true ? undefined : jsonProblem(asked);
       if (problem !== undefined) throw badRequest(problem);
       return { status: 200, type: "application/json", body: JSON.stringify(await answerer(asked)) };
     } finally {
-      underWay -= 1;
+      inFlight -= 1;
     }
   }
 
