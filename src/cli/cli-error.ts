@@ -1,9 +1,9 @@
 import type { Args } from "./command.ts";
 
-/** A command that cannot go on. The message is for the person who typed it, and holds no secret. */
+/** The failure of a command. The message is for the caller, and contains no secret. */
 export class CliError extends Error {
   readonly code: FailedExit;
-  /** What to do next, as further lines; may be empty. */
+  /** The next steps, as further lines; may be empty. */
   readonly hints: readonly string[];
 
   constructor(code: FailedExit, message: string, hints: readonly string[] = []) {
@@ -34,22 +34,22 @@ export function usageError(message: string, hints: readonly string[] = []): CliE
   return new CliError("usage", message, hints);
 }
 
-/** Every exit code that a command gives, by name, with what it means. */
+/** Every exit code of a command, by name, with its meaning. */
 export const exitCodes = {
   ok: { code: 0, meaning: "done" },
   failed: { code: 1, meaning: "failed for a reason that has no code of its own; the message says which" },
   usage: { code: 2, meaning: "the command line, a file it names or the kubeconfig is wrong; nothing was done" },
   unreachable: { code: 3, meaning: "the server could not be reached, or is not the one that is trusted" },
   refused: { code: 4, meaning: "the credentials were refused, the right is missing, or the request was denied" },
-  timedOut: { code: 5, meaning: "the time allowed ran out; the same command may be given again" },
+  timedOut: { code: 5, meaning: "timed out; run the same command again to resume" },
   notFound: { code: 6, meaning: "an object that was named does not exist" },
   conflict: { code: 7, meaning: "the state at the server does not allow it, for example it was decided otherwise" },
-  changed: { code: 8, meaning: "what was tried would change something: decisions, for policy replay" },
+  changed: { code: 8, meaning: "policy replay found decisions that would change" },
   interrupted: { code: 130, meaning: "stopped by a signal before it was done" },
 } as const;
 
-/** How a command ends, by name; scripts see the number. */
+/** How a command ends, by name; scripts read the number. */
 export type ExitName = keyof typeof exitCodes;
 
-/** How one that cannot go on ends. */
+/** How a failed command ends. */
 export type FailedExit = Exclude<ExitName, "ok">;

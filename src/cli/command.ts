@@ -1,7 +1,7 @@
 import type { ExitName } from "./cli-error.ts";
 import type { Io } from "./io.ts";
 
-/** What the value of an option is; a list may be given several times and with commas, a boolean stands alone or as `--name=false`. */
+/** The type of an option's value; a list may be repeated and contain commas, a boolean stands alone or as `--name=false`. */
 export type OptionKind = "text" | "list" | "boolean" | "integer" | "duration";
 
 /** One row of a command's options table; parsing, help, completion and docs derive from it. */
@@ -11,52 +11,52 @@ export interface Option {
   /** A single letter, without its dash. */
   readonly short?: string;
   readonly kind: OptionKind;
-  /** What help shows for the value: `DIR`. */
+  /** The placeholder of the value in help: `DIR`. */
   readonly value?: string;
-  /** As it would be typed; lists separate by commas. */
+  /** As on a command line; lists are separated by commas. */
   readonly default?: string;
-  /** Set for a list whose values may hold commas: each is given with the option of its own. */
+  /** Set for a list whose values may contain commas: each has an option of its own. */
   readonly commas?: "kept";
   /** The only values that are accepted. */
   readonly choices?: readonly string[];
-  /** What a shell offers for the value, which is then a path and must not be empty. */
+  /** What a shell completes for the value, which is then a path and must not be empty. */
   readonly completes?: "file" | "directory";
-  /** Set for a path of which the empty text says something. */
+  /** Set for a path whose empty text has a meaning. */
   readonly empty?: "allowed";
   readonly description: string;
 }
 
 /** A word of the command line that is no option. */
 export interface Operand {
-  /** As help shows it: `TOKEN`. */
+  /** The placeholder in help: `TOKEN`. */
   readonly name: string;
   readonly required: boolean;
-  /** Whether it takes all the words that are left. */
+  /** Whether it takes all remaining words. */
   readonly many: boolean;
   /** The only values that are accepted. */
   readonly choices?: readonly string[];
   readonly description: string;
 }
 
-/** The words of a command line, checked against the table. Asking for an option that is not in the table is a TypeError. */
+/** The words of a command line, validated against the table. Reading an option that is not in the table is a TypeError. */
 export interface Args {
   readonly operands: readonly string[];
-  /** The text given, else the default, else undefined. */
+  /** The given text, else the default, else undefined. */
   text(option: string): string | undefined;
-  /** All values given, else those of the default. */
+  /** All given values, else those of the default. */
   list(option: string): readonly string[];
   on(option: string): boolean;
   /** An integer, or a duration in milliseconds; undefined when neither given nor defaulted. */
   number(option: string): number | undefined;
 }
 
-/** An example that help and docs show; `note` says what it is for. */
+/** An example for help and docs; `note` describes it. */
 export interface Example {
   readonly line: string;
   readonly note: string;
 }
 
-/** What a command does, and how it ended: ok if it says nothing. It never ends the process; what it throws, `runProgram` turns into a message and a code. */
+/** Runs a command and returns how it ended, default ok. It never ends the process; `runProgram` turns what it throws into a message and a code. */
 export type Run = (args: Args, io: Io) => Promise<ExitName | void>;
 
 /** One command: its table and what it does. */
@@ -74,7 +74,7 @@ export interface Command {
   readonly run: Run;
 }
 
-/** A command as it is written down: what it has none of is left out, and each example is a note with its line. */
+/** The definition of a command: empty parts are left out, and each example is a note with its line. */
 interface CommandDefinition
   extends
     Omit<Command, "details" | "operands" | "options" | "examples">,
@@ -82,35 +82,43 @@ interface CommandDefinition
   readonly examples?: Readonly<Record<string, string>>;
 }
 
-/** The command that a definition stands for. */
+/** The command of a definition. */
 export function defineCommand({ examples = {}, ...given }: CommandDefinition): Command {
   const shown = Object.entries(examples).map(([note, line]) => ({ note, line }));
   return { details: [], operands: [], options: [], ...given, examples: shown };
 }
 
 /**
- * Options as help shows them, `--name VALUE = default`, each with its description or with more of its row. Without a value it is a
- * boolean; a value that ends with `...` is a list's, and the words DURATION, FILE and DIR, and those for numbers, stand for their kinds.
+ * Options in the form of help, `--name VALUE = default`, each with its description or with more of its row. Without a value it is a
+ * boolean; a value that ends with `...` is a list's, and the words DURATION, FILE and DIR, and those for numbers, select their kinds.
  */
 export function defineOptions(
   rows: Readonly<Record<string, string | (Partial<Option> & Pick<Option, "description">)>>,
 ): readonly Option[] {
-  return Object.entries(rows).map(([form, row]) => {
-    const [usage = "", given] = form.split(" = ");
-    const [name = "", shown = ""] = usage.slice(2).split(" ");
-    const value = shown.replace(/\.{3}$/, "");
-    const kind = shown === value ? (kinds[value] ?? "text") : "list";
-    const completes = value.startsWith("FILE") ? "file" : value === "DIR" ? "directory" : undefined;
-    const preset = given ?? (kind === "boolean" ? "false" : undefined);
-    return {
-      name,
-      kind,
-      ...(value === "" ? {} : { value }),
-      ...(preset === undefined ? {} : { default: preset }),
-      ...(completes === undefined ? {} : { completes }),
-      ...(typeof row === "string" ? { description: row } : row),
-    };
-  });
+  return Object.entries(rows).map(([form, row]) => ({
+    ...optionOf(form),
+    ...(typeof row === "string" ? { description: row } : row),
+  }));
+}
+
+function optionOf(form: string): Omit<Option, "description"> {
+  const [usage = "", given] = form.split(" = ");
+  const [name = "", shown = ""] = usage.slice(2).split(" ");
+  const value = shown.replace(/\.{3}$/, "");
+  const kind = shown === value ? (kinds[value] ?? "text") : "list";
+  const preset = given ?? (kind === "boolean" ? "false" : undefined);
+  return {
+    name,
+    kind,
+    ...(value === "" ? {} : { value }),
+    ...(preset === undefined ? {} : { default: preset }),
+    ...completionOf(value),
+  };
+}
+
+function completionOf(value: string): Pick<Option, "completes"> {
+  if (value.startsWith("FILE")) return { completes: "file" };
+  return value === "DIR" ? { completes: "directory" } : {};
 }
 
 /** By the word for the value; all others are texts. */

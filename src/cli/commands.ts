@@ -43,7 +43,7 @@ const completionCommand = defineCommand({
   },
 });
 
-/** Every command, in the order in which help lists them. Their tables are here; what they run is loaded when they run. */
+/** Every command, in the order of help. Their tables are here; their code is loaded when they run. */
 export const commands: readonly CommandEntry[] = [
   hubCommand,
   joinCommand,

@@ -3,7 +3,7 @@ import { type Command, type CommandEntry, type CommandGroup, allCommands, isGrou
 /** A shell for which there is a script. */
 export type Shell = "bash" | "zsh" | "fish";
 
-/** The completion script of a shell, from the tables of the commands alone: completing never runs the program. */
+/** The completion script of a shell, from the tables of the commands alone: completion never runs the program. */
 export function completionScript(shell: Shell, entries: readonly CommandEntry[]): string {
   return `${scripts[shell](entries).join("\n")}\n`;
 }
@@ -50,7 +50,7 @@ function bash(entries: readonly CommandEntry[]): readonly string[] {
     ...commands.flatMap((command) => optionsOf(command).flatMap((option) => bashValue(command, option))),
     "  esac",
     '  case "$command" in',
-    // Only as the first word: behind one that is no command, nothing is known.
+    // Only as the first word: after an unknown command, nothing is known.
     `    "") if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W "${topLevel(entries).join(" ")}" -- "$cur")); fi ;;`,
     ...groups.map(
       (group) =>

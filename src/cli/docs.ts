@@ -8,7 +8,7 @@ export function cliDocs(entries: readonly CommandEntry[]): string {
   return [
     "# The command line",
     "",
-    "This page is made from the tables of the commands in `src/cli`; `npx vitest run src/cli/docs.test.ts -u` writes it again.",
+    "This page is generated from the command tables in `src/cli` by `npx vitest run src/cli/docs.test.ts -u`.",
     "",
     "The program is `pratique`; installed as `kubectl-pratique` as well, it is the kubectl plugin `kubectl pratique`.",
     "",

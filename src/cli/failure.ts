@@ -8,14 +8,14 @@ import { shellWord } from "../apimachinery/shell-word.ts";
 import { writeLine } from "./printable.ts";
 import type { Io } from "./io.ts";
 
-/** What to tell a person about a thrown thing, and how the process ends. */
+/** The message for a thrown value, and the exit of the process. */
 export interface Failure {
   readonly exit: ExitName;
   readonly message: string;
   readonly hints: readonly string[];
 }
 
-/** Says on standard error what failed and what to do next; texts are escaped. */
+/** Prints on standard error what failed and the next step; texts are escaped. */
 export function writeFailure(
   { stderr }: Pick<Io, "stderr">,
   { message, hints }: Pick<Failure, "message" | "hints">,
@@ -29,7 +29,7 @@ export function asCliError(error: unknown, args?: GivenTexts): CliError {
   return new CliError(exit === "ok" ? "failed" : exit, message, hints);
 }
 
-/** Sorts whatever a command threw; with the options of one that talks to a server, hints speak of that server. Nothing is escaped yet. */
+/** Classifies a thrown value; with the options of a command that calls a server, hints name that server. Nothing is escaped yet. */
 export function failureOf(error: unknown, args?: GivenTexts): Failure {
   const message = failureMessage(error);
   if (error instanceof CliError || error instanceof OptionError)
@@ -41,7 +41,7 @@ export function failureOf(error: unknown, args?: GivenTexts): Failure {
 
 const wrongInput: readonly string[] = ["KubeconfigError", "TokenError", "PinError"];
 
-/** By name: loading the room that throws it only to compare would make every command pay for it. */
+/** By name: loading the module that throws it only to compare would slow down every command. */
 function exitOf(error: unknown): ExitName {
   if (!(error instanceof Error)) return "failed";
   if (error.name === "JoinError") return joinExits[(error as JoinError).code];
@@ -70,7 +70,7 @@ function ofConnection({ code }: ConnectionError): Ending {
   };
 }
 
-/** How a failed join or request ends the process; the sentence about it is the error's own. */
+/** The exit of a failed join or request; its message is the error's own. */
 export const joinExits: Readonly<Record<JoinErrorCode, FailedExit>> = {
   "bad-endpoint": "usage",
   "bad-token-format": "usage",
@@ -110,7 +110,7 @@ export interface GivenTexts {
 }
 
 const maxCharacters = 2048;
-/** The wording of Kubernetes, which clients may rely on; words that a shell could take otherwise are not taken over. */
+/** The wording of Kubernetes, which clients may rely on; words that a shell could interpret are not copied. */
 const refused =
   /User ".*" cannot ([\w-]+) resource "([\w-]+)(?:\/([\w-]+))?" in API group "([\w.-]*)" (?:in the namespace "([\w-]+)"|at the cluster scope)/;
 
@@ -119,21 +119,24 @@ const refusedSigner =
   /^(?:.* is forbidden: )?user not permitted to (approve|sign) requests with signerName "([\w.-]+\/[\w.:-]+)"$/;
 
 /**
- * The command that says why the caller was refused, asked of the same server and as the same caller where a command line said which;
- * undefined where it was not authorization that refused.
+ * The command that explains why the caller was denied, with the server and identity of the command line; undefined where it was not an
+ * authorization error.
  */
 export function whyHint({ message, details }: StatusError, args?: GivenTexts): string | undefined {
-  const toAsk = `To see what is missing: pratique why`;
-  const server = args === undefined ? "" : sameServer(args);
-  const [, right, signer] = refusedSigner.exec(message.slice(0, maxCharacters)) ?? [];
-  if (right !== undefined) return `${toAsk} ${right} signers.certificates.k8s.io/${signer}${server}`;
-  const [, verb, resource, subresource, group = "", namespace] = refused.exec(message.slice(0, maxCharacters)) ?? [];
+  const start = message.slice(0, maxCharacters);
+  const [, right, signer] = refusedSigner.exec(start) ?? [];
+  const action =
+    right === undefined ? refusedAction(start, details?.name ?? "") : `${right} signers.certificates.k8s.io/${signer}`;
+  if (action === undefined) return undefined;
+  return `To see what is missing: pratique why ${action}${args === undefined ? "" : sameServer(args)}`;
+}
+
+function refusedAction(message: string, name: string): string | undefined {
+  const [, verb, resource, subresource, group = "", namespace] = refused.exec(message) ?? [];
   if (verb === undefined || resource === undefined) return undefined;
-  const name = details?.name ?? "";
   const what = `${resource}${group === "" ? "" : `.${group}`}${/^[\w.:-]+$/.test(name) ? `/${name}` : ""}`;
   const part = subresource === undefined ? "" : ` --subresource=${subresource}`;
-  const place = namespace === undefined ? "" : ` -n ${namespace}`;
-  return `${toAsk} ${verb} ${what}${part}${place}${server}`;
+  return `${verb} ${what}${part}${namespace === undefined ? "" : ` -n ${namespace}`}`;
 }
 
 function sameServer(args: GivenTexts): string {

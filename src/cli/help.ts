@@ -2,17 +2,17 @@ import { allCommands, type Command, type CommandEntry, type CommandGroup, type O
 import { exitCodes } from "./cli-error.ts";
 import type { Io } from "./io.ts";
 
-/** What a text of help is made for. */
+/** The environment of a help text. */
 export interface HelpPlace {
-  /** How the program was called. */
+  /** The name under which the program was called. */
   readonly program: string;
-  /** How long a line may be, in characters. */
+  /** The width of a line, in characters. */
   readonly width: number;
 }
 
 const [minWidth, maxWidth] = [60, 100];
 
-/** For a terminal as wide as it is, within bounds, and otherwise for lines of a hundred characters. */
+/** The width of the terminal, within bounds, else a hundred characters. */
 export function helpPlace({ program, stdout }: Io): HelpPlace {
   const { isTty, columns = maxWidth } = stdout;
   return { program, width: isTty ? Math.min(maxWidth, Math.max(minWidth, columns)) : maxWidth };
@@ -119,7 +119,7 @@ function section(title: string, lines: readonly string[]): readonly string[] {
 }
 
 function columns(rows: readonly Row[], width: number): readonly string[] {
-  // A long flag gets a line of its own rather than pushing all descriptions aside.
+  // A long flag gets a line of its own rather than widen the column for all.
   const leftmost = Math.min(width < 90 ? 26 : 34, Math.max(0, ...rows.map((row) => row.left.length)));
   return rows.flatMap(({ left, right }) => {
     const [first = "", ...others] = wrapped(right, width - leftmost - 4);

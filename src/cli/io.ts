@@ -15,18 +15,18 @@ import type { HubOptions } from "../server/hub-options.ts";
 
 import type { ChildEnd, ChildRun } from "./agent/child-program.ts";
 
-/** Where text goes. */
+/** An output stream. */
 export interface Output {
   readonly write: (text: string) => void;
-  /** Whether a person is looking: a terminal, where colour and a spinner may go if `NO_COLOR` is not set. */
+  /** Whether it is a terminal, where colour and a spinner are allowed unless `NO_COLOR` is set. */
   readonly isTty: boolean;
-  /** How wide that terminal is, in characters. */
+  /** The width of that terminal, in characters. */
   readonly columns?: number | undefined;
 }
 
-/** The world of a command. All of it is given, so that a test runs a command without a process, a disk or a network. */
+/** The environment of a command. All of it is injected, so that a test runs a command without a process, a disk or a network. */
 export interface Io {
-  /** How the program was called, for usage lines: `pratique` or `kubectl pratique`. */
+  /** The name under which the program was called, for usage lines: `pratique` or `kubectl pratique`. */
   readonly program: string;
   readonly stdout: Output;
   readonly stderr: Output;
@@ -38,10 +38,10 @@ export interface Io {
   readonly cwd: string;
   readonly home: string;
   readonly hostname: string;
-  /** The addresses of this machine's interfaces as they are now. */
+  /** The present addresses of this machine's interfaces. */
   readonly addresses: () => readonly string[];
   readonly isRoot: boolean;
-  /** How large this machine is. */
+  /** The memory and processors of this machine. */
   readonly machine: () => { readonly cpus: number; readonly memoryBytes: number };
   readonly clock: Clock;
   readonly random: RandomBytes;
@@ -50,20 +50,20 @@ export interface Io {
   /** A file by its path, relative to `cwd`. Rejects as node:fs does. */
   readonly readFile: (path: string) => Promise<Uint8Array>;
   /**
-   * A sentence about a file with a secret that more than its owner may use; at most once for each path. `allowed`: the bits of the mode
-   * that others may have, default none.
+   * A sentence about a secret file that other accounts may use; at most once for each path. `allowed`: the bits of the mode that others
+   * may have, default none.
    */
   readonly openPermissions: (path: string, allowed?: number) => Promise<string | undefined>;
-  /** Where warnings of a command go that writes a log; default a line on stderr. */
+  /** Receives the warnings of a command that writes a log; default a line on stderr. */
   readonly warn?: (message: string) => void;
-  /** What is in a folder, by its path; nothing where there is none or none that may be read. */
+  /** The entries of a folder; empty where it is missing or may not be read. */
   readonly listFolder: (path: string) => Promise<readonly FolderEntry[]>;
-  /** Runs a program of others, without a shell. */
+  /** Runs another program, without a shell. */
   readonly runChild: (words: readonly string[], run: ChildRun) => Promise<ChildEnd>;
   readonly connect: (config: ResolvedKubeconfig) => Promise<RemoteClient>;
   readonly startHub: (options: HubOptions) => Promise<Hub>;
   readonly join: (options: JoinOptions, report: JoinReport) => Promise<Joined>;
-  /** Asks a hub whether it takes a credential. Never rejects for what a server does. */
+  /** Probes whether a hub accepts a credential. Never rejects for what a server does. */
   readonly probeCredential: (trust: Trust, options: AskOptions) => Promise<Acceptance>;
   readonly runAgent: (options: AgentOptions) => Promise<void>;
   readonly runKlusterlet: (options: KlusterletOptions) => Promise<KlusterletResult>;

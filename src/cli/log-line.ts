@@ -5,7 +5,7 @@ import { jsonText, printable } from "./printable.ts";
 import { format } from "node:util";
 import type { Failure } from "./failure.ts";
 
-/** How log lines look. */
+/** The format of log lines. */
 type LogFormat = "text" | "json";
 
 /** One line of the log with its line break: `time LEVEL message key=value`, or a JSON object with time, level, message and details. */
@@ -28,7 +28,7 @@ function shown(value: unknown): string {
 
 const logLevels: readonly LogEntry["level"][] = ["debug", "info", "warn", "error"];
 
-/** Writes log lines to stderr as `--log-format` and `--log-level` say. */
+/** Writes log lines to stderr by `--log-format` and `--log-level`. */
 export function logTo(args: Args, io: Io): Log {
   const format = args.text("log-format") === "json" ? "json" : "text";
   const least = logLevels.findIndex((level) => level === args.text("log-level"));
@@ -37,7 +37,7 @@ export function logTo(args: Args, io: Io): Log {
   };
 }
 
-/** Whether a command line asks for log lines as JSON; known before it is parsed, so that what is wrong with it is told that way too. */
+/** Whether a command line requests log lines as JSON; known before it is parsed, so that its own errors have that format too. */
 export function wantsJsonLog(entries: readonly CommandEntry[], words: readonly string[]): boolean {
   const [first, second] = words;
   const entry = entries.find(({ name }) => name === first);
@@ -64,8 +64,8 @@ const consoleLevels = {
 } as const;
 
 /**
- * Lets all that this process writes by itself be lines of JSON on stderr: warnings and deprecations of Node, what libraries print on
- * the console, and an error that nobody caught, after which the process ends with 1.
+ * Writes everything that this process prints by itself as lines of JSON on stderr: warnings and deprecations of Node, output of libraries
+ * on the console, and an uncaught error, after which the process ends with 1.
  */
 export function logProcessAsJson(io: Io, running: NodeJS.Process = process, printer: Console = console): void {
   const write = (...entry: Parameters<typeof logEntry>): void =>

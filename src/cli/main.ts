@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Everything else is loaded once this Node is known to be new enough: an older one fails at the first import that it does not know.
+// Everything else is loaded once this version of Node is known to be supported: an older one fails at the first unknown import.
 import { nodeProblem } from "../../supported-node.mjs";
 
 const problem = nodeProblem(process.versions.node);

@@ -5,12 +5,12 @@ import { logEntry, type Log } from "../apimachinery/log-entry.ts";
 import type { Io } from "./io.ts";
 import { writeLine } from "./printable.ts";
 
-/** The world of a command that warns in its log. */
+/** The environment of a command that warns in its log. */
 export function warningInLog(io: Io, log: Log): Io {
   return { ...io, warn: (message) => log(logEntry("PermissionsTooOpen", message)) };
 }
 
-/** Warns of each of these files with a secret that more than its owner may use. `allowed`: the bits of the mode that others may have, default none. */
+/** Warns of each of these secret files that other accounts may use. `allowed`: the bits of the mode that others may have, default none. */
 export async function warnOfOpenSecrets(
   paths: readonly (string | undefined)[],
   io: Io,
@@ -23,12 +23,12 @@ export async function warnOfOpenSecrets(
   }
 }
 
-/** Warns of a kubeconfig that holds a secret itself. */
+/** Warns of a kubeconfig that contains a secret itself. */
 export async function warnOfOpenKubeconfig(config: Kubeconfig, io: Io): Promise<void> {
   if (holdsSecret(config)) await warnOfOpenSecrets([config.file], io);
 }
 
-/** Warns of a kubeconfig that is read elsewhere, and of the secrets to which its users point; what is wrong with it is said where it is read. */
+/** Warns of a kubeconfig that another module reads, and of the secrets that its users name; that module reports its errors. */
 export async function warnOfOpenKubeconfigFile(file: string, io: Io): Promise<void> {
   const bytes = await io.readFile(file).catch(() => undefined);
   if (bytes === undefined) return;

@@ -15,13 +15,13 @@ export const outputOption: Option = {
 
 /** One result in both of its forms. */
 interface Result {
-  /** For json and yaml: all of it, as it is. */
+  /** For json and yaml: the complete data. */
   readonly data: unknown;
-  /** For people; made only when asked for. */
+  /** For people; built on demand. */
   readonly table: () => TextTable | string;
 }
 
-/** Prints a result in the form that `-o` names. JSON and YAML escape whatever a terminal would obey; tables do so cell by cell. */
+/** Prints a result in the form that `-o` names. JSON and YAML escape terminal control characters; tables do so cell by cell. */
 export async function writeResult(args: Args, io: Io, result: Result): Promise<void> {
   switch (args.text("output")) {
     case "json":
@@ -39,13 +39,13 @@ export async function writeResult(args: Args, io: Io, result: Result): Promise<v
   }
 }
 
-/** Headings and rows; cells may hold anything, they are escaped when printed. */
+/** Headings and rows; cells may contain any text, they are escaped when printed. */
 export interface TextTable {
   readonly headings: readonly string[];
   readonly rows: readonly (readonly string[])[];
 }
 
-/** Columns side by side as kubectl prints them: three blanks between, none at the end. Cells are escaped to one line each. */
+/** Columns as kubectl prints them: three blanks between, none at the end. Each cell is escaped to one line. */
 export function textTable({ headings, rows }: TextTable): string {
   const cells = [headings, ...rows.map((row) => row.map(cellText))];
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
@@ -65,7 +65,7 @@ function cellText(text: string): string {
   return printable(text).replaceAll(/(?<= ) /g, "\\u{20}");
 }
 
-/** Titles in a column as wide as `width`, each with its value escaped to a line; those without a value are left out. */
+/** Titles in a column of `width`, each with its value escaped to a line; those without a value are left out. */
 export function titledLines(
   rows: readonly (readonly [title: string, value: string | undefined])[],
   width: number,
@@ -78,7 +78,7 @@ export function titledLines(
 
 const maxCellWidth = 72;
 
-/** Text for one cell of a table: what is too long for it ends with `…`. */
+/** Text for one cell of a table: a longer text is cut and ends with `…`. */
 export function cut(text: string): string {
   return text.length > maxCellWidth ? `${text.slice(0, maxCellWidth)}…` : text;
 }

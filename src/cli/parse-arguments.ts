@@ -4,7 +4,7 @@ import { type CliError, usageError } from "./cli-error.ts";
 import type { Args, Command, Option } from "./command.ts";
 import { nearest } from "../apimachinery/nearest.ts";
 
-/** What stands on a command line: words, or the wish for help. */
+/** The result of parsing: words, or the request for help. */
 export type ParsedLine = { readonly kind: "help" } | { readonly kind: "args"; readonly args: Args };
 
 type Value = string | boolean | number | readonly string[];
@@ -12,7 +12,7 @@ type Value = string | boolean | number | readonly string[];
 const helpOption: Option = { name: "help", short: "h", kind: "boolean", description: "show this text" };
 
 /**
- * Reads the words after a command's name by its table. Every value is checked here, so a command sees only what it declared.
+ * Parses the words after a command's name by its table. Every value is validated here, so a command reads only options that it declares.
  * @throws CliError usage
  */
 export function parseArguments(command: Command, words: readonly string[]): ParsedLine {
@@ -66,7 +66,7 @@ function givenValue(option: Option, { rawName, value, inlineValue }: OptionToken
 
 type Token = { readonly kind: string; readonly name?: string };
 
-/** `--flag false` would else set the flag, and take the word for something else. @throws CliError usage */
+/** `--flag false` would else set the flag, and parse the word as an argument. @throws CliError usage */
 function refuseLooseBoolean(word: string, before: Token | undefined, options: readonly Option[]): void {
   if (before?.kind !== "option" || !/^(true|false)$/i.test(word)) return;
   const option = options.find(({ name, kind }) => name === before.name && kind === "boolean");
@@ -92,7 +92,7 @@ function valueOf(option: Option, text: string): Value {
   }
 }
 
-/** An empty path, such as that of a variable that is not set, would be the working folder. */
+/** An empty path, such as that of an unset variable, would be the working folder. */
 function path(option: Option, text: string): string {
   if (text !== "" || option.completes === undefined || option.empty === "allowed") return text;
   const what = option.completes === "directory" ? "a folder" : "a file";
@@ -149,6 +149,10 @@ function checkOperands(command: Command, operands: readonly string[]): void {
         : `one argument too many: "${extra}"`,
     );
   }
+  checkChoices(slots, operands);
+}
+
+function checkChoices(slots: Command["operands"], operands: readonly string[]): void {
   for (const [at, { name, choices }] of slots.entries()) {
     const word = operands[at];
     if (word === undefined || choices === undefined || choices.includes(word)) continue;

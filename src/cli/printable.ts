@@ -1,6 +1,6 @@
 import type { Output } from "./io.ts";
 
-// Control characters, and everything that changes the direction, joins or hides text: what a terminal would obey or a reader not see.
+// Control characters, and all that change the direction of, join or hide text: a terminal would interpret them or a reader not see them.
 const unsafe = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**

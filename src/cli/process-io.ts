@@ -22,7 +22,7 @@ import { commands } from "./commands.ts";
 import { logProcessAsJson, wantsJsonLog } from "./log-line.ts";
 import { runProgram } from "./program.ts";
 
-/** The world of a command as this process has it. What only some commands need is loaded when it is asked for. */
+/** The environment of a command in this process. What only some commands need is loaded on demand. */
 export function processIo(): Io {
   let interruption: AbortSignal | undefined;
   let isStdinRead = false;
@@ -97,7 +97,7 @@ async function connect(config: ResolvedKubeconfig, isStdinRead: () => boolean): 
 }
 
 function outputTo(stream: NodeJS.WriteStream): Output {
-  // Once, however many worlds there are.
+  // Once, however many environments there are.
   stream.off("error", readerGone).on("error", readerGone);
   return { write: (text) => void stream.write(text), isTty: stream.isTTY, columns: stream.columns };
 }
@@ -116,7 +116,7 @@ function onFirstSignal(): AbortSignal {
 }
 
 const mebibyte = 1 << 20;
-/** As much as a list of revocations may hold. */
+/** The maximum size of a revocation list. */
 const maxBytes = 32 * mebibyte;
 
 async function readStdin(limit: number): Promise<Buffer> {
@@ -130,7 +130,7 @@ async function readStdin(limit: number): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** A reader that has gone, as in `| head -1`, is no failure of ours. */
+/** A closed reader, as in `| head -1`, is no failure. */
 function readerGone(error: NodeJS.ErrnoException): void {
   if (error.code !== "EPIPE") throw error;
 }
@@ -141,7 +141,7 @@ export async function runProcess(): Promise<void> {
   const io = processIo();
   if (wantsJsonLog(commands, words)) logProcessAsJson(io);
   process.exitCode = await runProgram(commands, words, io);
-  // Whatever is still open, a kept connection say, has no more to tell: its time is up, though what is written goes out first.
+  // Open handles, such as a kept-alive connection, are no longer needed; pending output is flushed first.
   setTimeout(() => process.exit(), 1_000).unref();
 }
 
@@ -152,7 +152,7 @@ export async function runProcess(): Promise<void> {
  */
 const growingPercent = 40;
 
-/** Has the process collect garbage earlier than V8 would; for a process that is a hub and nothing else. */
+/** Collects garbage earlier than V8 would; for a process that only runs a hub. */
 function paceHeap(): void {
   setFlagsFromString(`--heap-growing-percent=${growingPercent}`);
 }
@@ -164,10 +164,10 @@ const niceness = 10;
 const lowestPriority = 19;
 
 /**
- * Lowers the priority of V8's helper threads where there is one processor only: while they mark a large heap, the four of them have four
- * fifths of it otherwise, and with 300 MB others were answered after 250 ms instead of 50. Changes nothing where there are more
- * processors, on other systems than Linux, and where the system refuses it.
- * Source: setpriority(2), "C library/kernel differences"; node's src/node_platform.cc, WorkerThreadsTaskRunner.
+ * Lowers the priority of V8's helper threads where there is one processor only: while they mark a large heap, the four of them take four
+ * fifths of it otherwise, and with 300 MB requests took 250 ms instead of 50. Changes nothing where there are more processors, on other
+ * systems than Linux, and where the system denies it. Source: setpriority(2), "C library/kernel differences"; node's
+ * src/node_platform.cc, WorkerThreadsTaskRunner.
  */
 function lowerHelperThreads(): void {
   if (process.platform !== "linux" || availableParallelism() > 1) return;
@@ -175,11 +175,11 @@ function lowerHelperThreads(): void {
     const others = readdirSync("/proc/self/task")
       .map(Number)
       .filter((thread) => thread !== process.pid);
-    // Threads are numbered in the order in which they begin.
+    // Thread ids ascend in the order of creation.
     for (const thread of others.toSorted((one, other) => one - other).slice(0, helperThreads)) {
       setPriority(thread, Math.min(lowestPriority, getPriority() + niceness));
     }
   } catch {
-    // A sandbox may forbid it; the hub does its work without.
+    // A sandbox may deny it; the hub works without.
   }
 }

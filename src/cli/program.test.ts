@@ -69,10 +69,10 @@ Exit codes:
   2    the command line, a file it names or the kubeconfig is wrong; nothing was done
   3    the server could not be reached, or is not the one that is trusted
   4    the credentials were refused, the right is missing, or the request was denied
-  5    the time allowed ran out; the same command may be given again
+  5    timed out; run the same command again to resume
   6    an object that was named does not exist
   7    the state at the server does not allow it, for example it was decided otherwise
-  8    what was tried would change something: decisions, for policy replay
+  8    policy replay found decisions that would change
   130  stopped by a signal before it was done
 
 'pratique COMMAND --help' says more about a command.

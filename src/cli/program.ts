@@ -10,8 +10,9 @@ import { parseArguments } from "./parse-arguments.ts";
 import { release } from "./release.ts";
 
 /**
- * Runs the command that the words name and yields the exit code of the process. Never throws, never ends the process: what a
- * command throws becomes `error: …` on stderr, or a line of its log in JSON where it asks for that, escaped, since servers and requesters have a say in its text.
+ * Runs the command that the words name and returns the exit code of the process. Never throws, never ends the process: what a command
+ * throws becomes `error: …` on stderr, or a line of its log in JSON where it requests that, escaped, since servers and requesters choose
+ * parts of its text.
  */
 export async function runProgram(entries: readonly CommandEntry[], typed: readonly string[], io: Io): Promise<number> {
   const words = currentWords(entries, typed, io);
@@ -34,7 +35,7 @@ export async function runProgram(entries: readonly CommandEntry[], typed: readon
 
 const helpWords = ["help", "--help", "-h"];
 
-/** The words with the name of today in place of a deprecated one, of which it warns; also behind `help`. */
+/** The words with the current name in place of a deprecated one, of which it warns; also after `help`. */
 function currentWords(entries: readonly CommandEntry[], words: readonly string[], io: Io): readonly string[] {
   const start = helpWords.includes(words[0] ?? "") ? 1 : 0;
   for (const { name, deprecatedName } of allCommands(entries)) {
@@ -48,7 +49,7 @@ function currentWords(entries: readonly CommandEntry[], words: readonly string[]
   return words;
 }
 
-/** By name, as some are thrown in rooms that most commands do not load. */
+/** By name, as some are thrown in modules that most commands do not load. */
 const ownErrors = ["CliError", "OptionError", "JoinError"];
 
 async function dispatch(entries: readonly CommandEntry[], words: readonly string[], io: Io): Promise<number> {
@@ -84,7 +85,7 @@ async function execute(command: Command, words: readonly string[], io: Io): Prom
   if (line.kind === "help") return print(commandHelp(command, helpPlace(io)), io);
   try {
     const exit = await command.run(line.args, io);
-    // A function whose type says nothing may return anything.
+    // A function of type void may return anything.
     return exitCodes[typeof exit === "string" ? exit : "ok"].code;
   } catch (error) {
     if (!(error instanceof StatusError) || !command.options.some(({ name }) => name === "kubeconfig")) throw error;
@@ -92,7 +93,7 @@ async function execute(command: Command, words: readonly string[], io: Io): Prom
   }
 }
 
-/** `--context` goes with `--kubeconfig` nearly everywhere. */
+/** `--context` accompanies `--kubeconfig` nearly everywhere. */
 function withContext(command: Command, args: Args): GivenTexts {
   return {
     text: (name) => (command.options.some((option) => option.name === name) ? args.text(name) : undefined),

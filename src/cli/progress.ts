@@ -2,22 +2,22 @@ import type { Io, Output } from "./io.ts";
 import { printable } from "./printable.ts";
 import pc from "picocolors";
 
-/** Tells on stderr what goes on. Texts are escaped. */
+/** Reports progress on stderr. Texts are escaped. */
 export interface Progress {
-  /** Something has begun, and goes on until the next call: a spinner on a terminal, nothing elsewhere. */
+  /** An operation runs until the next call: a spinner on a terminal, nothing elsewhere. */
   doing(text: string): void;
-  /** Something is done: a line that stays. */
+  /** An operation is done: a line that stays. */
   done(text: string): void;
-  /** Something the reader should know: a line that stays. */
+  /** A note: a line that stays. */
   note(text: string): void;
-  /** Takes the spinner away. */
+  /** Removes the spinner. */
   stop(): void;
 }
 
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
 const frameMs = 100;
 
-/** Lines elsewhere, a spinner between them on a terminal. */
+/** Lines elsewhere, with a spinner between them on a terminal. */
 export function progress(io: Io): Progress {
   const lively = isLively(io.stderr, io);
   const { cyan, green, yellow } = coloursFor(io.stderr, io);
@@ -55,7 +55,7 @@ export function progress(io: Io): Progress {
   };
 }
 
-/** Functions that colour text, or leave it alone. */
+/** Functions that colour text, or return it unchanged. */
 type Colours = Pick<ReturnType<typeof pc.createColors>, "bold" | "dim" | "red" | "green" | "yellow" | "cyan">;
 
 /** Colours for an output. */
@@ -63,7 +63,7 @@ export function coloursFor(output: Output, io: Io): Colours {
   return pc.createColors(isLively(output, io));
 }
 
-/** Whether colour and movement may go there: a terminal that is not dumb, and no `NO_COLOR`. @see no-color.org */
+/** Whether colour and movement are allowed: a terminal that is not dumb, and no `NO_COLOR`. @see no-color.org */
 function isLively(output: Output, { env }: Io): boolean {
   return output.isTty && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
 }

@@ -10,7 +10,7 @@ import { printable } from "./printable.ts";
 import { release } from "./release.ts";
 import { findKubeconfig } from "./server-access.ts";
 
-/** Prints the own version at once, and the server's when it answers; a server that does not is an error after that. */
+/** Prints the own version at once, and the server's when it answers; an unreachable server is an error after that. */
 export const runVersion: Run = async (args, io) => {
   const client = { version: release, node: process.version, platform: `${process.platform}/${process.arch}` };
   const config = args.on("client") ? undefined : await findKubeconfig(args, io);

@@ -11,15 +11,15 @@ import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.t
 import { X509Certificate } from "node:crypto";
 import { isJsonObject } from "../apimachinery/json-value.ts";
 
-/** A server that a kubeconfig leads to. */
+/** The server of a kubeconfig. */
 export interface ServerAccess {
   readonly client: RemoteClient;
   readonly config: ResolvedKubeconfig;
 }
 
 /**
- * Finds the kubeconfig, warns of secrets in it that others may use, connects, and closes the connections when `use` is done. No request has been made when `use` begins.
- * @throws CliError usage when there is no kubeconfig; KubeconfigError; whatever `use` throws
+ * Finds the kubeconfig, warns of secrets in it that other accounts may use, connects, and closes the connections when `use` is done. No
+ * request is sent before `use`. @throws CliError usage when there is no kubeconfig; KubeconfigError; whatever `use` throws
  */
 export async function withServer<T>(args: Args, io: Io, use: (server: ServerAccess) => Promise<T>): Promise<T> {
   const config = await requireKubeconfig(args, io);
@@ -46,7 +46,7 @@ export async function requireKubeconfig(args: Args, io: Io): Promise<ResolvedKub
   );
 }
 
-/** The kubeconfig, or undefined when none was named and none lies where one is looked for. @throws CliError, KubeconfigError */
+/** The kubeconfig, or undefined when none is named and no default one exists. @throws CliError, KubeconfigError */
 export async function findKubeconfig(args: Args, io: Io): Promise<ResolvedKubeconfig | undefined> {
   const found = await readKubeconfigs(args, io);
   for (const one of found) await warnOfOpenKubeconfig(one, io);
@@ -73,7 +73,7 @@ async function readKubeconfigs(args: Args, io: Io): Promise<readonly Kubeconfig[
   if (named !== undefined) return [await readNamed(named, io)];
   const listed = (io.env["KUBECONFIG"] ?? "").split(":").filter((file) => file !== "");
   if (listed.length > 0) {
-    // As kubectl does: files of the list that do not exist are passed over.
+    // As in kubectl: missing files of the list are ignored.
     const found = (await Promise.all(listed.map((file) => readIfThere(file, io)))).filter((one) => one !== undefined);
     if (found.length > 0) return found;
     throw usageError(`no file of KUBECONFIG exists: ${listed.join(", ")}`);
@@ -106,8 +106,8 @@ async function readIfThere(file: string, io: Io): Promise<Kubeconfig | undefined
 }
 
 /**
- * What of a kubeconfig's credentials has ended by `now`, in milliseconds since the epoch, and when, in a sentence; undefined where
- * nothing has, or says when it does. Nothing is verified: it explains a refusal, and decides nothing.
+ * Which of a kubeconfig's credentials had expired by `now`, in milliseconds since the epoch, and when, in a sentence; undefined where
+ * none has, or its expiry is not known. Nothing is verified: it explains a rejection, and decides nothing.
  */
 export function endedCredential(
   { clientCertPem, token }: Pick<ResolvedKubeconfig, "clientCertPem" | "token">,
@@ -130,7 +130,7 @@ function certificateEnd(pem: string): number | undefined {
   }
 }
 
-/** The claims of a JSON web token, which are not verified; undefined for any other token. */
+/** The claims of a JSON web token, unverified; undefined for any other token. */
 export function tokenClaims(token: string): unknown {
   try {
     return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));

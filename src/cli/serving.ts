@@ -4,7 +4,7 @@ import type { SecureServing } from "../operator/serving/secure-serving.ts";
 import { securePort, usageError } from "./cli-error.ts";
 import type { Args } from "./command.ts";
 
-/** What the serving options of a command say. @throws CliError usage, naming option and value */
+/** The serving options of a command. @throws CliError usage, naming option and value */
 export function secureServing(args: Args): SecureServing {
   return {
     bindAddress: args.text("bind-address") ?? "",
@@ -18,7 +18,7 @@ export function secureServing(args: Args): SecureServing {
   };
 }
 
-/** The names and addresses of --tls-san, each of which can stand in a certificate. @throws CliError usage */
+/** The names and addresses of --tls-san, each valid in a certificate. @throws CliError usage */
 export function tlsSans(args: Args): readonly string[] {
   const names = args.list("tls-san");
   const wrong = names.find((name) => isIP(name) === 0 && !canStand(name));

@@ -1,13 +1,16 @@
 import { defineOptions, type Option } from "./command.ts";
 
-/** The options of every command that talks to a server. */
+/** The options of every command that calls a server. */
 export const serverOptions: readonly Option[] = defineOptions({
   "--kubeconfig FILE":
     "the kubeconfig of the server; default the files of $KUBECONFIG, else ~/.kube/config, else the admin kubeconfig of a hub in ./pratique-data",
   "--context NAME": "the context of the kubeconfig; default its current-context",
 });
 
-/** The options of every command that answers over HTTPS with a certificate of its own: `dir` is the default of `--cert-dir`; `hosts` are the options that name further hosts, `printed` those that print the CA. */
+/**
+ * The options of every command that serves HTTPS with a certificate of its own: `dir` is the default of `--cert-dir`; `hosts` are the
+ * options that name further hosts, `printed` those that print the CA.
+ */
 export function servingOptions(of: {
   readonly dir: string;
   readonly hosts: string;
@@ -23,7 +26,7 @@ export function servingOptions(of: {
   });
 }
 
-/** The options of every command that stays and writes a log to stderr. */
+/** The options of every long-running command, which writes a log to stderr. */
 export const logOptions: readonly Option[] = defineOptions({
   "--log-format FORMAT = text": {
     choices: ["text", "json"],

@@ -3,26 +3,26 @@ import { CliError } from "./cli-error.ts";
 import type { Io } from "./io.ts";
 import { writeLine } from "./printable.ts";
 
-/** What a look has found, or what is still missing, as the end of "waiting for …". */
+/** The result of a check, or what is missing, as the end of "waiting for …". */
 export type Looked<T> = { readonly found: T } | { readonly missing: string };
 
-/** How long to look, and for what. */
+/** The timeout and subject of a wait. */
 export interface WaitFor<T> {
   readonly io: Io;
-  /** How long at most, in milliseconds; with 0 there is one look. */
+  /** The timeout, in milliseconds; with 0 there is one check. */
   readonly timeoutMs: number;
-  /** What it is about, at the beginning of messages: `east`. */
+  /** The subject at the beginning of messages: `east`. */
   readonly about: string;
   readonly look: () => Promise<Looked<T>>;
-  /** What to do when it did not come in time, as hints. */
+  /** The next steps after a timeout, as hints. */
   readonly hints?: readonly string[];
 }
 
 const pollMs = 1000;
 
 /**
- * Looks once a second until something is found, and tells on standard error what is missing each time that this changes. A server that cannot be reached meanwhile is waited for as well.
- * @throws CliError timedOut, interrupted; whatever `look` throws
+ * Checks once a second until a result is found, and reports on standard error what is missing on each change. Retries an unreachable
+ * server as well. @throws CliError timedOut, interrupted; whatever `look` throws
  */
 export async function waitFor<T>({ io, timeoutMs, about, look, hints = [] }: WaitFor<T>): Promise<T> {
   const signal = io.interrupted();

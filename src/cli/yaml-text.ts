@@ -1,7 +1,7 @@
 import { Document, visit } from "yaml";
 import { escapedControls } from "./printable.ts";
 
-/** The value as YAML that readers of YAML 1.1 and 1.2 take for the same, each text on one line; what is not plain ASCII is quoted like JSON. */
+/** The value as YAML that means the same in YAML 1.1 and 1.2, each text on one line; text beyond plain ASCII is quoted like JSON. */
 export function yamlText(value: unknown): string {
   const document = new Document(value, { compat: "yaml-1.1", aliasDuplicateObjects: false });
   visit(document, {

@@ -7,8 +7,8 @@ import { errorText } from "../apimachinery/error-text.ts";
 const reasonOfCode: Readonly<Record<number, StatusReason>> = { 403: "Forbidden", 404: "NotFound", 409: "Conflict" };
 
 /**
- * Whether the API refused a call for one of these reasons; where it gave no reason that is known, 403, 404 and 409 count as Forbidden,
- * NotFound and Conflict. Source: apimachinery pkg/api/errors.
+ * Whether the API rejected a call for one of these reasons; without a known reason, 403, 404 and 409 count as Forbidden, NotFound and
+ * Conflict. Source: apimachinery pkg/api/errors.
  */
 export function hasReason(error: unknown, ...reasons: readonly StatusReason[]): error is StatusError {
   if (!(error instanceof StatusError)) return false;
@@ -16,7 +16,7 @@ export function hasReason(error: unknown, ...reasons: readonly StatusReason[]): 
   return reason !== undefined && reasons.includes(reason);
 }
 
-/** Whether a create was refused because its namespace is on its way out. */
+/** Whether a create was rejected because its namespace is terminating. */
 export function isTerminating(error: unknown): boolean {
   return (
     hasReason(error, "Forbidden") &&
@@ -24,12 +24,12 @@ export function isTerminating(error: unknown): boolean {
   );
 }
 
-/** Whether the API refused a write, so that it has certainly not been made; after any other failure that is not known. */
+/** Whether the API rejected a write, so that it certainly has no effect; after any other failure the effect is unknown. */
 export function isRefusal(error: unknown): error is StatusError {
   return error instanceof StatusError && error.code < 500;
 }
 
-/** The result of a call, or undefined where the API refused it for one of these reasons. @throws every other error of the call */
+/** The result of a call, or undefined where the API rejected it for one of these reasons. @throws every other error of the call */
 export async function ignoreReasons<T>(call: Promise<T>, ...reasons: readonly StatusReason[]): Promise<T | undefined> {
   try {
     return await call;
@@ -48,7 +48,7 @@ export function getOrUndefined<T extends ApiObject>(
   return ignoreReasons(client.get<T>(resource, key), "NotFound");
 }
 
-/** Creates an object, or gets the one that has its name already. @throws StatusError, ConnectionError */
+/** Creates an object, or reads the existing one of its name. @throws StatusError, ConnectionError */
 export async function createOrGet<T extends ApiObject>(
   client: Pick<Client, "create" | "get">,
   resource: ResourceRef,
@@ -60,17 +60,17 @@ export async function createOrGet<T extends ApiObject>(
 }
 
 export interface ConflictRetries {
-  /** How often it is run at most; default 5. */
+  /** The limit on tries; default 5. */
   readonly tries?: number;
-  /** Which errors are worth another try; default: Conflict. */
+  /** Which errors are retried; default: Conflict. */
   readonly isRace?: (error: unknown) => boolean;
-  /** Runs before another try; what it throws ends all. */
+  /** Runs before a retry; what it throws ends the retries. */
   readonly pause?: (error: unknown) => Promise<unknown>;
 }
 
 /**
- * Runs a read and the write that follows from it until no other writer was faster. @throws the error of the last try
- * Source: client-go util/retry RetryOnConflict.
+ * Repeats a read and the write that follows from it until no conflict occurs. @throws the error of the last try Source: client-go
+ * util/retry RetryOnConflict.
  */
 export async function retryOnConflict<T>(
   readAndWrite: (attempt: number) => Promise<T>,
@@ -90,7 +90,7 @@ function isConflict(error: unknown): boolean {
   return hasReason(error, "Conflict");
 }
 
-/** What the failure of a call to a server means, for a log line or a person. Nothing is escaped yet. */
+/** The cause of a failed call to a server, for a log line or a person. Nothing is escaped yet. */
 export function failureMessage(error: unknown): string {
   if (error instanceof StatusError && error.code === 401)
     return "the server does not accept the credentials (401 Unauthorized)";

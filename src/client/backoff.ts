@@ -10,7 +10,7 @@ export function backoffMs(backoff: Backoff, failures: number): number {
   return Math.min(backoff.initialMs * 2 ** doublings, backoff.maxMs);
 }
 
-/** The same pause spread over its upper half, so that many clients of a failed server do not return together; `random` yields [0, 1). */
+/** The same pause spread over its upper half, so that many clients of a failed server do not return together; `random` returns [0, 1). */
 export function jitteredBackoffMs(backoff: Backoff, failures: number, random: () => number): number {
   const full = backoffMs(backoff, failures);
   return full / 2 + (full / 2) * random();

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 
-/** Where the CA of a cluster stands: in the kubeconfig, or in a file beside it. */
+/** The place of a cluster's CA: in the kubeconfig, or in a file beside it. */
 export type CaReference = { readonly pem: string } | { readonly file: string };
 
 /** What every kubeconfig needs. */
@@ -62,7 +62,7 @@ export function tokenFileKubeconfig(
   });
 }
 
-/** A kubeconfig whose user is a program: clients run it for the credential, and tell it where they will send that. It holds no secret. */
+/** A kubeconfig with a credential plugin: clients run it, and pass it the server of the credential. It contains no secret. */
 export function execKubeconfig(
   input: ClusterReference & { readonly command: string; readonly args: readonly string[] },
 ): string {
@@ -83,7 +83,7 @@ export function execKubeconfig(
   });
 }
 
-/** The kubeconfig with which a machine asks for its first certificate; it holds the token: the text is secret. @see cmd/kubeadm/app/discovery */
+/** The kubeconfig with which a machine requests its first certificate; it contains the token: the text is secret. @see cmd/kubeadm/app/discovery */
 export function bootstrapKubeconfig(input: ClusterReference & { readonly token: string }): string {
   return kubeconfigText(input, {
     clusterName: "kubernetes",

@@ -1,7 +1,7 @@
 import type { ApiList, ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import type { Resource } from "../apis/resource.ts";
 
-/** Which kind a call speaks of; every Resource is one. */
+/** The kind that a call is for; every Resource is one. */
 export type ResourceRef = Pick<Resource, "group" | "version" | "plural" | "kind" | "scope">;
 
 export interface ListOptions {
@@ -32,12 +32,12 @@ export interface DeleteOptions {
 }
 
 /**
- * The Kubernetes API as our own code speaks it, in process and over the network alike. Every refusal is thrown as a StatusError;
- * a failure to reach the server is thrown as ConnectionError. Objects returned are shared: never change them in place.
+ * The Kubernetes API as this program uses it, in process and over the network alike. Every rejection is thrown as a StatusError; a
+ * failure to reach the server as a ConnectionError. Returned objects are shared: never change them in place.
  */
 export interface Client {
   get<T extends ApiObject>(resource: ResourceRef, key: ObjectKey): Promise<T>;
-  /** Every object, however many pages the server makes of them; with `limit` or `continue`, that page. */
+  /** Every object, however many pages the server splits them into; with `limit` or `continue`, that page. */
   list<T extends ApiObject>(resource: ResourceRef, options?: ListOptions): Promise<ApiList<T>>;
   /** Ends when `signal` aborts or the server closes the stream. @throws StatusError Expired when the version is too old. */
   watch<T extends ApiObject>(resource: ResourceRef, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
@@ -63,9 +63,9 @@ export interface Client {
   deleteCollection(resource: ResourceRef, options: ListOptions): Promise<void>;
 }
 
-/** The server could not be reached, or broke off; nothing is known of the call's effect. */
+/** The server was unreachable, or the connection broke; the call's effect is unknown. */
 export class ConnectionError extends Error {
-  /** node's error code where there is one, e.g. ECONNREFUSED, CERT_HAS_EXPIRED; `TIMEOUT` for our own deadline. */
+  /** Node's error code where there is one, e.g. ECONNREFUSED, CERT_HAS_EXPIRED; `TIMEOUT` for a timeout of this client. */
   readonly code: string;
 
   constructor(code: string, message: string, options?: ErrorOptions) {

@@ -5,9 +5,9 @@ import { domainToASCII } from "node:url";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The proxy that the environment names for an `https://` server, or undefined where it is to be reached directly: HTTPS_PROXY before
- * https_proxy, but never for localhost and loopback addresses, nor for what NO_PROXY lists by name, domain, address, CIDR or with a port.
- * The text may hold a password. @see golang.org/x/net/http/httpproxy
+ * The proxy that the environment names for an `https://` server, or undefined for a direct connection: HTTPS_PROXY before https_proxy,
+ * but never for localhost and loopback addresses, nor for what NO_PROXY lists by name, domain, address, CIDR or with a port. The text may
+ * contain a password. @see golang.org/x/net/http/httpproxy
  */
 export function environmentProxy(server: string, env: Environment): string | undefined {
   const proxy = first(env["HTTPS_PROXY"], env["https_proxy"]);
@@ -39,7 +39,7 @@ function matches(rule: string, host: string, port: string): boolean {
 }
 
 function isBelow(host: string, name: string): boolean {
-  // `example.com` stands for itself and what is below it; `.example.com` and `*.example.com` for what is below.
+  // `example.com` matches itself and its subdomains; `.example.com` and `*.example.com` only the subdomains.
   const [, below = "", base = ""] = /^(\*?\.)?(.*)$/.exec(name) ?? [];
   const domain = domainToASCII(base);
   return domain !== "" && (host.endsWith(`.${domain}`) || (below === "" && host === domain));

@@ -2,10 +2,10 @@ import { dirname, isAbsolute, join } from "node:path";
 import type { YamlObject, YamlValue } from "../serializer/yaml/bounded-yaml.ts";
 import { isObject, KubeconfigError, own, textList, wrongType } from "./kubeconfig-fields.ts";
 
-/** When a credential plugin is given the terminal. */
+/** When a credential plugin gets the terminal. */
 export type InteractiveMode = "Never" | "IfAvailable" | "Always";
 
-/** The program that a kubeconfig names for its credential. @see client-go tools/clientcmd/api ExecConfig */
+/** The credential plugin that a kubeconfig names. @see client-go tools/clientcmd/api ExecConfig */
 export interface ExecConfig {
   /** File and field, for messages. */
   readonly where: string;
@@ -25,7 +25,7 @@ const modes: readonly string[] = ["Never", "IfAvailable", "Always"] satisfies re
 
 /**
  * The `exec` of a user. A command with a slash is relative to the folder of `file`, any other is a name for PATH; without
- * `interactiveMode` v1beta1 means IfAvailable, and v1 is refused. @throws KubeconfigError @see client-go tools/clientcmd/validation.go
+ * `interactiveMode` v1beta1 means IfAvailable, and v1 is rejected. @throws KubeconfigError @see client-go tools/clientcmd/validation.go
  */
 export function readExecConfig(
   exec: YamlValue,
@@ -65,7 +65,7 @@ function modeOf(mode: string, apiVersion: string, where: string): InteractiveMod
   throw new KubeconfigError("bad-value", `${where}.interactiveMode ${given}: it must be ${modes.join(", ")}`);
 }
 
-/** A name stays a name: it must never become the file of that name beside the kubeconfig, nor the other way round. */
+/** A name must never become the file of that name beside the kubeconfig, nor the other way round. */
 function resolvedCommand(command: string, file: string): string {
   if (!command.includes("/") || isAbsolute(command)) return command;
   const path = join(dirname(file), command);
@@ -78,7 +78,7 @@ function variables(value: YamlValue | undefined, where: string): ExecConfig["env
   return (value as readonly YamlValue[]).map((item) => {
     if (!isObject(item)) throw wrongType(where, "a list of name and value");
     const name = text(item, "name", where);
-    // What execve takes: no NUL anywhere, and no `=` in a name.
+    // The limits of execve: no NUL anywhere, and no `=` in a name.
     if (name === "" || /[=\0]/.test(name)) {
       throw new KubeconfigError("bad-value", `${where} holds an environment variable without a usable name`);
     }

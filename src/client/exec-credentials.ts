@@ -5,40 +5,40 @@ import { ConnectionError } from "./client.ts";
 import type { ExecPlugin, ResolvedKubeconfig } from "./resolve-kubeconfig.ts";
 import type { ClientCredentials } from "./transport.ts";
 
-/** How a credential plugin is run: never by a shell, and with the environment of the process and `env` above it. */
+/** How a credential plugin runs: never in a shell, and with the environment of the process overridden by `env`. */
 export interface PluginRun {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Whether it is given standard input. */
+  /** Whether it inherits standard input. */
   readonly isInteractive: boolean;
 }
 
-/** How it ended; `output` is what it wrote to standard output, and secret. */
+/** The result of a run; `output` is its standard output, and secret. */
 export type PluginEnd =
   | { readonly kind: "ended"; readonly code: number; readonly output: string }
   /** There is no such program. */
   | { readonly kind: "missing" }
-  /** It did not start, was ended by a signal or after its time, or wrote too much; `why` says which. */
+  /** It did not start, was ended by a signal or its timeout, or wrote too much; `why` names which. */
   | { readonly kind: "failed"; readonly why: string };
 
-/** The process that plugins are run in. */
+/** The process that runs plugins. */
 export interface PluginHost {
-  /** Why there is no terminal to give to a plugin, or undefined where there is one. */
+  /** Why there is no terminal for a plugin, or undefined where there is one. */
   readonly noTerminal: () => string | undefined;
-  /** Runs to its end within a bounded time; what it writes to standard error is shown. Never rejects. */
+  /** Runs to its end within a timeout; its standard error is shown. Never rejects. */
   readonly run: (run: PluginRun) => Promise<PluginEnd>;
 }
 
 /** The credentials of a plugin. */
 export interface ExecCredentials {
-  /** Those that it gave last, or runs it where there are none, or where they end within ten seconds. @throws ConnectionError EXEC_PLUGIN */
+  /** The last credentials; runs the plugin where there are none, or where they expire within ten seconds. @throws ConnectionError EXEC_PLUGIN */
   current(): Promise<ClientCredentials>;
-  /** Runs it anew, unless others have come meanwhile; true where there are others now. */
+  /** Runs the plugin again, unless another run has replaced the credentials; true where there are others now. */
   refused(shown: ClientCredentials): Promise<boolean>;
 }
 
-/** Time for the request that it is asked for. */
+/** Leaves time for the request that needs the credentials. */
 const earlyMs = 10_000;
 
 interface Kept {
@@ -48,8 +48,8 @@ interface Kept {
 }
 
 /**
- * What a credential plugin gives, kept in memory for as long as it is good; those who ask at the same time wait for one run. Errors say
- * what the plugin did, and nothing of what it wrote. @see client-go plugin/pkg/client/auth/exec
+ * The credentials of a plugin, cached in memory until they expire; concurrent callers wait for one run. Errors describe what the plugin
+ * did, and contain none of its output. @see client-go plugin/pkg/client/auth/exec
  */
 export function execCredentials(
   plugin: ExecPlugin,
@@ -109,7 +109,7 @@ function isInteractiveRun({ interactiveMode, command, where }: ExecPlugin, host:
   );
 }
 
-/** What stands in KUBERNETES_EXEC_INFO as JSON, without the fields that are undefined. @see pkg/apis/clientauthentication ExecCredentialSpec */
+/** The JSON of KUBERNETES_EXEC_INFO, without undefined fields. @see pkg/apis/clientauthentication ExecCredentialSpec */
 function execInfo(plugin: ExecPlugin, config: ResolvedKubeconfig, interactive: boolean): object {
   const { server, tlsServerName, insecureSkipTlsVerify, caPem, proxyUrl } = config;
   const cluster = {
@@ -144,7 +144,7 @@ function credentialsIn(status: JsonObject, fail: (why: string) => ConnectionErro
   const key = textIn(status, "clientKeyData", fail);
   if (token === "" && certificate === "" && key === "") throw fail("gave neither a token nor a certificate");
   if ((certificate === "") !== (key === "")) throw fail("gave only one of a certificate and its key, not both");
-  // Only what may stand in a header; a line break would begin another.
+  // Only characters of a header value; a line break would start another header.
   if (token !== "" && !/^[\u0021-\u007e]+$/.test(token)) throw fail("gave a token with characters that no token has");
   if (certificate !== "") requirePair(certificate, key, fail);
   return {

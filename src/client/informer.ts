@@ -7,31 +7,31 @@ import type { Client, ListOptions, ResourceRef } from "./client.ts";
 import { objectStore } from "./object-store.ts";
 import type { Change, Reader } from "./object-store.ts";
 
-/** Which objects to follow, and how to try again. */
+/** Which objects to watch, and how to retry. */
 export interface InformerOptions extends Pick<ListOptions, "namespace" | "labelSelector" | "fieldSelector"> {
   readonly client: Client;
   readonly resource: ResourceRef;
   readonly clock: Clock;
-  /** What is kept of each object, and told to listeners; default all of it. Source: client-go's SetTransform. */
+  /** The part of each object that is stored and passed to listeners; default all of it. Source: client-go's SetTransform. */
   readonly transform?: ((object: ApiObject) => ApiObject) | undefined;
   /** Pauses after failures, jittered; also after a watch that ended without an event. */
   readonly backoff: Backoff;
-  /** Yields [0, 1). */
+  /** Returns [0, 1). */
   readonly random: () => number;
-  /** Told of every failure, for the log; `failures` counts those in a row. */
+  /** Receives every failure, for the log; `failures` counts those in a row. */
   readonly onError?: ((error: unknown, failures: number) => void) | undefined;
 }
 
 /**
- * A local copy of a selection of objects, kept current by list and watch. After any failure it resumes where it was, or lists
- * anew and reports the difference, so that listeners see every object's last state however the connection behaves.
+ * A local copy of a selection of objects, kept current by list and watch. After any failure it resumes its watch, or lists again and
+ * reports the difference, so that listeners get every object's last state however the connection behaves.
  */
 export interface Informer<T extends ApiObject = ApiObject> extends Reader<T> {
-  /** Calls `listener` synchronously for each change, first with what is known already as ADDED. Returns what ends it. */
+  /** Calls `listener` synchronously for each change, first with the known objects as ADDED. Returns the function that ends it. */
   onChange(listener: (change: Change<T>) => void): () => void;
   /** True once the first list has been delivered; false when the informer stopped before. */
   readonly synced: Promise<boolean>;
-  /** Follows until `signal` aborts; call it once. Never rejects. */
+  /** Watches until `signal` aborts; call it once. Never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
   const { promise: synced, resolve: settle } = resolvable<boolean>();
   const selection = { namespace, labelSelector, fieldSelector };
   const kept = (object: T): T => (options.transform === undefined ? object : (options.transform(object) as T));
-  /** Where the next watch begins; undefined: only a list can tell. */
+  /** Where the next watch begins; undefined: a list is required. */
   let version: string | undefined;
   let [failures, expiredBefore] = [0, false];
 
@@ -71,7 +71,7 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
       else store.put(kept(event.object));
       version = event.object.metadata.resourceVersion;
     }
-    // A server that ends each watch at once must not be asked in a loop.
+    // A server that ends each watch at once must not cause a busy loop.
     if (quiet && clock.now() - begun < minWatchMs) await pause(signal);
     else failures = 0;
   }
@@ -87,7 +87,7 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
     const reason = error instanceof StatusError ? error.reason : undefined;
     if (failures >= maxResumes || (reason !== undefined && !resumable.has(reason))) version = undefined;
     options.onError?.(error, failures + 1);
-    // Expired is part of the protocol; only one that a new list does not cure is a failure to wait out.
+    // Expired is part of the protocol; only one that a new list does not resolve is a failure with a pause.
     const isCured = reason === "Expired" && !expiredBefore;
     expiredBefore = reason === "Expired";
     if (!isCured) await pause(signal);
@@ -109,7 +109,7 @@ export function informer<T extends ApiObject = ApiObject>(options: InformerOptio
   return { get, list, onChange, synced, run };
 }
 
-// After these the server still knows the version; after any other answer only a list is safe.
+// After these the server still has the version; after any other reply only a list is safe.
 const resumable: ReadonlySet<string> = new Set(["TooManyRequests", "ServiceUnavailable"]);
 
 function resolvable<V>(): { readonly promise: Promise<V>; readonly resolve: (value: V) => void } {

@@ -15,32 +15,32 @@ export interface KubeconfigWorld {
   readonly plugins: PluginHost;
 }
 
-/** Where a client connects to, how it trusts, and who it is there, as a kubeconfig says. */
+/** Address, trust anchors and credentials of a client, from a kubeconfig. */
 export type KubeconfigAccess = Omit<TransportOptions, "serverSeen"> & Pick<RemoteOptions, "refused">;
 
 /**
- * What a kubeconfig means for a client; every kubeconfig becomes one here. Credentials of files are read again each minute; a plugin runs
- * at the first request, before its credential ends, and after a 401. The kubeconfig's own proxy counts before that of the environment.
+ * Translates every kubeconfig for a client. Credentials of files are read again each minute; a plugin runs at the first request, before
+ * its credential expires, and after a 401. The kubeconfig's own proxy precedes that of the environment.
  */
 export function kubeconfigAccess(config: ResolvedKubeconfig, world: KubeconfigWorld): KubeconfigAccess {
   const { server, insecureSkipTlsVerify, caPem, tlsServerName, impersonate } = config;
   const proxyUrl = config.proxyUrl ?? environmentProxy(server, world.env);
-  const way = { server, insecureSkipTlsVerify, caPem, tlsServerName, impersonate, proxyUrl };
+  const connection = { server, insecureSkipTlsVerify, caPem, tlsServerName, impersonate, proxyUrl };
   if (config.exec !== undefined) {
     const plugin = execCredentials(config.exec, config, { clock: world.clock, host: world.plugins });
-    return { ...way, credentials: () => plugin.current(), refused: (shown) => plugin.refused(shown) };
+    return { ...connection, credentials: () => plugin.current(), refused: (shown) => plugin.refused(shown) };
   }
   const { clientCertPem, clientKeyPem, token } = config;
   const fixed: ClientCredentials = { clientCertPem, clientKeyPem, token };
-  return { ...way, credentials: fileCredentials(config, world) ?? (() => fixed) };
+  return { ...connection, credentials: fileCredentials(config, world) ?? (() => fixed) };
 }
 
 /** How long what was read counts, in milliseconds. Source: client-go's token source. */
 const freshMs = 60_000;
 
 /**
- * The credentials of a kubeconfig, read again each minute where they come from files, since whoever wrote those replaces them before they
- * end. Files that cannot be read, or are empty, leave the credentials as they were. Undefined where nothing is read from files.
+ * The credentials of a kubeconfig, read again each minute where they come from files, since their issuer replaces the files before they
+ * expire. Files that cannot be read, or are empty, leave the credentials unchanged. Undefined where nothing is read from files.
  */
 export function fileCredentials(
   config: ResolvedKubeconfig,

@@ -10,7 +10,7 @@ export type KubeconfigErrorCode =
   | "unsupported"
   | "unreadable-file";
 
-/** A kubeconfig that cannot be used. The message names file and field, and holds no credential. */
+/** A kubeconfig that cannot be used. The message names file and field, and contains no credential. */
 export class KubeconfigError extends Error {
   readonly code: KubeconfigErrorCode;
 
@@ -21,7 +21,7 @@ export class KubeconfigError extends Error {
   }
 }
 
-/** What stands in a field of a mapping. */
+/** The value of a field of a mapping. */
 export function own(record: YamlObject, key: string): YamlValue | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }
@@ -41,7 +41,7 @@ export function textList(value: YamlValue | undefined, where: string): readonly 
   });
 }
 
-/** A field that is not what it must be. */
+/** The error for a field of the wrong type. */
 export function wrongType(where: string, what: string): KubeconfigError {
   return new KubeconfigError("wrong-type", `${where} must be ${what}`);
 }

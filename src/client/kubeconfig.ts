@@ -8,23 +8,23 @@ export { KubeconfigError } from "./kubeconfig-fields.ts";
 export interface KubeconfigEntry {
   /** File and field, for messages: `/etc/a.conf: clusters["x"]`. */
   readonly where: string;
-  /** The fields that are understood and not empty, by their names in the file; file names are made absolute or relative to the kubeconfig's own folder. */
+  /** The known fields that are not empty, by their names in the file; file names are made absolute or relative to the kubeconfig's own folder. */
   readonly texts: ReadonlyMap<string, string>;
   readonly insecureSkipTlsVerify: boolean;
-  /** Of a user: the groups and the further facts as whom it asks to act. */
+  /** Of a user: the groups and extra fields that it impersonates. */
   readonly groups?: readonly string[];
   readonly extra?: ReadonlyMap<string, readonly string[]>;
-  /** Of a user: the program for its credential, as it stands in the file; it is read when the user is chosen. */
+  /** Of a user: its credential plugin, unparsed; parsed when the user is chosen. */
   readonly exec?: YamlValue;
-  /** Of a user: the kubeconfig that it stands in. */
+  /** Of a user: the kubeconfig that contains it. */
   readonly file?: string;
-  /** Of a cluster: what its extension has for such a program. */
+  /** Of a cluster: its extension for credential plugins. */
   readonly execExtension?: YamlValue;
-  /** A field that this client cannot honour; whoever uses the entry must refuse. */
+  /** A field that this client does not support; the caller must reject the entry. */
   readonly unsupported: string | undefined;
 }
 
-/** A kubeconfig that was read; nothing that it points to was. */
+/** A parsed kubeconfig; the files that it names are not read. */
 export interface Kubeconfig {
   /** Its file, or its files. */
   readonly file: string;
@@ -71,13 +71,12 @@ const maxCharacters = 1_048_576;
 const execExtensionName = "client.authentication.k8s.io/exec";
 
 /**
- * Reads a kubeconfig in YAML or JSON, at most 1 MiB. `file` is its path: relative paths inside are relative to its folder, and
- * messages name it. Fields that are not known are passed over; known ones must be of their type.
- * @throws KubeconfigError @see client-go tools/clientcmd
+ * Reads a kubeconfig in YAML or JSON, at most 1 MiB. `file` is its path: relative paths inside are relative to its folder, and messages
+ * name it. Unknown fields are ignored; known ones must be of their type. @throws KubeconfigError @see client-go tools/clientcmd
  */
 export function parseKubeconfig(text: string, file: string): Kubeconfig {
   const root = readRoot(text, file);
-  // What is passed on to a program of others keeps its numbers.
+  // An extension for a plugin keeps its numbers.
   const typed = text.includes(execExtensionName) ? readRoot(text, file, "number") : root;
   if ((root["kind"] ?? "Config") !== "Config") throw wrongType(`${file}: kind`, "Config");
   return {
@@ -89,7 +88,7 @@ export function parseKubeconfig(text: string, file: string): Kubeconfig {
   };
 }
 
-/** Several kubeconfigs as one, as `KUBECONFIG` lists them: of two entries of one name, and of two current contexts, the first counts. */
+/** Several kubeconfigs as one, as `KUBECONFIG` lists them: of two entries of one name, and of two current contexts, the first one wins. */
 export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
   const merged = (list: EntryKind["list"]): ReadonlyMap<string, KubeconfigEntry> =>
     new Map(configs.toReversed().flatMap((config) => [...config[list]]));
@@ -102,20 +101,20 @@ export function mergeKubeconfigs(configs: readonly Kubeconfig[]): Kubeconfig {
   };
 }
 
-/** What the current context leads to. Nothing is checked, and no file is read; the URL of a proxy may hold a password. */
+/** The current context, unvalidated, with no file read; the URL of a proxy may contain a password. */
 export interface CurrentContext {
   /** The name of the cluster, empty where the context names none. */
   readonly entry: string;
   readonly cluster: KubeconfigEntry | undefined;
   readonly user: KubeconfigEntry | undefined;
   readonly server: string | undefined;
-  /** The CA that stands in the kubeconfig itself. */
+  /** The CA inside the kubeconfig itself. */
   readonly caPem: string | undefined;
   readonly proxyUrl: string | undefined;
   readonly tlsServerName: string | undefined;
 }
 
-/** The entries of the current context, and how its cluster is reached. */
+/** The entries of the current context, and the connection of its cluster. */
 export function currentContextOf({ contexts, clusters, users, currentContext }: Kubeconfig): CurrentContext {
   const names = contexts.get(currentContext)?.texts;
   const entry = names?.get("cluster") ?? "";
@@ -210,7 +209,7 @@ function withExtensions(
   const all = new Map(clusters);
   for (const item of mappingsIn(own(root, clusterKind.list))) {
     const named = own(item, "name");
-    // A name of digits is a number in this reading.
+    // This parser reads a name of digits as a number.
     const name = typeof named === "string" ? named : JSON.stringify(named);
     const known = all.get(name);
     const cluster = own(item, clusterKind.field) ?? null;
@@ -222,7 +221,7 @@ function withExtensions(
   return all;
 }
 
-/** Those of a list that are mappings. */
+/** The mappings in a list. */
 function mappingsIn(value: YamlValue | undefined): readonly YamlObject[] {
   return Array.isArray(value) ? (value as readonly YamlValue[]).filter(isObject) : [];
 }

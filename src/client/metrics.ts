@@ -3,11 +3,11 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import { familiesText, histogram, labelText } from "../metrics/family.ts";
 
-/** What is counted of the clients inside the hub, those of its controllers above all. */
+/** Counts the requests of the clients inside the hub, mainly those of its controllers. */
 export interface ClientMetrics {
-  /** The same client, its calls counted. */
+  /** The same client, with its calls counted. */
   readonly counted: (client: Client) => Client;
-  /** Prometheus text; `host` is the hub's own, as the clients go to no other. */
+  /** Prometheus text; `host` is the hub's own, as the clients call no other. */
   readonly text: (host: string) => string;
 }
 
@@ -36,7 +36,7 @@ export function clientMetrics(now: () => number): ClientMetrics {
     help: "How long calls of the clients inside the hub took, by method and host.",
     bounds: durationBounds,
   });
-  // Under which host is known only when the port is open.
+  // The host is known only when the port is open.
   const took = {
     GET: durations.observerOf("GET"),
     POST: durations.observerOf("POST"),
@@ -82,12 +82,12 @@ export function clientMetrics(now: () => number): ClientMetrics {
   };
 }
 
-/** Client-go writes `<error>` where there was no answer. */
+/** Client-go writes `<error>` where there was no reply. */
 function codeOf(error: unknown): string | number {
   return error instanceof StatusError ? error.code : "<error>";
 }
 
-/** Counted when its first event comes, or in place of that its refusal or its end; later events cost nothing. */
+/** Counted at its first event, or in place of that its rejection or its end; later events cost nothing. */
 function countedWatch<T extends ApiObject>(
   events: AsyncIterable<WatchEvent<T>>,
   count: (code: string | number) => void,

@@ -1,33 +1,33 @@
 import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import { keyOf, keyText } from "./paths.ts";
 
-/** One difference between what was known and what is known now. A DELETED object is in its last known state. */
+/** One difference between the previous and the present state. A DELETED object is in its last known state. */
 export interface Change<T extends ApiObject = ApiObject> {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly object: T;
-  /** What was known under this key before. */
+  /** The previous state under this key. */
   readonly previous: T | undefined;
 }
 
-/** Looks at objects without copying them: they are shared and must not be changed. */
+/** Reads objects without copying them: they are shared and must not be changed. */
 export interface Reader<T extends ApiObject = ApiObject> {
   get(key: ObjectKey): T | undefined;
   list(): readonly T[];
 }
 
-/** The objects of one resource by key, and those who want to know of changes. */
+/** The objects of one resource by key, and the listeners for changes. */
 export interface ObjectStore<T extends ApiObject> extends Reader<T> {
-  /** Takes up the object's state; nothing happens when its resourceVersion is known already. */
+  /** Stores the object's state; nothing happens when its resourceVersion is known already. */
   put(object: T): void;
-  /** Forgets the object; `last` is its final state. */
+  /** Removes the object; `last` is its final state. */
   remove(last: T): void;
-  /** Makes `objects` all that there is: the difference is told, first what vanished. */
+  /** Replaces all objects with `objects` and reports the difference, deletions first. */
   replace(objects: readonly T[]): void;
-  /** Calls `listener` synchronously for each change, first with what is known already as ADDED. Returns what ends it. */
+  /** Calls `listener` synchronously for each change, first with the known objects as ADDED. Returns the function that ends it. */
   onChange(listener: (change: Change<T>) => void): () => void;
 }
 
-/** An empty store. `onListenerError` is told when a listener throws; the others are still called. */
+/** An empty store. `onListenerError` receives what a listener throws; the others are still called. */
 export function objectStore<T extends ApiObject>(onListenerError: (error: unknown) => void): ObjectStore<T> {
   const objects = new Map<string, T>();
   const listeners = new Set<(change: Change<T>) => void>();
@@ -43,7 +43,7 @@ export function objectStore<T extends ApiObject>(onListenerError: (error: unknow
   function put(object: T): void {
     const id = keyText(keyOf(object));
     const before = objects.get(id);
-    // Another object has taken the name: for whoever holds a uid that is an end and a beginning.
+    // Another object has the name now: for a listener that tracks the uid, one was deleted and one was added.
     if (before !== undefined && before.metadata.uid !== object.metadata.uid) remove(before);
     const previous = objects.get(id);
     if (previous !== undefined && previous.metadata.resourceVersion === object.metadata.resourceVersion) return;

@@ -2,7 +2,7 @@ import { badRequest } from "../apimachinery/status.ts";
 import type { ListOptions, ResourceRef } from "./client.ts";
 import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 
-/** What a path points at inside a resource; nothing set means all objects of all namespaces. */
+/** The object or collection of a path inside a resource; nothing set means all objects of all namespaces. */
 export interface PathTarget {
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
@@ -12,7 +12,7 @@ export interface PathTarget {
 /** Query parameters; undefined ones are left out. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Where the objects of a group and version live: `/api/v1`, or `/apis/<group>/<version>`. */
+/** The path of a group and version: `/api/v1`, or `/apis/<group>/<version>`. */
 function groupVersionPath(resource: Pick<ResourceRef, "group" | "version">): string {
   const version = segment("version", resource.version);
   return resource.group === "" ? `/api/${version}` : `/apis/${segment("group", resource.group)}/${version}`;
@@ -58,7 +58,7 @@ export function listQuery(options: Omit<ListOptions, "namespace">): Query {
   };
 }
 
-// The rule is that of client-go: servers and proxies normalise dot segments, so they never may stand in a path.
+// The rule is that of client-go: servers and proxies normalise dot segments, so a path must not contain any.
 function segment(what: string, value: string): string {
   const wrong = value === "" || value === "." || value === ".." || value.includes("/") || value.includes("%");
   if (wrong) throw badRequest(`invalid ${what} ${JSON.stringify(value)}: it must be one path segment`);

@@ -7,7 +7,7 @@ import { ConnectionError } from "./client.ts";
 import { noAnswer, socks5 } from "./socks5.ts";
 import type { Duplex } from "node:stream";
 
-/** A proxy that carries connections to another place; user and password are secret. */
+/** A proxy for connections; user and password are secret. */
 export interface Proxy {
   readonly kind: "http" | "https" | "socks5";
   readonly host: string;
@@ -18,13 +18,13 @@ export interface Proxy {
   readonly shown: string;
 }
 
-/** How a proxy that speaks TLS is trusted. */
+/** The trust anchors for a TLS proxy. */
 export interface ProxyTrust {
   readonly caPem?: string | undefined;
   readonly insecureSkipTlsVerify?: boolean | undefined;
 }
 
-/** Where a connection is to go in the end. */
+/** The target of a connection. */
 export interface TunnelTarget {
   readonly host: string;
   readonly port: number;
@@ -38,10 +38,10 @@ const schemes: Readonly<Record<string, { readonly kind: Proxy["kind"]; readonly 
   "socks5h:": { kind: "socks5", port: 1080 },
 };
 
-/** For the whole way through a proxy, in milliseconds. */
+/** The timeout of the whole connection through a proxy, in milliseconds. */
 const silenceMs = 30_000;
 
-/** Reads the address of a proxy; undefined where it is none, or of a kind that is not spoken. */
+/** Parses the URL of a proxy; undefined where it is invalid, or its scheme is not supported. */
 export function parseProxy(text: string): Proxy | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const scheme = url === undefined ? undefined : schemes[url.protocol];
@@ -137,7 +137,7 @@ function authorization({ user, password }: Proxy): Readonly<Record<string, strin
   return { "proxy-authorization": `Basic ${credential}` };
 }
 
-/** The proxy may be known to the kubeconfig's CA, as with Go, or to the world; the server behind it is known to the former alone. */
+/** The kubeconfig's CA, as with Go, or a public root may verify the proxy; only the former verifies the server behind it. */
 function tlsOptions({ caPem }: ProxyTrust): SecureContextOptions {
   return { minVersion: "TLSv1.2", ...(caPem === undefined ? {} : { ca: [caPem, ...rootCertificates] }) };
 }
@@ -152,7 +152,7 @@ function decoded(text: string): string | undefined {
 
 type Connect = Agent["createConnection"];
 
-/** Reads the address of a proxy that is to be used. @throws ConnectionError INVALID_PROXY, which does not repeat the text: it may hold a password. */
+/** Parses the URL of a proxy. @throws ConnectionError INVALID_PROXY, which does not repeat the text: it may contain a password. */
 export function requiredProxy(text: string): Proxy {
   const proxy = parseProxy(text);
   if (proxy === undefined) {
@@ -164,7 +164,7 @@ export function requiredProxy(text: string): Proxy {
   return proxy;
 }
 
-/** From now on each connection of `agent` goes through the proxy, with TLS to the server itself inside. Connecting ends with `signal`. */
+/** Routes each new connection of `agent` through the proxy, with TLS to the server itself inside. Connecting ends with `signal`. */
 export function connectThrough(
   agent: Agent,
   proxy: Proxy,

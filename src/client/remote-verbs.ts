@@ -95,21 +95,21 @@ function withTypes<T extends ApiObject>(list: ApiList<T>, resource: ResourceRef)
 /** Lists one page; without `limit` and `continue`, everything at once. */
 export type ListPage<T extends ApiObject> = (page: Pick<ListOptions, "limit" | "continue">) => Promise<ApiList<T>>;
 
-/** How many objects are asked for at once, as kubectl does. */
+/** How many objects a page requests, as in kubectl. */
 const pageSize = 500;
 
-/** How many pages in a row may hold no object, as where a selector matches none of theirs. */
+/** How many pages in a row may be empty, as where a selector matches none of their objects. */
 const maxEmptyPages = 100;
 
-/** By how much a page becomes shorter whose reply is too large. */
+/** The factor by which a page shrinks whose reply is too large. */
 const shrinkFactor = 8;
 
 /**
  * Every object of a list, read page by page at the version of the first page: the size of a reply is bounded, however many objects a user
- * has created. A page whose reply is too large is asked for again with fewer objects. Where the version has expired after the first page,
+ * has created. A page whose reply is too large is requested again with fewer objects. Where the version has expired after the first page,
  * the list is read once more without pages. @throws what `list` throws; ConnectionError REPLY_TOO_LARGE for a single object that is too
- * large, INVALID_REPLY where a page has the continue token that was sent, or a hundred pages in a row are empty: such a list may have no
- * end. Source: client-go tools/pager, with FullListIfExpired.
+ * large, INVALID_REPLY where a page returns the continue token of its request, or a hundred pages in a row are empty: such a list may
+ * have no end. Source: client-go tools/pager, with FullListIfExpired.
  */
 export async function listPages<T extends ApiObject>(list: ListPage<T>): Promise<ApiList<T>> {
   const items: T[] = [];
@@ -134,7 +134,7 @@ export async function listPages<T extends ApiObject>(list: ListPage<T>): Promise
   }
 }
 
-/** How many objects to ask for instead, where their reply was too large. @throws the error otherwise */
+/** How many objects to request instead, where their reply was too large. @throws the error otherwise */
 function shorterLimit(error: unknown, limit: number): number {
   const isTooLarge = error instanceof ConnectionError && error.code === "REPLY_TOO_LARGE";
   if (!isTooLarge || limit === 1) throw error;

@@ -15,19 +15,19 @@ import {
 } from "./transport.ts";
 import { watchEvents } from "./watch-events.ts";
 
-/** How to reach a Kubernetes API, who to be there, and how long to wait. */
+/** Address, credentials and timeouts of a Kubernetes API. */
 export interface RemoteOptions extends Omit<TransportOptions, "credentials">, ClientCredentials {
-  /** Asked before each request and used in place of the fixed credentials. */
+  /** Called before each request and used in place of the fixed credentials. */
   readonly credentials?: TransportOptions["credentials"] | undefined;
-  /** Is told of credentials that the server has answered with 401; true where others are there now, with which the call is made once more. */
+  /** Receives credentials that the server has answered with 401; true where there are others now, with which the call is repeated once. */
   readonly refused?: ((credentials: ClientCredentials) => Promise<boolean>) | undefined;
   readonly userAgent: string;
   /** In milliseconds: for a whole reply, or for the head of a watch. */
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Yields [0, 1); spreads the length of watches over 5 to 10 minutes. Absent: always the middle. */
+  /** Returns [0, 1); spreads the length of watches over 5 to 10 minutes. Absent: always the middle. */
   readonly random?: (() => number) | undefined;
-  /** How long the waits that `Retry-After` asks for may take together for one call, in milliseconds, default 30000 (30 seconds); 0 never waits. */
+  /** The limit on all waits for `Retry-After` of one call, in milliseconds, default 30000 (30 seconds); 0 never waits. */
   readonly retryBudgetMs?: number | undefined;
   /** The longest reply, in bytes, default 64 MiB. */
   readonly maxReplyBytes?: number | undefined;
@@ -35,7 +35,7 @@ export interface RemoteOptions extends Omit<TransportOptions, "credentials">, Cl
   readonly maxEventBytes?: number | undefined;
 }
 
-/** A reply as it came; `body` is complete. */
+/** An unparsed reply; `body` is complete. */
 export interface RawReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -48,11 +48,11 @@ export interface RawOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A Client over the network, with a door for paths that are no resources. */
+/** A Client over the network, which can also request paths that are no resources. */
 export interface RemoteClient extends Client {
-  /** Any request; `path` begins with a slash and is already encoded. A refusal is returned, not thrown. @throws ConnectionError */
+  /** Any request; `path` begins with a slash and is already encoded. An error status is returned, not thrown. @throws ConnectionError */
   raw(method: string, path: string, options?: RawOptions): Promise<RawReply>;
-  /** Closes all connections; calls under way fail. */
+  /** Closes all connections; calls in progress fail. */
   close(): void;
 }
 
@@ -138,7 +138,7 @@ function watching(
       timeoutSeconds: seconds,
       ...listQuery(selection),
     });
-    // The server ends the stream itself; one that does not is dead without knowing it.
+    // The server ends the stream itself; a stream that outlasts that is dead.
     const deadline = deadlineOf(options.clock, (seconds + 30) * 1000, signal);
     try {
       if (signal.aborted) return;
@@ -186,7 +186,7 @@ type WithCredentials = <R extends Answer>(
   attempt: (shown: ClientCredentials) => Promise<R>,
 ) => Promise<R>;
 
-// Credentials are asked for outside of the deadline of a call: a person may have to sign in meanwhile.
+// Credentials are read outside of the timeout of a call: a plugin may wait for a person to sign in.
 function credentialed(
   credentials: TransportOptions["credentials"],
   refused: RemoteOptions["refused"],
@@ -199,7 +199,7 @@ function credentialed(
   };
 }
 
-// Sends until the reply asks for no further wait, or the waits would exceed their budget.
+// Repeats until a reply has no Retry-After, or the waits would exceed their limit.
 async function patiently<R extends Answer>(
   options: RemoteOptions,
   signal: AbortSignal | undefined,

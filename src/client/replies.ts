@@ -21,9 +21,8 @@ const reasonOfCode: Readonly<Record<number, readonly [StatusReason, string]>> = 
 };
 
 /**
- * The error that a failed reply stands for: its Status where the body is one, else what the code says. Nothing in the body is
- * trusted; a Status of unknown reason keeps its message, and 410 is Expired whatever the reason is called. The header `Retry-After`
- * counts before what the body says of it.
+ * The error of a failed reply: its Status where the body is one, else one by the status code. The body is not trusted; a Status of
+ * unknown reason keeps its message, and 410 is Expired whatever its reason. The header `Retry-After` precedes that of the body.
  */
 export function replyError(code: number, body: unknown, retryAfter?: string): StatusError {
   const [known, text] = reasonOfCode[code] ?? ["" as const, `the server answered ${code}`];
@@ -32,17 +31,17 @@ export function replyError(code: number, body: unknown, retryAfter?: string): St
   const options = details === undefined ? { code } : { code, details };
   if (status === undefined) return new StatusError(known, text, options);
   const { reason, message } = status;
-  const told = typeof message === "string" && message !== "" ? message : text;
-  return new StatusError(code === 410 ? "Expired" : reasonOf(reason), told, options);
+  const detail = typeof message === "string" && message !== "" ? message : text;
+  return new StatusError(code === 410 ? "Expired" : reasonOf(reason), detail, options);
 }
 
-/** The error inside a watch event of type ERROR; its code stands in the Status. */
+/** The error inside a watch event of type ERROR; its code is in the Status. */
 export function watchError(object: unknown): StatusError {
   const code = isJsonObject(object) && typeof object["code"] === "number" ? object["code"] : 500;
   return replyError(code, object);
 }
 
-/** How long to wait before another try, in milliseconds, when the reply asks for one: 429 or 5xx with whole seconds in Retry-After. */
+/** How long to wait before a retry, in milliseconds, when the reply requires one: 429 or 5xx with whole seconds in Retry-After. */
 export function retryAfterMs(code: number, header: string | undefined): number | undefined {
   if (code !== 429 && code < 500) return undefined;
   return header !== undefined && /^\d{1,6}$/.test(header) ? Number(header) * 1000 : undefined;

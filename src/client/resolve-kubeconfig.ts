@@ -7,7 +7,7 @@ import { KubeconfigError, type Kubeconfig, type KubeconfigEntry } from "./kubeco
 import type { KubeconfigErrorCode } from "./kubeconfig-fields.ts";
 import { parseProxy } from "./proxy.ts";
 
-/** Everything a client needs to know of one context. Credentials in it are secret. */
+/** The settings of one context. Credentials in it are secret. */
 export interface ResolvedKubeconfig {
   readonly context: string;
   /** An `https://` URL. */
@@ -22,28 +22,28 @@ export interface ResolvedKubeconfig {
   readonly clientCertPem?: string | undefined;
   readonly clientKeyPem?: string | undefined;
   readonly token?: string | undefined;
-  /** Where the credentials were read from, for whoever reads them again after a rotation. */
+  /** The files of the credentials, for reading them again after a rotation. */
   readonly clientCertFile?: string | undefined;
   readonly clientKeyFile?: string | undefined;
   readonly tokenFile?: string | undefined;
-  /** The program that gives the credential, where neither a certificate nor a token does. */
+  /** The plugin for the credential, where neither a certificate nor a token is set. */
   readonly exec?: ExecPlugin | undefined;
-  /** As whom every request asks to be done. */
+  /** The impersonated user of every request. */
   readonly impersonate?: Impersonation | undefined;
-  /** The way to the server; it may hold a password. */
+  /** The proxy; it may contain a password. */
   readonly proxyUrl?: string | undefined;
 }
 
-/** A credential plugin, and what its cluster says to it. */
+/** A credential plugin, and its settings from the cluster entry. */
 export interface ExecPlugin extends ExecConfig {
   readonly extension?: YamlValue | undefined;
 }
 
-/** How a context is resolved. */
+/** The inputs of a resolution. */
 export interface ResolveOptions {
   /** Default: the current context. */
   readonly context?: string | undefined;
-  /** Reads the files to which the kubeconfig points. */
+  /** Reads the files that the kubeconfig names. */
   readonly readFile: (path: string) => Promise<Uint8Array>;
 }
 
@@ -61,9 +61,9 @@ interface Found {
 const maxFileBytes = 1_048_576;
 
 /**
- * Follows a context to its cluster and user and reads the files that they name; no program is run. Data counts before a file, a token
- * file before a token, and both and certificates before a program. Anything that cannot be honoured is refused, never passed over.
- * @throws KubeconfigError naming file and field
+ * Resolves a context to its cluster and user and reads the files that they name; runs no program. Data precedes a file, a token file
+ * precedes a token, and both and certificates precede a program. Unsupported fields are rejected, never ignored. @throws KubeconfigError
+ * naming file and field
  */
 export async function resolveKubeconfig(
   config: Kubeconfig,
@@ -121,7 +121,7 @@ async function clusterFacts(
   }
   const proxyUrl = texts.get("proxy-url");
   if (proxyUrl !== undefined && (parseProxy(proxyUrl) === undefined || /^socks5h:/i.test(proxyUrl))) {
-    // Its text may hold a password.
+    // Its text may contain a password.
     throw fail("bad-value", `${where}.proxy-url must be a URL that begins with http://, https:// or socks5://`);
   }
   const caPem = ca && pem(ca, "CERTIFICATE");
@@ -147,7 +147,7 @@ function impersonationOf({ where, texts, groups = [], extra = new Map() }: Kubec
   const uid = texts.get("as-uid");
   if (user !== undefined) return { user, groups, extra, uid };
   if (uid === undefined && groups.length === 0 && extra.size === 0) return undefined;
-  // Without it the request would be done as whom the credential names, with all its rights.
+  // Without it the request would run as the credential's own user, with all its rights.
   throw fail("missing", `${where} asks to act with a uid, groups or extra facts, but not as whom: set as`);
 }
 
@@ -163,7 +163,7 @@ function certificateFacts(certificate: Found, key: Found): Facts {
   };
 }
 
-/** Whether both can be read and do not belong together; TLS says it in a way that sounds like a fault of the server. */
+/** Whether both can be parsed and do not belong together; the TLS error would sound like a fault of the server. */
 function isOfAnotherKey(certificate: string, key: string): boolean {
   try {
     return !new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
@@ -176,11 +176,11 @@ async function tokenFacts({ texts, where }: KubeconfigEntry, readFile: ReadFile)
   const tokenFile = texts.get("tokenFile");
   const written = texts.get("token");
   const reading = tokenFile === undefined ? undefined : fileText(tokenFile, `${where}.tokenFile`, readFile);
-  // As in client-go, the token beside it serves where the file cannot be read.
+  // As in client-go, the token beside it is used where the file cannot be read.
   const inFile = await (written === undefined ? reading : reading?.catch(() => undefined));
   const token = inFile?.trim() ?? written;
   if (token === undefined) return {};
-  // Only what may stand in a header; a line break would begin another.
+  // Only characters of a header value; a line break would start another header.
   if (/^[\u0021-\u007e]+$/.test(token)) return { token, tokenFile };
   const field = inFile === undefined ? "token" : "tokenFile";
   throw fail("bad-value", `${where}.${field} is empty or holds characters that no token has`);
@@ -217,10 +217,10 @@ function pem({ text, where }: Found, label: string): string {
 
 const secretFields = ["client-key-data", "token"] as const;
 
-/** Whether a kubeconfig itself holds a secret: a token, a private key, a password. One that only names files or a program holds none. */
+/** Whether a kubeconfig itself contains a secret: a token, a private key, a password. One that only names files or a program contains none. */
 export function holdsSecret({ users, clusters }: Kubeconfig): boolean {
   const isSecret = [...users.values()].some(
-    // What is not supported (`password`, `auth-provider`) is secret, too.
+    // Unsupported fields (`password`, `auth-provider`) are secret, too.
     ({ texts, unsupported }) => unsupported !== undefined || secretFields.some((field) => texts.has(field)),
   );
   return isSecret || [...clusters.values()].some(({ texts }) => hasPassword(texts.get("proxy-url")));

@@ -8,7 +8,7 @@ interface Dialogue {
   read(length: number): Promise<Buffer>;
 }
 
-/** What the codes of a reply mean. Source: RFC 1928, section 6. */
+/** The reply codes. Source: RFC 1928, section 6. */
 const replies: readonly string[] = [
   "",
   "it failed",
@@ -22,7 +22,7 @@ const replies: readonly string[] = [
 ];
 
 /**
- * A connection through a SOCKS 5 proxy, which resolves names itself. Rejects with node's error where the proxy is not reached, and with
+ * A connection through a SOCKS 5 proxy, which resolves names itself. Rejects with node's error where the proxy is unreachable, and with
  * ConnectionError PROXY where it refuses. @see RFC 1928, RFC 1929
  */
 export async function socks5(
@@ -70,7 +70,7 @@ async function askFor({ socket, read }: Dialogue, proxy: Proxy, target: TunnelTa
   if (status !== 0) {
     throw refused(proxy, `no way to ${target.host}:${target.port}, ${replies[status] ?? `reply ${status}`}`);
   }
-  // Where it is bound is of no use, but stands before what the server says.
+  // The bound address is not used, but precedes the data of the server.
   const length = kind === 1 ? 4 : kind === 4 ? 16 : ((await read(1))[0] ?? 0);
   await read(length + 2);
 }
@@ -118,7 +118,7 @@ function dialogueOn(socket: Socket): Dialogue {
   };
 }
 
-/** For a proxy that was reached and says nothing. */
+/** For a proxy that was reached and does not reply. */
 export function noAnswer({ shown }: Proxy): ConnectionError {
   return new ConnectionError("PROXY", `the proxy ${shown} does not answer: check its address, and that it runs`);
 }

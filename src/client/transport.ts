@@ -11,7 +11,7 @@ import { ConnectionError } from "./client.ts";
 import { connectThrough, requiredProxy } from "./proxy.ts";
 import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
 
-/** Who the client says it is; none of the three means anonymous. */
+/** The client's credentials; none of the three means anonymous. */
 export interface ClientCredentials {
   /** Leaf first. */
   readonly clientCertPem?: string | undefined;
@@ -20,23 +20,23 @@ export interface ClientCredentials {
   readonly token?: string | undefined;
 }
 
-/** Where a server is and how it is trusted. */
+/** The address of a server, and its trust anchors. */
 export interface TransportOptions {
   /** `https://host[:port][/prefix]`. */
   readonly server: string;
   /** The only roots that are trusted; absent: those of the runtime. */
   readonly caPem?: string | undefined;
-  /** Trusts any server certificate; only for reading what is proven by other means. Excludes `caPem`. */
+  /** Trusts any server certificate; only for reading data that is verified by other means. Excludes `caPem`. */
   readonly insecureSkipTlsVerify?: boolean | undefined;
   /** The name that the server's certificate must be valid for, where it is not the host of `server`. */
   readonly tlsServerName?: string | undefined;
-  /** Carries every connection: `http://`, `https://`, `socks5://` or `socks5h://`; it may hold a password. Absent: none. */
+  /** The proxy of every connection: `http://`, `https://`, `socks5://` or `socks5h://`; it may contain a password. Absent: none. */
   readonly proxyUrl?: string | undefined;
-  /** As whom every request asks to be done. */
+  /** The impersonated user of every request. */
   readonly impersonate?: Impersonation | undefined;
-  /** Asked before each request, so that rotated credentials take effect with the next one. */
+  /** Called before each request, so that rotated credentials take effect with the next one. */
   readonly credentials: () => ClientCredentials | Promise<ClientCredentials>;
-  /** Is told the certificate by which the server was known, as DER, before each reply. */
+  /** Receives the certificate that the server presented, as DER, before each reply. */
   readonly serverSeen?: ((leaf: Uint8Array) => void) | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface Call {
   readonly headers: Readonly<OutgoingHttpHeaders>;
   readonly body?: Buffer | undefined;
   readonly signal: AbortSignal;
-  /** Default: what `credentials` gives now. */
+  /** Default: the present result of `credentials`. */
   readonly credentials?: ClientCredentials | undefined;
 }
 
@@ -93,13 +93,13 @@ export function httpsTransport(options: TransportOptions): Transport {
     const { agent } = identityFor(credentials);
     const headers = { ...call.headers, ...identityHeaders(options, credentials) };
     for (let attempt = 0; ; attempt += 1) {
-      // Node tells a request of the abort only once it has a connection, for which a proxy may let it wait.
+      // Node passes the abort to a request only once it has a connection, for which it may wait on a proxy.
       const outcome = await unlessAborted(send(target, agent, { ...call, headers }), call.signal);
       if (outcome.kind === "reply") {
         if (options.serverSeen !== undefined) reportServerCertificate(outcome.message, options.serverSeen);
         return outcome.message;
       }
-      // A kept connection that the server has closed meanwhile says nothing about the server; reading again is harmless.
+      // A kept-alive connection that the server has closed is no failure of the server; reading again is harmless.
       const again = outcome.kind === "stale" && call.method === "GET" && attempt < staleRetries && !call.signal.aborted;
       if (!again) throw connectionError(outcome.error, options.server);
     }
@@ -114,7 +114,7 @@ export function httpsTransport(options: TransportOptions): Transport {
   return { open, close };
 }
 
-/** A failure of node's net, tls or http as a ConnectionError that keeps its code, and says what happened at `server` and what to do. */
+/** A failure of node's net, tls or http as a ConnectionError with its code; the message has what happened at `server` and the next step. */
 export function connectionError(error: unknown, server: string): ConnectionError {
   if (error instanceof ConnectionError) return error;
   const code = systemErrorCode(error) ?? "UNKNOWN";
@@ -156,7 +156,7 @@ function agentFor(options: TransportOptions, credentials: ClientCredentials): Ag
   if (ca !== undefined && insecureSkipTlsVerify) {
     throw new TypeError("caPem and insecureSkipTlsVerify exclude each other");
   }
-  // Node reads an empty `ca` as "the roots of the runtime"; here it must mean that nobody is trusted.
+  // Node reads an empty `ca` as "the roots of the runtime"; here it must mean that no CA is trusted.
   if (ca !== undefined && !ca.includes("-----BEGIN CERTIFICATE-----")) {
     throw new ConnectionError("INVALID_CA", "the certificate authority holds no PEM certificate");
   }
@@ -176,13 +176,13 @@ function agentFor(options: TransportOptions, credentials: ClientCredentials): Ag
   }
 }
 
-/** An address is no name that TLS may announce, but the certificate must be for it all the same. @see RFC 6066, section 3 */
+/** TLS cannot send an address as a server name, but the certificate must still be for it. @see RFC 6066, section 3 */
 function nameOptions(name: string): Pick<TlsOptions, "servername" | "checkServerIdentity"> {
   if (isIP(name) === 0) return { servername: name };
   return { servername: "", checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) };
 }
 
-// Requests under way end in peace; idle connections of the old identity go at once, and used ones are not kept.
+// Requests in progress finish; idle connections of the old identity are closed at once, and used ones are not reused.
 function drain(agent: Agent): void {
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
@@ -223,7 +223,7 @@ function send(target: Target, agent: Agent, call: Call): Promise<Outcome> {
   });
 }
 
-/** As whom a client asks to act; the server decides whether it may. */
+/** The impersonated user; the server decides whether the client may. */
 export interface Impersonation {
   readonly user: string;
   readonly uid?: string | undefined;
@@ -231,7 +231,7 @@ export interface Impersonation {
   readonly extra: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The headers of a request that is to be done as somebody else. @see client-go transport/round_trippers.go */
+/** The impersonation headers of a request. @see client-go transport/round_trippers.go */
 export function impersonationHeaders({ user, uid, groups, extra }: Impersonation): OutgoingHttpHeaders {
   return {
     "impersonate-user": user,
@@ -241,7 +241,7 @@ export function impersonationHeaders({ user, uid, groups, extra }: Impersonation
   };
 }
 
-/** Bytes that no header name may hold are written as in URLs. */
+/** Bytes that a header name cannot contain are percent-encoded. */
 function escapedKey(key: string): string {
   return [...Buffer.from(key.toLowerCase(), "utf8")]
     .map((byte) => {
@@ -253,7 +253,7 @@ function escapedKey(key: string): string {
     .join("");
 }
 
-/** `value`, or the end of waiting for it when `signal` aborts. @throws ConnectionError ABORTED */
+/** `value`, or a rejection when `signal` aborts first. @throws ConnectionError ABORTED */
 export async function unlessAborted<T>(value: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined || !(value instanceof Promise)) return value;
   let stop = (): void => undefined;

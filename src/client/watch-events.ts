@@ -40,15 +40,15 @@ function isChange(type: unknown): type is "ADDED" | "MODIFIED" | "DELETED" {
   return type === "ADDED" || type === "MODIFIED" || type === "DELETED";
 }
 
-/** Cuts a byte stream into lines; holds at most `maxBytes` of an unfinished one. */
+/** Splits a byte stream into lines; buffers at most `maxBytes` of an unfinished one. */
 export interface LineCutter {
   /** The lines that `chunk` completes, without their newline and without blank ones; undefined when a line is too long. */
   push(chunk: Buffer): readonly Buffer[] | undefined;
-  /** What stands after the last newline. */
+  /** The rest after the last newline. */
   rest(): Buffer;
 }
 
-/** A cutter for streams of JSON objects, one on each line, as a Kubernetes watch sends them. */
+/** A splitter for streams of JSON objects, one on each line, as a Kubernetes watch sends them. */
 export function lineCutter(maxBytes: number): LineCutter {
   let held: Buffer[] = [];
   let heldBytes = 0;

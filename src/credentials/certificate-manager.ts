@@ -13,15 +13,15 @@ import type { Manager } from "./run-managers.ts";
 import type { CertificateFolder } from "./storage/certificate-folder.ts";
 import { readStoredCertificate, type StoredCertificate } from "./storage/stored-certificate.ts";
 
-/** How one certificate of a node is kept. */
+/** The parts of a node's certificate manager. */
 export interface CertificateManagerOptions extends CertificateScheduleOptions {
   readonly hub: NodeHub;
 }
 
 /**
- * Keeps a certificate fresh by the rules of a kubelet: a new key each time, the node's present certificate as the identity, the old one in
- * use until the new one is complete. Its keeper throws JoinError no-access where files of the node are missing.
- * @see client-go util/certificate certificate_manager
+ * Renews a certificate by the rules of a kubelet: a new key each time, the node's present certificate as the identity, the old one in use
+ * until the new one is complete. The manager throws JoinError no-access where files of the node are missing. @see client-go
+ * util/certificate certificate_manager
  */
 export function certificateManager(options: CertificateManagerOptions): Manager {
   const { kind, folder, hub, clock, servingNames } = options;
@@ -58,7 +58,7 @@ export function certificateManager(options: CertificateManagerOptions): Manager 
   });
 }
 
-/** Certificate and key as one text, once the certificate is the one that was requested and, of a client, the hub accepts it. */
+/** Certificate and key as one text, once the certificate is the requested one and, for a client certificate, the hub accepts it. */
 async function proven({ pem, key }: NodeAnswer, { session, serving }: HeldCertificate, now: number): Promise<string> {
   const { nodeName, caPem } = session;
   const certificate = ownCertificate(pem, { spki: key.spki, nodeName, caPem, now, serving });
@@ -73,7 +73,7 @@ async function inUse(folder: CertificateFolder): Promise<StoredCertificate | und
   return text === undefined ? undefined : readStoredCertificate(text);
 }
 
-/** An agent that was killed after its last step has left the key that is in use by now, and perhaps more. */
+/** An agent that was killed after its last step has left the key that is now in use, and perhaps more. */
 async function finish(current: StoredCertificate | undefined, folder: CertificateFolder): Promise<void> {
   const text = await folder.text(folder.nextKey);
   if (text === undefined || current === undefined) return;

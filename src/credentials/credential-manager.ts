@@ -1,46 +1,46 @@
 import type { KeptName } from "./credential-event.ts";
 import type { Manager, Turn } from "./run-managers.ts";
 
-/** Where a credential is kept. */
+/** The storage of a credential. */
 export interface CredentialStorage<Held, Issued> {
-  /** Reads what is in use now. @throws JoinError no-access where nothing of use is there */
+  /** Reads the credential in use. @throws JoinError no-access where there is none that can be used */
   readonly open: () => Promise<Held>;
-  /** Ends what `open` began. */
+  /** Closes what `open` opened. */
   readonly close?: (held: Held) => void;
-  /** Puts what was issued in the place of what is in use. @throws JoinError write-failed */
+  /** Replaces the credential in use with the issued one. @throws JoinError write-failed */
   readonly install: (issued: Issued, held: Held) => Promise<void>;
 }
 
-/** What is due for a credential. */
+/** The next step for a credential. */
 export type DueStep =
   | Exclude<Turn, { readonly kind: "again" }>
   | { readonly kind: "renew" }
-  /** It cannot be renewed with itself any more; `run` gets another one. */
+  /** It can no longer be renewed with itself; `run` gets another one. */
   | { readonly kind: "recover"; readonly run: (signal: AbortSignal) => Promise<Turn> };
 
-/** When a credential is renewed; it remembers what was tried. */
+/** When a credential is renewed; it stores the tries. */
 export interface RenewalSchedule<Held, Issued> {
   readonly next: (held: Held) => Promise<DueStep>;
-  /** Another one is in its place. */
+  /** Another one is installed. */
   readonly renewed: (issued: Issued, held: Held) => Promise<void>;
-  /** A renewal failed. @throws what is no failure of the world */
+  /** A renewal failed. @throws any error that is no failure of a call */
   readonly failed: (error: unknown, held: Held, signal: AbortSignal) => Promise<Turn>;
 }
 
-/** The parts of which a credential is kept. */
+/** The parts of a credential manager. */
 export interface CredentialParts<Held, Answer, Issued> {
   readonly name: KeptName;
   readonly storage: CredentialStorage<Held, Issued>;
   /** Requests the next credential and waits for it. */
   readonly request: (held: Held, signal: AbortSignal) => Promise<Answer>;
-  /** Proves that the answer is what was requested and that the hub accepts it. @throws JoinError bad-certificate, clock-skew */
+  /** Verifies that the certificate is the requested one and that the hub accepts it. @throws JoinError bad-certificate, clock-skew */
   readonly proof: (answer: Answer, held: Held) => Promise<Issued>;
   readonly schedule: RenewalSchedule<Held, Issued>;
 }
 
 /**
- * Keeps one credential: what is in use stays until the next one is requested, proven and installed. Its parts decide where, what, how
- * and when; the order of the steps is the same for all.
+ * Renews one credential: the one in use stays until the next one is requested, verified and installed. The parts differ by credential;
+ * the order of the steps is the same for all.
  */
 export function credentialManager<Held, Answer, Issued>(parts: CredentialParts<Held, Answer, Issued>): Manager {
   const { name, storage, request, proof, schedule } = parts;

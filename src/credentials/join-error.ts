@@ -5,7 +5,7 @@ import {
   type FailedOperation,
 } from "../apimachinery/system-error.ts";
 
-/** Why a machine did not get in. */
+/** Why a join failed. */
 export type JoinErrorCode =
   | "bad-endpoint"
   | "bad-token-format"
@@ -38,10 +38,10 @@ export type JoinErrorCode =
   | "no-access"
   | "aborted";
 
-/** A join that ended without a credential. The message is complete: what went wrong and what to do; it holds no secret and no control character. */
+/** A join that ended without a credential. The message has the cause and the next step; it contains no secret and no control character. */
 export class JoinError extends Error {
   readonly code: JoinErrorCode;
-  /** The code of the operating system, of TLS or of the API beneath, e.g. ECONNREFUSED, CERT_HAS_EXPIRED, Forbidden. */
+  /** The underlying code of the operating system, TLS or the API, e.g. ECONNREFUSED, CERT_HAS_EXPIRED, Forbidden. */
   readonly causeCode: string | undefined;
 
   constructor(
@@ -56,7 +56,7 @@ export class JoinError extends Error {
   }
 }
 
-/** What a step gives, or undefined where it fails with a JoinError: its file is of use, and nothing depends on it. */
+/** The result of an optional step, or undefined where it fails with a JoinError: nothing depends on its file. */
 export async function unlessUnusable<T>(step: Promise<T>): Promise<T | undefined> {
   try {
     return await step;
@@ -66,21 +66,21 @@ export async function unlessUnusable<T>(step: Promise<T>): Promise<T | undefined
   }
 }
 
-/** Ends a join that is no longer wanted. @throws JoinError aborted */
+/** Ends a join that was aborted. @throws JoinError aborted */
 export function stopIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) {
     throw new JoinError("aborted", "interrupted; run the same command again to resume");
   }
 }
 
-/** `text` as it may be shown on a terminal: without control characters, at most `length` characters. Servers choose some of it. */
+/** `text` for a terminal: without control characters, at most `length` characters. Servers choose some of it. */
 export function plainText(text: string, length = 500): string {
   // oxlint-disable-next-line no-control-regex -- finding them is the purpose
   const plain = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
   return plain.length > length ? `${plain.slice(0, length)}…` : plain;
 }
 
-/** Runs a step on a file; `advice` gives the next step in place of that of the system's errors. @throws JoinError write-failed that names the path */
+/** Runs a step on a file; `advice` replaces the next step of a system error. @throws JoinError write-failed that names the path */
 export async function onFile<T>(
   operation: FailedOperation,
   step: () => Promise<T>,

@@ -7,7 +7,7 @@ import type { ServingNames } from "./request/certificate-request.ts";
 import { nodeUser } from "./request/node-identity.ts";
 import { hubClient } from "../host/hub-client.ts";
 
-/** What a node needs to speak with its hub. */
+/** The inputs of a node's connection to its hub. */
 export interface NodeHubOptions extends Pick<AgentWorld, "clock" | "fraction" | "userAgent"> {
   readonly kubeconfig: string;
   /** The file with the node's client certificate and key. */
@@ -15,40 +15,40 @@ export interface NodeHubOptions extends Pick<AgentWorld, "clock" | "fraction" | 
   readonly text: (path: string) => Promise<string | undefined>;
 }
 
-/** The hub of a node. All that keep a certificate of the node share it. */
+/** The hub of a node. All certificate managers of the node share it. */
 export interface NodeHub {
-  /** Reads who the hub is, and who the node is, as the files say it now. @throws JoinError no-access */
+  /** Reads address and CA of the hub, and the node's identity, from the current files. @throws JoinError no-access */
   open(): Promise<NodeSession>;
-  /** Closes all connections; calls under way fail and are made again, with the certificate that is there now. */
+  /** Closes all connections; calls in progress fail and are repeated with the current certificate. */
   moved(): void;
 }
 
-/** One conversation with the hub. Whoever opened it closes it. */
+/** One session with the hub. The caller that opened it closes it. */
 export interface NodeSession {
   readonly server: string;
   readonly caPem: string;
   readonly nodeName: string;
   readonly identity: StoredCertificate;
-  /** Speaks as the node, always with the certificate that is in use at the time. */
+  /** Authenticates as the node, always with the certificate in use at the time. */
   readonly client: RemoteClient;
-  /** Speaks with a certificate that is not in use yet. */
+  /** Authenticates with a certificate that is not in use yet. */
   clientWith(credential: { readonly clientCertPem: string; readonly clientKeyPem: string }): RemoteClient;
   close(): void;
 }
 
-/** A certificate of a node as it is in use now, with the conversation in which the next one is requested. */
+/** A certificate of a node in use, with the session in which the next one is requested. */
 export interface HeldCertificate {
   readonly session: NodeSession;
-  /** Undefined while there is none yet. */
+  /** Undefined while there is none. */
   readonly current: StoredCertificate | undefined;
-  /** For which names it must be good; absent: a client certificate. */
+  /** The names that it must have; absent: a client certificate. */
   readonly serving: ServingNames | undefined;
 }
 
 const timeoutMs = 30_000;
 const userPrefix = nodeUser("");
 
-/** The hub that a kubeconfig names. Nothing is read yet. */
+/** The hub that a kubeconfig names. Reads nothing yet. */
 export function nodeHub(options: NodeHubOptions): NodeHub {
   const sessions = new Set<RemoteClient>();
   return {
@@ -61,7 +61,7 @@ export function nodeHub(options: NodeHubOptions): NodeHub {
         timeoutMs,
         clock: options.clock,
         random: options.fraction,
-        // Pauses are made where they are told of and remembered.
+        // Pauses belong to the managers, which report and store them.
         retryBudgetMs: 0,
       };
       const client = hubClient({
@@ -97,7 +97,7 @@ async function identityIn(options: NodeHubOptions): Promise<StoredCertificate> {
   throw new JoinError("no-access", `${options.current} is not the certificate of a node`);
 }
 
-/** The certificate that a file holds, with its key. @throws JoinError no-access */
+/** The certificate in a file, with its key. @throws JoinError no-access */
 export async function nodeCertificate({
   current,
   text,
@@ -107,12 +107,12 @@ export async function nodeCertificate({
   throw new JoinError("no-access", `${current} holds no certificate with its key: join again with pratique join`);
 }
 
-/** Where a hub is, and how it is known. */
+/** Address, CA and proxy of a hub. */
 export interface NodeHubAddress {
   /** An `https://` URL. */
   readonly server: string;
   readonly caPem: string;
-  /** The way there; it may hold a password. */
+  /** The proxy; it may contain a password. */
   readonly proxyUrl?: string | undefined;
   readonly tlsServerName?: string | undefined;
 }

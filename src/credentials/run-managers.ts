@@ -2,45 +2,48 @@ import { setMaxListeners } from "node:events";
 import { nouns, type AgentWorld, type KeptName } from "./credential-event.ts";
 import { JoinError } from "./join-error.ts";
 
-/** What one look at a credential came to; times in milliseconds since the epoch. */
+/** The result of one check of a credential; times in milliseconds since the epoch. */
 export type Turn =
   /** Nothing to do before then. */
   | { readonly kind: "wait"; readonly until: number }
-  /** Something was done; look again at once. */
+  /** Something was done; check again at once. */
   | { readonly kind: "again" }
-  /** Nothing can be done for it any more by this machine alone, unless its files change. */
+  /** This machine alone can no longer renew it, unless its files change. */
   | { readonly kind: "lost"; readonly error: JoinError };
 
-/** One credential that is kept fresh. */
+/** One credential that is renewed. */
 export interface Manager {
-  /** A check finds out whether the hub takes the credential of that path; it is not lost itself, and none is left with checks alone. */
+  /**
+   * A manager that only probes whether the hub accepts the credential of that path; it is never lost itself, and managers of this kind
+   * alone do not keep the agent running.
+   */
   readonly name: KeptName | { readonly kind: "check"; readonly path: string };
-  /** Does what is due. A JoinError that it throws means the same as `lost`. */
+  /** Does what is due. A thrown JoinError has the same effect as `lost`. */
   act(signal: AbortSignal): Promise<Turn>;
 }
 
-/** How credentials are kept. */
+/** How the managers run. */
 export interface KeepOptions extends Pick<AgentWorld, "clock" | "report"> {
-  /** All that there is to keep now; asked each minute, so that what is laid down later is kept as well. @throws JoinError where there is nothing */
+  /** All managers for the credentials that exist now; called each minute, so that later credentials are renewed as well. @throws JoinError where there is none */
   readonly find: () => Promise<readonly Manager[]>;
   /** Does what is due and ends. */
   readonly once: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Long sleeps are cut, so that a machine that slept, or whose clock was set, is not late. */
+/** Long sleeps are split, so that a machine that slept, or whose clock was set, is not late. */
 const maxSleepMs = 60_000;
 
 /**
- * Keeps every credential fresh, each at its own time and none held up by another, until `signal` aborts, or with `once` until nothing is
- * due. One that is lost leaves the others alone.
- * @throws JoinError of the first that was lost: with `once` when all else is done, else when none is left
+ * Renews every credential at its own time, independently of the others, until `signal` aborts, or with `once` until nothing is due. A
+ * lost credential does not affect the others. @throws JoinError of the first that was lost: with `once` when all else is done, else when
+ * none is left
  */
 export async function keepFresh(options: KeepOptions): Promise<void> {
   const { clock, signal, once } = options;
   const stop = new AbortController();
   const ending = AbortSignal.any([signal, stop.signal]);
-  // Every keeper listens to it while it waits, and there may be dozens.
+  // Every manager listens to it while it waits, and there may be dozens.
   setMaxListeners(0, ending);
   const running: Running = {
     options,
@@ -69,7 +72,7 @@ interface Running {
   readonly end: () => void;
 }
 
-/** A folder that cannot be read for a while takes nothing away. */
+/** A folder that cannot be read for a while removes no manager. */
 async function rediscovered({ find }: KeepOptions, known: readonly Manager[]): Promise<readonly Manager[]> {
   try {
     return await find();
@@ -84,7 +87,7 @@ function start(member: Manager, running: Running): void {
   if (running.loops.has(key)) return;
   const loop = keepOne(member, key, running);
   running.loops.set(key, loop);
-  // Looked at when all have ended; until then an unexpected failure must not end the process by itself.
+  // Awaited when all have ended; until then an unexpected failure must not end the process by itself.
   loop.catch(running.end);
 }
 
@@ -114,7 +117,7 @@ async function turnOf(member: Manager, signal: AbortSignal): Promise<Turn> {
   }
 }
 
-/** Whoever was told that it is lost is told that it is not, or would wait for the next renewal to believe it. */
+/** Reports the recovery of a lost credential at once, not only with its next renewal. */
 function recover({ name }: Manager, key: string, { lost, options }: Running): void {
   if (lost.delete(key) && name.kind !== "check") {
     options.report({ ...name, reason: "RenewalRecovered", message: `renewal of ${nouns[name.kind]} recovered` });
@@ -127,9 +130,9 @@ function lose(
 ): void {
   const { lost, loops, options, end } = running;
   const gone = new Set([...lost.keys(), key]);
-  // With no credential left there is nothing to trust the hub for, or to ask about.
+  // With no credential left there is no hub to trust or to probe.
   const isLast = [...loops.keys()].every((one) => gone.has(one) || /^(ca|check) /.test(one));
-  // Whoever ends with it tells it; else each is told once. What a check has found it has told.
+  // The thrown error reports the one that ends the run; every other loss is reported once. A probe has reported its own result.
   if (!isLast && name.kind !== "check" && lost.get(key)?.message !== error.message) {
     options.report({ ...name, reason: "CredentialLost", message: error.message });
   }

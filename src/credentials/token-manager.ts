@@ -23,22 +23,22 @@ import {
   rotationPause,
 } from "./renewal/rotation-plan.ts";
 
-/** How the token of a folder is kept. */
+/** The parameters of a folder's token manager. */
 export interface TokenManagerOptions extends Omit<AgentWorld, "fraction"> {
   readonly dir: string;
   readonly keyFile?: string | undefined;
-  /** Asks for access anew by itself also where the token is refused that has not expired: one that was taken back. */
+  /** Requests access again by itself also where an unexpired token is rejected: one that was revoked. */
   readonly askAgain: boolean;
-  /** Whether the hub is known to refuse a token; with `askAgain` it is then not kept until it would be renewed. */
+  /** Whether the hub is known to reject a token; with `askAgain` it is then not kept until its renewal. */
   readonly isRefused?: ((token: string) => boolean) | undefined;
   readonly hostname: string;
   readonly random: RandomBytes;
   readonly files?: PrivateFiles;
-  /** Who may read the token; default its owner only. */
+  /** The readers of the token; default its owner only. */
   readonly access?: FileAccess | undefined;
-  /** Is called once a new token is there; must not throw. */
+  /** Called once for a new token; must not throw. */
   readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
-  /** How the hub is asked. */
+  /** How the manager calls the hub. */
   readonly calls: { readonly renew: typeof renewToken; readonly askAgain: AskAgain };
 }
 
@@ -57,9 +57,9 @@ export type AskAgain = (
 ) => Promise<void>;
 
 /**
- * Keeps the token of a folder that `pratique request` has left. The file is replaced as a whole and only by a token that was read and is
- * of the same account; being killed at any moment loses nothing but one unused token. Its keeper throws JoinError no-access,
- * write-failed, and what asking anew throws.
+ * Renews the token of a folder that `pratique request` has written. The file is replaced as a whole and only by a parsed token of the
+ * same account; a kill at any moment loses at most one unused token. The manager throws JoinError no-access, write-failed, and what a
+ * repeated access request throws.
  */
 export function tokenManager(options: TokenManagerOptions): Manager {
   const { clock } = options;
@@ -82,7 +82,7 @@ export function tokenManager(options: TokenManagerOptions): Manager {
       if (memory === undefined) await tidy(folder, options);
       const access = await storedAccess(folder);
       if (given?.token === access.token) return { kind: "lost", error: given.error };
-      memory = await forToken(memory ?? (await remembered(folder, options)), access, keeping);
+      memory = await forToken(memory ?? (await loadMemory(folder, options)), access, keeping);
       const step = nextStep(memory, access, options);
       if (step.kind === "wait") return { kind: "wait", until: step.until };
       if (step.kind === "refused") {
@@ -97,20 +97,20 @@ export function tokenManager(options: TokenManagerOptions): Manager {
   };
 }
 
-/** Whoever asks anew by itself does so once it is known that the token is refused, by trying to renew it; the others keep it to its end. */
+/** A manager that may request access again tries to renew a token once it is known to be rejected; others keep it until its expiry. */
 function nextStep(memory: Memory, { token, claims }: StoredAccess, options: TokenManagerOptions): RenewalStep {
   const { askAgain, isRefused, clock } = options;
   const hurries = askAgain && memory.failures === undefined && isRefused?.(token) === true;
   return hurries ? { kind: "renew" } : renewalStep({ ...memory, token: claims, now: clock.now() });
 }
 
-/** The state is for people to look at; where it cannot be written, renewing goes on. */
+/** The state serves people; where it cannot be written, renewal continues. */
 async function noted({ folder, options }: Keeping, state: AgentState): Promise<void> {
   await unlessUnusable(writeAgentState(folder, state, options.access));
 }
 
 interface Memory {
-  /** The token that it is about. */
+  /** The token of the state. */
   readonly token: string;
   readonly spread: number;
   readonly aheadMs: number | undefined;
@@ -123,17 +123,17 @@ interface Keeping {
   readonly options: TokenManagerOptions;
 }
 
-async function remembered(folder: AccessFolder, options: TokenManagerOptions): Promise<Memory> {
+async function loadMemory(folder: AccessFolder, options: TokenManagerOptions): Promise<Memory> {
   const { aheadMs, renewedAt } = (await readAgentState(folder)) ?? {};
   return { token: "", spread: randomFraction(options.random), aheadMs, renewedAt, failures: undefined };
 }
 
-/** Secrets of a writer that was killed do not lie about. A minute is more than any writer takes. */
+/** Removes secrets of a killed writer. No writer takes longer than a minute. */
 async function tidy(folder: AccessFolder, { files = privateFiles, clock }: TokenManagerOptions): Promise<void> {
   try {
     await files.removeUnfinished(folder.dir, clock.now() - 60_000);
   } catch {
-    // A folder that is not there, or not ours, is told about when the token is read.
+    // A missing or foreign folder is reported when the token is read.
   }
 }
 
@@ -141,7 +141,7 @@ interface Refusing extends Keeping {
   readonly signal: AbortSignal;
 }
 
-/** With `once` nobody tries again, so the first failure is the end. */
+/** With `once` there is no retry, so the first failure is final. */
 async function endOnce(renewal: Renewal, access: StoredAccess, refusing: Refusing): Promise<JoinError> {
   if (renewal.kind === "renewed") return new JoinError("write-failed", `cannot write ${refusing.folder.token}`);
   const failure = new JoinError(renewal.code === "unauthorized" ? "unauthorized" : renewal.code, renewal.message);
@@ -150,10 +150,10 @@ async function endOnce(renewal: Renewal, access: StoredAccess, refusing: Refusin
   return (await refused(access, { ...refusing, expired })) ?? failure;
 }
 
-/** Whoever wrote another token into the folder began a new life. */
+/** A token that another program wrote into the folder starts a new state. */
 async function forToken(memory: Memory, access: StoredAccess, { folder, options }: Keeping): Promise<Memory> {
   if (memory.token === access.token) return memory;
-  // With `once` nobody comes back later in this token's life, so all of the time from the earliest moment on is used.
+  // With `once` there is no later run for this token, so all of the time from the earliest moment on is used.
   const next = {
     ...memory,
     token: access.token,
@@ -214,7 +214,7 @@ async function after(
   return next;
 }
 
-/** A disk that is full may have room a minute later, and the old token is still there. */
+/** A full disk may have room a minute later, and the old token is still there. */
 async function written(renewal: Extract<Renewal, { kind: "renewed" }>, { folder, options }: Keeping): Promise<Renewal> {
   try {
     await folder.write(folder.token, renewal.token, options.access);
@@ -225,10 +225,10 @@ async function written(renewal: Extract<Renewal, { kind: "renewed" }>, { folder,
   }
 }
 
-/** Nobody is there to answer at once, and the next run goes on with the same request. */
+/** No approver decides at once, and the next run resumes the same request. */
 const onceWaitMs = 30_000;
 
-/** Problems on the way to the hub, which may pass. */
+/** Connection problems, which may be temporary. */
 const passing: ReadonlySet<JoinErrorCode> = new Set([
   "unreachable",
   "not-a-hub",
@@ -237,7 +237,7 @@ const passing: ReadonlySet<JoinErrorCode> = new Set([
   "timeout-waiting",
 ]);
 
-/** The reason why the token is given up; undefined where a new one was granted, or the agent is to end. */
+/** Why the token is given up; undefined where a new one was granted, or the agent ends. */
 async function refused(
   access: StoredAccess,
   { folder, options, signal, expired }: Refusing & { readonly expired: boolean },
@@ -254,7 +254,7 @@ async function refused(
     lastError: why,
   };
   await noted({ folder, options }, state);
-  // A token that has run out was taken from nobody: asking anew is what its owner would do.
+  // An expired token was not revoked: its owner would request access again.
   if (!options.askAgain && !expired) {
     return new JoinError(
       "unauthorized",
@@ -282,14 +282,14 @@ async function refused(
   }
 }
 
-/** What failed, and how long to wait before asking once more. @throws the error where that is of no use, or nobody comes back */
+/** The failure, and how long to wait before the next try. @throws the error where a retry is of no use, or there is none */
 function failureOfAsking(
   error: unknown,
   count: number,
   { once, random }: TokenManagerOptions,
 ): { readonly message: string; readonly pauseMs: number } {
   if (!(error instanceof JoinError) || once) throw error;
-  // Of a request that ran out, or was approved for nothing, people may take care; a denial is their answer.
+  // Approvers may yet decide on a request that expired, or was approved without effect; a denial is their decision.
   const decided = error.code === "failed";
   const passes = decided || passing.has(error.code) || error.causeCode === "TooManyRequests";
   if (!passes) throw error;

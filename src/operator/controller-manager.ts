@@ -21,11 +21,11 @@ export interface ControllerManager {
   readonly plan: ControllerPlan;
   readonly world: World;
   readonly signal: AbortSignal;
-  /** With a Lease, the controllers run only while this program holds it. */
+  /** With a Lease, the controllers run only while this process has it. */
   readonly lease: { readonly namespace: string; readonly name: string } | undefined;
 }
 
-/** Runs the controllers of the plan against any Kubernetes until `signal` aborts; with a Lease, whenever it is the leader. */
+/** Runs the controllers of the plan against any Kubernetes until `signal` aborts; with a Lease, only while it is the leader. */
 export async function runControllerManager(manager: ControllerManager): Promise<void> {
   const { plan, world, lease, signal } = manager;
   if (plan.ca !== undefined)
@@ -34,7 +34,7 @@ export async function runControllerManager(manager: ControllerManager): Promise<
   else await elected({ ...manager, lease });
 }
 
-/** Runs the controllers until `signal` aborts; never before the revocations are known, and again where that was a mistake. */
+/** Runs the controllers until `signal` aborts; only once the revocations are synced, and again when the cluster starts to serve them. */
 async function runUnlessOutdated(manager: ControllerManager, signal: AbortSignal): Promise<void> {
   const { client, world } = manager;
   const { clock, log } = world;
@@ -55,7 +55,7 @@ async function run(
 ): Promise<void> {
   const { clock, log } = world;
   const informers = sharedInformers({
-    // One account for all here: that of the kubeconfig.
+    // All controllers use one account: that of the kubeconfig.
     clientFor: () => client,
     clock,
     random: Math.random,
@@ -104,7 +104,7 @@ function controllersOf(
   ];
 }
 
-/** Tokens that machines renewed are not known here. */
+/** Tokens that machines renewed are not recorded here. */
 function lifeBy(isRevoked: IsRevoked): NonNullable<AccessRequestOptions["lifeOf"]> {
   return ({ namespace, serviceAccount }) => ({ isRevoked: isRevoked(serviceAccountUser(namespace, serviceAccount)) });
 }

@@ -9,7 +9,7 @@ import type { Client, ResourceRef } from "../client/client.ts";
 import { getOrUndefined } from "../client/api-errors.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 
-/** Which controllers run, and the files that say more about them. */
+/** Which controllers run, and the files that configure them. */
 export interface ControllerOptions {
   /** Any of `access-request`, `serving-approving` and `registration`. */
   readonly names: readonly string[];
@@ -18,14 +18,14 @@ export interface ControllerOptions {
   readonly registrationFile: string | undefined;
 }
 
-/** What the controllers that run need to know; absent for those that do not. */
+/** The inputs of the controllers that run; absent for those that do not. */
 export interface ControllerPlan {
   readonly ca: TrustBundle | undefined;
   readonly serving: ServingApproval | undefined;
   readonly clusters: readonly AutoApproval[] | undefined;
 }
 
-/** Reads what the options name. @throws OptionError usage; PinError; what the API rejects with */
+/** Reads the files that the options name. @throws OptionError usage; PinError; what the API rejects with */
 export async function controllerPlan(
   { names, caFile, servingApproval, registrationFile }: ControllerOptions,
   cluster: ClusterAccess,
@@ -42,7 +42,7 @@ export async function controllerPlan(
   }
 }
 
-/** Which clusters join without a person; none without a file. */
+/** Which clusters are accepted automatically; none without a file. */
 async function registrationRules(file: string | undefined): Promise<readonly AutoApproval[]> {
   return file === undefined ? [] : readClusterRegistration(file);
 }
@@ -51,7 +51,7 @@ async function servingPlan(
   flags: ControllerOptions["servingApproval"],
   { client, config }: ClusterAccess,
 ): Promise<ServingApproval> {
-  // A mistake in the flags is reported before the server is called.
+  // A mistake in the flags is reported before any request to the server.
   await readServingApproval(flags, []);
   return readServingApproval(flags, await apiNames(client, config.server));
 }
@@ -67,7 +67,7 @@ interface Endpoints extends ApiObject {
   readonly subsets?: readonly { readonly addresses?: readonly { readonly ip: string }[] }[];
 }
 
-/** Names and addresses under which the API of a cluster is reached: the kubeconfig's, those of Service default/kubernetes. */
+/** The names and addresses of a cluster's API: that of the kubeconfig, and those of Service default/kubernetes. */
 async function apiNames(client: Client, server: string): Promise<readonly string[]> {
   const { hostname } = new URL(server);
   const key = { namespace: "default", name: "kubernetes" };

@@ -6,13 +6,13 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { readText, type NamedFiles } from "../host/read-text.ts";
 import { certificatesOfBundle, PinError } from "../trust/pins.ts";
 
-/** A server of the cluster, and how it is reached. */
+/** A server of the cluster, and its connection. */
 export interface ClusterAccess<C extends Client = Client> {
   readonly client: C;
   readonly config: Pick<ResolvedKubeconfig, "caPem" | "server">;
 }
 
-/** CAs in PEM, and the pins by which machines know them. */
+/** CAs in PEM, and their pins. */
 export interface TrustBundle {
   readonly pem: string;
   readonly pins: readonly string[];
@@ -22,7 +22,7 @@ interface RootCa extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** The CAs that answers to machines carry: those of `--ca-file`, else of the kubeconfig, else of the cluster. @throws OptionError usage; PinError */
+/** The CAs that replies to machines contain: those of `--ca-file`, else of the kubeconfig, else of the cluster. @throws OptionError usage; PinError */
 export async function trustBundleOf(
   file: string | undefined,
   { client, config }: ClusterAccess,

@@ -19,14 +19,14 @@ interface Denial {
   readonly reason: string;
 }
 
-/** The revocations of a cluster, as its API has them. */
+/** The revocations of a cluster, read from its API. */
 export interface WatchedRevocations {
-  /** The denial of a review, or undefined where nothing is revoked. While the list is not known, everything is denied. */
+  /** The denial of a review, or undefined where nothing is revoked. Until the list is synced, every review is denied. */
   readonly denial: (asked: AskedSpec) => Denial | undefined;
   readonly isLoaded: () => boolean;
-  /** The revocation of somebody who asked for something; only where the list is known. */
+  /** The revocation of the requester; only once the list is synced. */
   readonly findUser: (user: UserInfo) => FoundRevocation | undefined;
-  /** True once the list is known; false where `signal` aborted before. */
+  /** True once the list is synced; false where `signal` aborted before. */
   readonly synced: Promise<boolean>;
 }
 
@@ -35,13 +35,13 @@ interface WatchedRevocationsOptions {
   readonly clock: Clock;
   readonly log: (entry: LogEntry) => void;
   readonly signal: AbortSignal;
-  /** What becomes of everything while the list is not known, for the log. */
+  /** How reviews are answered until the list is synced, for the log. */
   readonly meanwhile?: string;
 }
 
 const backoff = { initialMs: 200, maxMs: 10_000 };
 
-/** Follows the revocations until `signal` aborts. What was known stays known while the API cannot be reached. */
+/** Watches the revocations until `signal` aborts. The last synced list stays in effect while the API is unreachable. */
 export function watchedRevocations(options: WatchedRevocationsOptions): WatchedRevocations {
   const { client, clock, log, signal, meanwhile } = options;
   const index = revocationIndex();
@@ -79,7 +79,7 @@ export function watchedRevocations(options: WatchedRevocationsOptions): WatchedR
     findUser,
     synced,
     denial: (asked) => {
-      // Whoever reads the list must be able to before it is known, the authorizer itself among them.
+      // The identities that read the list, the authorizer among them, must be authorized before it is synced.
       if (!loaded) return readsTheList(asked) ? undefined : { ...denied, reason: "the revocations are not known yet" };
       const { user, groups = [], extra } = asked;
       const found = findUser({ username: user, groups, ...(extra === undefined ? {} : { extra }) });
@@ -101,10 +101,10 @@ function readsTheList({ resourceAttributes: about }: AskedSpec): boolean {
   return group === wanted && resource === plural && (verb === "list" || verb === "watch");
 }
 
-/** What is revoked on a cluster, as its controllers are to respect it. */
+/** The revocations of a cluster, for its controllers. */
 export interface ClusterRevocations {
   readonly isRevoked: (user: UserInfo) => boolean;
-  /** Aborts when the cluster turns out to have revocations after all: whoever works by this answer begins anew. */
+  /** Aborts when a cluster that had no revocations starts to serve the kind: the caller must start again. */
   readonly outdated: AbortSignal;
 }
 
@@ -118,8 +118,9 @@ interface ClusterRevocationsOptions {
 const lookAgainMs = 10_000;
 
 /**
- * Resolves once it is known what is revoked, and follows it until `signal` aborts; undefined where that came first. A cluster that does
- * not serve the kind has none, and is asked again every ten seconds; one that cannot be asked, or lets nobody read them, is waited for.
+ * Resolves once the revocations are synced, and watches them until `signal` aborts; undefined where that came first. A cluster that does
+ * not serve the kind has none, and discovery is repeated every ten seconds; while the cluster is unreachable or denies the list, the
+ * function waits.
  */
 export async function clusterRevocations(options: ClusterRevocationsOptions): Promise<ClusterRevocations | undefined> {
   const { log } = options;
@@ -141,7 +142,7 @@ export async function clusterRevocations(options: ClusterRevocationsOptions): Pr
   return { isRevoked: (user) => watched.findUser(user) !== undefined, outdated: outdated.signal };
 }
 
-/** Whether the kind is served, asked until there is an answer; undefined where `signal` aborted before. */
+/** Whether the kind is served; retried until discovery answers; undefined where `signal` aborted before. */
 async function untilAnswered(options: ClusterRevocationsOptions): Promise<boolean | undefined> {
   const { clock, log, signal } = options;
   for (let failures = 1; !signal.aborted; failures += 1) {
@@ -175,7 +176,7 @@ async function lookAgain(options: ClusterRevocationsOptions, outdated: AbortCont
   }
 }
 
-/** @throws ConnectionError for every answer that says neither yes nor no */
+/** @throws ConnectionError for every reply that is neither yes nor no */
 async function isServed({ client, signal }: ClusterRevocationsOptions): Promise<boolean> {
   const { group, version, plural } = credentialRevocations;
   const { status, body } = await client.raw("GET", `/apis/${group}/${version}`, { signal });

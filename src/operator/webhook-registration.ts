@@ -14,11 +14,11 @@ import { failureMessage } from "../client/api-errors.ts";
 export interface RegistrationOptions {
   readonly client: Client;
   readonly clock: Clock;
-  /** By which kube-apiserver is to know the webhook. */
+  /** The CA by which kube-apiserver verifies the webhook. */
   readonly caPem: string;
-  /** The names of the configurations, of which there is one of each kind. */
+  /** The names of the configurations; there is one of each kind. */
   readonly names: readonly string[];
-  /** The definitions whose versions the webhook converts, and how they say so but for the CA. */
+  /** The definitions whose versions the webhook converts, with their conversion but for the CA. */
   readonly conversions: readonly { readonly definition: string; readonly clientConfig: JsonObject }[];
   readonly log: (entry: LogEntry) => void;
   readonly signal: AbortSignal;
@@ -29,17 +29,17 @@ interface Configuration extends ApiObject {
 }
 
 const againMs = 2_000;
-/** How often the configurations are looked at again: whoever made them anew left the CA out. */
+/** How often the configurations are checked: one that was created again has no CA. */
 const lookMs = 60_000;
 
-/** Puts the CA into webhook configurations and definitions, once they are there, and again where it is gone, until `signal` aborts; never rejects. */
+/** Writes the CA into webhook configurations and definitions once they exist, and again where it is missing, until `signal` aborts; never rejects. */
 export async function registerWebhook(options: RegistrationOptions): Promise<void> {
   const { clock, log, signal } = options;
   let isReported = false;
   while (!signal.aborted) {
     try {
       const changed = await registerAll(options);
-      // Also where nothing was to change: an API server that was too slow to say so may have done what it was asked before.
+      // Also where nothing was to change: an API server that timed out may have done the earlier write.
       if (!isReported || changed) log(logEntry("WebhookRegistered", "the webhook is registered"));
       isReported = true;
       await clock.sleep(lookMs, signal);

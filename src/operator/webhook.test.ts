@@ -1,12 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { Agent, request as httpsRequest } from "node:https";
 import { afterEach, describe, expect, it } from "vitest";
+import { fakeApi } from "../../test/kits/fake-api.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
 import { issueOwn, type KeyPair } from "../ca/hub-certificates.ts";
 import { createCa } from "../pki/ca.ts";
 import { generatePrivateKey } from "../pki/keys.ts";
 import { serveJson, type JsonServer, type JsonServerOptions } from "./serving/json-server.ts";
-import { webhookAnswers, type WebhookReviews } from "./webhook.ts";
+import { serveWebhook, webhookAnswers, type WebhookReviews } from "./webhook.ts";
 
 const random = (size: number): Uint8Array => randomBytes(size);
 const now = Date.now();
@@ -113,5 +114,49 @@ describe("the webhook's server", () => {
     });
     expect(await send("/mutate", "{}")).toEqual({ status: 500, body: "internal error" });
     expect(faults).toHaveLength(1);
+  });
+});
+
+describe("a start of the webhook", () => {
+  it("logs once which CA proofs must name", async () => {
+    const logged: string[] = [];
+    await serveWebhook({
+      options: {
+        serving: {
+          bindAddress: "127.0.0.1",
+          port: 0,
+          certDir: "",
+          tlsSans: [],
+          certFile: undefined,
+          keyFile: undefined,
+          caFile: undefined,
+          clientCaFile: undefined,
+        },
+        place: { url: "https://127.0.0.1" },
+        managedClusters: false,
+        olderAddOns: false,
+        register: false,
+        requestsPerMinute: 60,
+        maxPending: 10,
+      },
+      world: {
+        clock: fakeClock(),
+        random,
+        hostname: "host",
+        cwd: "/",
+        readFile: () => Promise.reject(new TypeError("reads no file")),
+        log: ({ reason }) => void logged.push(reason),
+      },
+      client: fakeApi({ clock: fakeClock() }).client,
+      pair: {
+        caPem: ca.pem,
+        current: () => pairOf(ca, "server auth"),
+        problem: () => undefined,
+        look: async () => undefined,
+      },
+      pins: ["sha256:00"],
+      signal: AbortSignal.abort(),
+    });
+    expect(logged.filter((reason) => reason === "TrustBundleSelected")).toHaveLength(1);
   });
 });

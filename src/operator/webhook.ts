@@ -37,26 +37,26 @@ import { serviceAccounts } from "../apis/service-account.ts";
 
 export interface WebhookOptions {
   readonly serving: SecureServing;
-  /** Where kube-apiserver finds the webhook. */
+  /** The address at which kube-apiserver calls the webhook. */
   readonly place: WebhookPlace;
-  /** Whether it guards managed clusters too. */
+  /** Whether it validates managed clusters too. */
   readonly managedClusters: boolean;
   /** Whether it converts add-ons of the older version. */
   readonly olderAddOns: boolean;
-  /** Whether it puts its CA into its configurations. */
+  /** Whether it writes its CA into its configurations. */
   readonly register: boolean;
-  /** New access requests, from everywhere. */
+  /** The limit on new access requests from all addresses together. */
   readonly requestsPerMinute: number;
   readonly maxPending: number;
 }
 
-/** The webhook and what it works with. */
+/** The webhook and its dependencies. */
 interface Webhook {
   readonly options: WebhookOptions;
   readonly world: World;
   readonly client: Client;
   readonly pair: ServingPair;
-  /** Of the CA that machines are given. */
+  /** Pins of the CA that machines receive. */
   readonly pins: readonly string[];
   readonly signal: AbortSignal;
 }
@@ -65,7 +65,7 @@ interface Webhook {
 export async function serveWebhook(webhook: Webhook): Promise<void> {
   const { options, world, client, pair, pins, signal } = webhook;
   const { clock, log } = world;
-  // Where nothing can be served, nothing is watched any longer either.
+  // Where the server fails, the informers stop too.
   const failed = new AbortController();
   log(logEntry("TrustBundleSelected", "proofs must name this CA", { pins }));
   try {
@@ -104,7 +104,7 @@ async function registered({ options, world, client, pair, signal }: Webhook): Pr
   await registerWebhook({ client, clock, caPem: pair.caPem, names, conversions, log, signal });
 }
 
-/** What guards managed clusters. */
+/** The admission plugins for managed clusters. */
 function clusterGuard(client: Client, now: () => number): ClusterReviews {
   const may = subjectAccess(client);
   return clusterReviews([
@@ -119,15 +119,14 @@ function clusterGuard(client: Client, now: () => number): ClusterReviews {
 
 interface Guard {
   readonly reviews: AccessReviews;
-  /** Whether all requests and profiles have been seen. */
+  /** Whether the informers of requests and profiles have synced. */
   readonly ready: Promise<boolean>;
   readonly stopped: Promise<unknown>;
 }
 
-/** The plugins of a hub, over what informers see of the cluster. */
+/** The admission plugins of a hub, over informers of the cluster. */
 function accessGuard({ options, world, client, pins }: Webhook, signal: AbortSignal): Guard {
   const { clock, log } = world;
-  log(logEntry("TrustBundleSelected", "proofs must name this CA", { pins }));
   const follow = (resource: Resource): ReturnType<typeof informer> =>
     informer({
       client,
@@ -179,7 +178,7 @@ interface Reviewed extends ApiObject {
   readonly status?: { readonly allowed?: boolean; readonly reason?: string };
 }
 
-/** Asks the cluster what somebody may do. */
+/** Checks access with SubjectAccessReviews of the cluster. */
 function subjectAccess(client: Client): AccessCheck {
   return async ({ user, ...resourceAttributes }) => {
     const { username, uid, groups, extra } = user;
@@ -198,15 +197,15 @@ function subjectAccess(client: Client): AccessCheck {
 
 export interface WebhookReviews {
   readonly reviews: AccessReviews;
-  /** Absent where clusters are no concern. */
+  /** Absent where the webhook does not validate clusters. */
   readonly clusters?: ClusterReviews | undefined;
-  /** Answers ConversionReviews; absent where nothing is converted. */
+  /** Answers ConversionReviews; absent where the webhook converts nothing. */
   readonly conversion?: ((review: unknown) => unknown) | undefined;
 }
 
 type Stage = readonly [path: string, stage: ReviewStage, by: AccessReviews | ClusterReviews | undefined];
 
-/** What a server answers to AdmissionReviews and ConversionReviews, by path. */
+/** The handlers of AdmissionReviews and ConversionReviews, by path. */
 export function webhookAnswers({
   reviews,
   clusters,
@@ -233,12 +232,12 @@ function isConversion(path: string): boolean {
   return path.endsWith(clusterWebhookPaths.convert);
 }
 
-/** Reads an account from the cluster, anew each time. */
+/** Reads an account from the cluster, uncached. */
 function accountsOf(client: Client): AccountLookups["accountOf"] {
   return (namespace, name) => getOrUndefined(client, serviceAccounts, { namespace, name });
 }
 
-/** Warns the writer of a profile whose namespace is not marked as one of machines: accounts and renewals there are not looked at. */
+/** Warns the writer of a profile whose namespace lacks the machines label: the webhook does not see accounts and renewals there. */
 function namespaceWarning(client: Client): AdmissionPlugin {
   return {
     name: "PratiqueAccessNamespace",

@@ -2,7 +2,7 @@ import type { Clock, RandomBytes } from "../apimachinery/clock.ts";
 import type { LogEntry } from "../apimachinery/log-entry.ts";
 import type { NamedFiles } from "../host/read-text.ts";
 
-/** What a program beside any Kubernetes gets of the machine that it runs on. */
+/** What a program that runs beside a Kubernetes cluster gets from its host. */
 export interface World extends NamedFiles {
   readonly clock: Clock;
   readonly random: RandomBytes;

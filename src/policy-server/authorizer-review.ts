@@ -17,17 +17,17 @@ export interface ReviewStatus {
 /** A review that can be answered. */
 export interface AskedReview {
   readonly apiVersion: string;
-  /** As it was asked. */
+  /** The spec as it was sent. */
   readonly spec: unknown;
-  /** What the policy sees: the review; of v1beta1, with the groups under `groups` as well as under `group`. */
+  /** The input of the policy: the review; of v1beta1, with the groups under `groups` as well as under `group`. */
   readonly input: JsonObject;
-  /** What is asked, in the form of v1, without fields that nobody knows. */
+  /** The spec in the form of v1, without unknown fields. */
   readonly asked: AskedSpec;
 }
 
 const versions = ["authorization.k8s.io/v1", "authorization.k8s.io/v1beta1"];
 
-/** Reads a SubjectAccessReview: somebody, who wants to do one thing. @throws StatusError BadRequest for anything else */
+/** Reads a SubjectAccessReview of one subject and one action. @throws StatusError BadRequest for anything else */
 export function askedReview(review: unknown): AskedReview {
   const apiVersion = isJsonObject(review) ? review["apiVersion"] : undefined;
   if (!isJsonObject(review) || review["kind"] !== "SubjectAccessReview" || typeof apiVersion !== "string")
@@ -58,7 +58,7 @@ function askedSpec(spec: JsonObject): AskedSpec {
   return { ...known, user };
 }
 
-// No more than this leaves the process: whoever may ask is not told what the policy is made of.
+// Nothing more leaves the process: the caller must not learn the contents of the policy.
 const failure: ReviewStatus = {
   allowed: false,
   denied: true,
@@ -66,7 +66,7 @@ const failure: ReviewStatus = {
   evaluationError: "the policy could not be evaluated; the log of the authorizer says why",
 };
 
-/** What a judgement decides, and why there is no decision where there is none; whatever is no decision is a denial. */
+/** The decision of an evaluation, and why there is none where it failed; no decision is a denial. */
 export function statusOf(judgement: Judgement): { readonly status: ReviewStatus; readonly problem?: string } {
   const { decisionId } = judgement;
   if ("error" in judgement) return { status: withId(failure, decisionId), problem: judgement.error };

@@ -7,10 +7,10 @@ import { askedReview, statusOf, type ReviewStatus } from "./authorizer-review.ts
 import type { DecidingPolicy } from "./deciding-policy.ts";
 import { Counter, Gauge, Histogram, Registry } from "../metrics/library.ts";
 
-/** An authorizer and what it works with. */
+/** An authorizer and its dependencies. */
 interface Authorizer {
   readonly policy: DecidingPolicy;
-  /** Looked at before the policy. */
+  /** Checked before the policy. */
   readonly revocations: WatchedRevocations | undefined;
   readonly serving: SecureServing;
   readonly pair: ServingPair;
@@ -19,7 +19,7 @@ interface Authorizer {
   readonly signal: AbortSignal;
 }
 
-/** For an authorizer that only denies what is revoked. */
+/** For an authorizer that only denies revoked credentials. */
 export const noPolicy: DecidingPolicy = {
   ask: async () => ({ json: "false" }),
   look: async () => undefined,
@@ -28,7 +28,7 @@ export const noPolicy: DecidingPolicy = {
 
 const lookEveryMs = 2_000;
 
-/** Answers SubjectAccessReviews over HTTPS until `signal` aborts, and follows the files of the policy. @throws OptionError */
+/** Answers SubjectAccessReviews over HTTPS until `signal` aborts, and reloads the policy when its files change. @throws OptionError */
 export async function serveAuthorizer(authorizer: Authorizer): Promise<void> {
   const { policy, revocations, serving, pair, metrics, world, signal } = authorizer;
   const answer = decide(authorizer);
@@ -98,10 +98,10 @@ export function webhookKubeconfig(server: string, caPem: string, isMutual: boole
   };
 }
 
-/** What became of a review. */
+/** The result of a review. */
 type ReviewDecision = "allowed" | "denied" | "no_opinion" | "error";
 
-/** What an authorizer counts. */
+/** The metrics of an authorizer. */
 interface AuthorizerMetrics {
   readonly begun: () => void;
   /** Of one that was begun; `seconds` is how long the policy took. */
@@ -126,7 +126,7 @@ export function authorizerMetrics(): AuthorizerMetrics {
     buckets: [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
     registers,
   });
-  const underWay = new Gauge({
+  const inFlight = new Gauge({
     name: "pratique_authorizer_evaluations_in_progress",
     help: "Reviews that the policy is being asked about.",
     registers,
@@ -138,9 +138,9 @@ export function authorizerMetrics(): AuthorizerMetrics {
     registers,
   });
   return {
-    begun: () => underWay.inc(),
+    begun: () => inFlight.inc(),
     decided: (decision, taken) => {
-      underWay.dec();
+      inFlight.dec();
       decisions.inc({ decision });
       seconds.observe(taken);
     },

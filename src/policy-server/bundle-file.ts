@@ -2,13 +2,13 @@ import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { isJsonObject, jsonProblem, ownValue } from "../apimachinery/json-value.ts";
 
-/** A bundle that cannot be used; the message says why. */
+/** A bundle that cannot be used; the message has the cause. */
 export class BundleError extends Error {
   override readonly name = "BundleError";
   readonly code = "bundle";
 }
 
-/** What is evaluated: a module in WebAssembly, and the documents under `data`. */
+/** What is evaluated: a WebAssembly module, and the documents under `data`. */
 export interface Bundle {
   /** The module that has an entry point of this name, or the only one. */
   readonly wasm: Uint8Array;
@@ -21,7 +21,7 @@ const gzipMagic = Buffer.from([0x1f, 0x8b]);
 const wasmMagic = Buffer.from([0x00, 0x61, 0x73, 0x6d]);
 
 /**
- * Reads what `opa build -t wasm` writes: a tar.gz with `policy.wasm` and `data.json`, or that module alone. Signatures are not checked.
+ * Reads the output of `opa build -t wasm`: a tar.gz with `policy.wasm` and `data.json`, or that module alone. Signatures are not checked.
  * @throws BundleError
  */
 export async function readBundle(bytes: Buffer, entrypoint: string): Promise<Bundle> {
@@ -54,7 +54,7 @@ function filesOfTar(tar: Buffer): ReadonlyMap<string, Buffer> {
     const type = String.fromCharCode(header[156] ?? 0);
     const from = at + 512;
     if (from + size > tar.length) throw new BundleError("the archive ends early");
-    // Names too long for the header stand in records of their own, which would have to be believed over it.
+    // Names too long for the header have records of their own, which would take precedence over it.
     if ("xgLK".includes(type)) throw new BundleError("the archive has names that are longer than 255 bytes");
     if (type === "0" || type === "\0") files.set(nameOf(header), tar.subarray(from, from + size));
     if (files.size > maxFiles) throw new BundleError(`the archive has more than ${maxFiles} files`);
@@ -106,7 +106,7 @@ function jsonOf(files: ReadonlyMap<string, Buffer>, name: string): unknown {
 
 type Tree = Map<string, unknown>;
 
-/** All data.json as one document: each stands where its folder is. */
+/** All data.json as one document: each under the path of its folder. */
 function dataOf(files: ReadonlyMap<string, Buffer>): unknown {
   const root: Tree = new Map();
   for (const name of [...files.keys()].filter((each) => /(^|\/)data\.json$/.test(each)).sort()) {

@@ -18,14 +18,14 @@ interface BundleRunnerOptions {
   readonly clock: Clock;
   /** For one evaluation, in milliseconds. */
   readonly timeMs: number;
-  /** For a question from when it is asked to when it is begun, in milliseconds. */
+  /** From the arrival of an input to the start of its evaluation, in milliseconds. */
   readonly waitMs: number;
-  /** How many questions may wait. */
+  /** How many inputs may wait. */
   readonly maxWaiting: number;
 }
 
 const startMs = 10_000;
-/** What JavaScript in a worker may use besides the memory of the module. */
+/** The heap of JavaScript in a worker, besides the memory of the module. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
 
 interface Waiting {
@@ -36,15 +36,14 @@ interface Waiting {
 
 /** A worker that has loaded the module. */
 interface Ready {
-  /** Undefined when the worker has ended, or was ended for being late. */
+  /** Undefined when the worker has ended, or was terminated for a timeout. */
   readonly evaluate: (input: string) => Promise<BundleWord | undefined>;
   readonly end: () => void;
 }
 
 /**
- * Evaluates a bundle in a thread of its own, one question after the other. A module cannot be interrupted from within: an evaluation that
- * takes too long, or uses more memory than it may, costs the thread, and the next question gets a new one.
- * @throws BundleError for a module that cannot be used
+ * Evaluates a bundle in a worker thread, one input after the other. A module cannot be interrupted from within: an evaluation that
+ * exceeds its time or memory ends the thread, and the next input gets a new one. @throws BundleError for a module that cannot be used
  */
 export async function bundleRunner(options: BundleRunnerOptions): Promise<CompiledPolicy> {
   const { clock, waitMs, maxWaiting } = options;
@@ -106,7 +105,7 @@ async function startWorker({ work, clock, timeMs }: BundleRunnerOptions): Promis
     resourceLimits,
     env: {},
     execArgv: [],
-    // What a policy prints is nobody's business.
+    // Output that a policy prints is discarded.
     stdout: true,
     stderr: true,
   });
@@ -148,7 +147,7 @@ const timeMs = 1_000;
 const waitMs = 5_000;
 const maxWaiting = 256;
 
-/** A policy that `opa build -t wasm` has compiled; `--query` is its entry point. @throws OptionError usage */
+/** A policy compiled with `opa build -t wasm`; `--query` is its entry point. @throws OptionError usage */
 export async function openBundlePolicy(path: string, { query, world }: PolicyOptions): Promise<DecidingPolicy> {
   const entrypoint = queryPath(query).join("/");
   const { clock } = world;

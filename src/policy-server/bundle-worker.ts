@@ -1,20 +1,20 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/** What a worker is given to begin with. */
+/** The input of a worker at its start. */
 export interface BundleWork {
-  /** Paths of the runtime, and of the built-in functions that it has. */
+  /** Module paths of the runtime and of its built-in functions. */
   readonly runtime: string;
   readonly builtins: string;
   readonly wasm: Uint8Array;
   /** JSON text of the documents under `data`. */
   readonly data: string;
   readonly entrypoint: string;
-  /** The memory that a module may have, in pages of 64 KiB. */
+  /** The memory limit of a module, in pages of 64 KiB. */
   readonly maxPages: number;
 }
 
-/** What a worker tells: first that it is ready, or why it never will be; then one answer for each input. */
+/** The messages of a worker: first that it is ready, or why it never will be; then one result for each input. */
 export type BundleWord =
   | { readonly kind: "ready" }
   | { readonly kind: "refused"; readonly why: string }
@@ -40,12 +40,12 @@ interface Runtime {
   readonly loadPolicySync: (wasm: Uint8Array, memory: { initial: number; maximum: number }) => Loaded;
 }
 
-/** The text of a program for a worker: nothing that it speaks of may stand outside of it. */
+/** The source text of a worker: it must refer to nothing outside of itself. */
 export function bundleProgram(): string {
   return `(${serve.toString()})(require)`;
 }
 
-/** Where the runtime is found. It is loaded by workers alone. */
+/** The module path of the runtime. Only workers load it. */
 export function bundleRuntime(): Pick<BundleWork, "runtime" | "builtins"> {
   const require = createRequire(import.meta.url);
   const runtime = require.resolve("@open-policy-agent/opa-wasm");
@@ -88,7 +88,7 @@ function serve(load: (path: string) => unknown): void {
         const [first] = results;
         port.postMessage({ kind: "value", json: first === undefined ? undefined : JSON.stringify(first.result) });
       } catch (error) {
-        // What was broken off left its memory as it was.
+        // An evaluation that was aborted left its memory unclean.
         policy = undefined;
         port.postMessage({ kind: "failed", why: describe(error) });
       }

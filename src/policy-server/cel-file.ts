@@ -34,7 +34,7 @@ function compiled(path: string, text: string): CelPolicy {
   }
 }
 
-/** Without the pictures of the place, of which a line of its own is the point. */
+/** Without the excerpt of the source, which needs several lines. */
 function onOneLine(message: string): string {
   return message
     .split("\n")

@@ -5,36 +5,36 @@ import { resolve } from "node:path";
 import { OptionError } from "../apimachinery/option-error.ts";
 import type { NamedFiles } from "../host/read-text.ts";
 
-/** What a policy came to for one input: its value as JSON text, undefined for no value, or why it could not be evaluated. */
+/** The result of a policy for one input: its value as JSON text, undefined for no value, or why the evaluation failed. */
 export type Judgement = ({ readonly json: string | undefined } | JudgementFailure) & {
-  /** By which an OPA server knows the decision. */
+  /** The decision id of an OPA server. */
   readonly decisionId?: string;
 };
 
-/** Why there is no value; and whether whoever evaluates could not be reached at all, or not in time. */
+/** Why there is no value; and whether the evaluator was unreachable or timed out. */
 interface JudgementFailure {
   readonly error: string;
   readonly away?: "unreachable" | "timedOut";
 }
 
-/** Asks a policy, whatever evaluates it; the input is JSON as it was parsed. Never rejects. */
+/** Evaluates a policy of any kind; the input is parsed JSON. Never rejects. */
 export type Judge = (input: unknown) => Promise<Judgement>;
 
-/** A policy that can be asked, and that follows its files. */
+/** A policy that reloads when its files change. */
 export interface DecidingPolicy {
   readonly ask: Judge;
-  /** Looks at the files again. Where they cannot be used, the policy stays what it was, and the log says why, once. Never rejects. */
+  /** Checks the files for changes. Where they cannot be used, the previous policy stays, and the cause is logged once. Never rejects. */
   readonly look: () => Promise<void>;
-  /** Lets go of what it holds; questions under way fail. */
+  /** Releases its resources; evaluations in progress fail. */
   readonly close: () => void;
 }
 
-/** A policy as one state of its files gives it. */
+/** A policy compiled from one state of its files. */
 export interface CompiledPolicy {
   readonly ask: Judge;
-  /** Takes no more questions, and ends when those under way are answered. */
+  /** Takes no further input, and closes when the evaluations in progress have ended. */
   readonly retire?: () => void;
-  /** Ends at once. */
+  /** Closes at once. */
   readonly close?: () => void;
 }
 
@@ -47,32 +47,32 @@ interface PolicyFiles {
 interface ReloadingOptions {
   readonly read: () => Promise<PolicyFiles>;
   readonly log: (entry: LogEntry) => void;
-  /** Told of each change of the files. */
+  /** Called for each change of the files. */
   readonly reloaded?: (status: "success" | "failure") => void;
-  /** By which changed files must stay as they are for half a second before they count; absent: they count at once. */
+  /** Measures the half second for which changed files must be stable before they are compiled; absent: no wait. */
   readonly clock?: Pick<Clock, "sleep">;
 }
 
-/** For how long whoever writes a file may pause in the middle of it. */
+/** How long a writer may pause in the middle of a file, in milliseconds. */
 const settleMs = 500;
 
-/** How often files that could not be used, and have not changed since, are passed over before they are tried again. */
+/** How many checks skip files that failed to compile and have not changed, before they are compiled again. */
 const looksBetweenTries = 30;
 
 /**
- * Compiles a policy, and again when its files have changed and stay so: files that change while they are looked at or read are somebody's
- * unfinished work, and left to the next look. What is asked meanwhile is answered by the one before.
- * @throws what `read` and `compile` reject with: at first only
+ * Compiles a policy, and again when its files have changed and are stable: files that change during a check or a read are unfinished, and
+ * left to the next check. Until then the previous policy answers. @throws what `read` and `compile` reject with, only at the first
+ * compilation
  */
 export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingOptions): Promise<DecidingPolicy> {
   const first = await read();
   let { key } = first;
   let current = await first.compile();
   let problem = "";
-  // What does not compile now will not in two seconds; a bundle that never starts would keep a core busy.
+  // Files that fail to compile still fail two seconds later; a bundle that never starts would keep a core busy.
   let failed: { readonly key: string; readonly looks: number } | undefined;
 
-  /** Whether the files are what they were. @throws what `read` rejects with, after `compiled` was closed */
+  /** Whether the files are unchanged. @throws what `read` rejects with, after it has closed `compiled` */
   async function isStill(files: PolicyFiles, compiled?: CompiledPolicy): Promise<boolean> {
     try {
       return (await read()).key === files.key;
@@ -82,7 +82,7 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
     }
   }
 
-  /** Compiles files that have changed; undefined where they change once more meanwhile. */
+  /** Compiles changed files; undefined where they change again meanwhile. */
   async function compiled(files: PolicyFiles): Promise<CompiledPolicy | undefined> {
     await clock?.sleep(settleMs);
     if (!(await isStill(files))) return undefined;
@@ -115,13 +115,7 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
   }
 
   return {
-    ask: async (input) => {
-      try {
-        return await current.ask(input);
-      } catch (error) {
-        return { error: error instanceof Error ? error.message : "the policy failed" };
-      }
-    },
+    ask: (input) => evaluated(current, input),
     close: () => current.close?.(),
     look: () =>
       reload().catch((error: unknown) => {
@@ -138,14 +132,22 @@ export async function reloadingPolicy({ read, log, reloaded, clock }: ReloadingO
   };
 }
 
-/** One file that a policy is made of, as it is now. */
+async function evaluated(policy: CompiledPolicy, input: unknown): Promise<Judgement> {
+  try {
+    return await policy.ask(input);
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : "the policy failed" };
+  }
+}
+
+/** One file of a policy in its current state. */
 export interface PolicyFile {
-  /** Another one for another content. */
+  /** Differs for different content. */
   readonly key: string;
   readonly bytes: () => Promise<Buffer>;
 }
 
-/** Looks at a file of at most `maxBytes`. @throws OptionError usage when it is not there, or larger */
+/** Checks a file of at most `maxBytes`. @throws OptionError usage when it is missing or larger */
 export async function policyFile(path: string, files: NamedFiles, maxBytes: number): Promise<PolicyFile> {
   const found = await stat(resolve(files.cwd, path)).catch(() => undefined);
   if (found === undefined || !found.isFile()) throw new OptionError("usage", `${path} is not there, or no file`);
@@ -161,7 +163,7 @@ export async function policyFile(path: string, files: NamedFiles, maxBytes: numb
   };
 }
 
-/** The parts of a place under `data`, written as `data.k8s.allow` or, as entry points of bundles are, `k8s/allow`. @throws OptionError usage */
+/** The path segments below `data`, from `data.k8s.allow` or, as entry points of bundles are written, `k8s/allow`. @throws OptionError usage */
 export function queryPath(query: string): readonly string[] {
   const parts = query.includes("/") ? query.split("/") : query.startsWith("data.") ? query.split(".").slice(1) : [];
   if (parts.length === 0 || parts.some((part) => !/^[A-Za-z_][\w-]*$/.test(part)))

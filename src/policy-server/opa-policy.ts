@@ -14,7 +14,7 @@ const noValue =
   "OPA has no value there, which is no opinion; this is logged once: is --query right, and the policy loaded?";
 const maxTimeoutMs = 30_000;
 
-/** A policy that an OPA server evaluates. Its CA and token may change. @throws OptionError usage */
+/** A policy that an OPA server evaluates. Its CA and token files may change. @throws OptionError usage */
 export async function openOpaPolicy(given: string, options: PolicyOptions): Promise<DecidingPolicy> {
   const { query, opa, world } = options;
   const { timeoutMs } = opa;
@@ -58,7 +58,7 @@ export async function openOpaPolicy(given: string, options: PolicyOptions): Prom
   });
 }
 
-/** Tells once of an answer without a value: OPA gives the same for a rule that does not hold as for a misspelt one. */
+/** Logs once a reply without a value: OPA sends the same for a rule that is false and for a misspelt one. */
 function withWarning(server: OpaServer, warn: () => void): OpaServer {
   let isReported = false;
   return {
@@ -75,7 +75,7 @@ function withWarning(server: OpaServer, warn: () => void): OpaServer {
 }
 
 function urlOf(given: string, hasCa: boolean): URL {
-  // Whatever stands before an @ may be a secret.
+  // The part before an @ may be a secret.
   const shown = given.includes("@") ? "" : ` ${JSON.stringify(given)}`;
   const problem = (why: string): OptionError => new OptionError("usage", `--opa-url${shown}: ${why}`);
   const form = problem("must be http[s]://HOST[:PORT]");
@@ -91,7 +91,7 @@ function urlOf(given: string, hasCa: boolean): URL {
   return url;
 }
 
-/** As the environment says, for https:// alone: http:// never leaves this machine. @throws OptionError usage */
+/** The proxy of the environment, for https:// alone: http:// is only accepted on loopback. @throws OptionError usage */
 function proxyFor(url: URL, env: PolicyWorld["env"]): string | undefined {
   const proxy = url.protocol === "https:" ? environmentProxy(url.href, env) : undefined;
   try {

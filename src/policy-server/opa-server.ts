@@ -7,20 +7,20 @@ import type { Clock } from "../apimachinery/clock.ts";
 import { isJsonObject, ownValue } from "../apimachinery/json-value.ts";
 import type { CompiledPolicy, Judgement } from "./deciding-policy.ts";
 
-/** An OPA server that is asked. */
+/** The address and limits of an OPA server. */
 export type OpaServer = CompiledPolicy & { readonly retire: () => void; readonly close: () => void };
 
 export interface OpaOptions {
-  /** Plain http is left to the caller to judge. */
+  /** The caller decides whether plain http is acceptable. */
   readonly url: URL;
-  /** Where the rule stands below `data`. */
+  /** The path of the rule below `data`. */
   readonly path: readonly string[];
-  /** For a whole answer, in milliseconds. */
+  /** For a whole reply, in milliseconds. */
   readonly timeoutMs: number;
   /** The only roots that are trusted; undefined: those of the runtime. */
   readonly caPem: string | undefined;
   readonly token: string | undefined;
-  /** Carries every connection to an https:// server; it may hold a password. Undefined: none. */
+  /** Carries every connection to an https:// server; it may contain a password. Undefined: none. */
   readonly proxyUrl?: string | undefined;
   readonly clock: Clock;
 }
@@ -29,7 +29,7 @@ const maxSockets = 64;
 const maxInFlight = 256;
 const maxResponseBytes = 1 << 20;
 
-/** A failure of one question; the message holds nothing that the server said. */
+/** A failure of one query; the message contains nothing from the server. */
 class OpaError extends Error {
   override readonly name = "OpaError";
   readonly code: "stale" | "unreachable" | "failed";
@@ -40,24 +40,24 @@ class OpaError extends Error {
 }
 
 /**
- * Asks an OPA server over its REST data API, on connections that are kept. Redirects are not followed; an answer in time of status 200
- * that is JSON is the only one that counts. @throws ConnectionError INVALID_PROXY. Source: OPA docs, REST API, "Get a Document (with Input)".
+ * Queries an OPA server over its REST data API, on kept-alive connections. Redirects are not followed; the only valid reply is JSON with
+ * status 200 in time. @throws ConnectionError INVALID_PROXY. Source: OPA docs, REST API, "Get a Document (with Input)".
  */
 export function opaServer(options: OpaOptions): OpaServer {
   const { timeoutMs, clock } = options;
   const closing = new AbortController();
   const agent = agentFor(options, closing.signal);
   const send = sender(options, agent);
-  let underWay = 0;
+  let inFlight = 0;
   let isRetired = false;
 
   const close = (): void => {
-    // A question that came too late may have left a connection to the proxy that is not open yet.
+    // A query that timed out may have left a connection to the proxy that is still opening.
     closing.abort();
     agent.destroy();
   };
   const end = (): void => {
-    if (isRetired && underWay === 0) close();
+    if (isRetired && inFlight === 0) close();
   };
 
   async function answered(body: Buffer, signal: AbortSignal): Promise<Judgement> {
@@ -65,14 +65,14 @@ export function opaServer(options: OpaOptions): OpaServer {
       if (error instanceof OpaError && error.code === "stale" && !signal.aborted) return send(body, signal);
       throw error;
     });
-    // Node tells a request of the abort only once it has a connection, for which a proxy may let it wait.
+    // Node passes the abort to a request only once it has a connection, for which it may wait on a proxy.
     const message = await unlessAborted(sent, signal);
     return judgementOf(message.statusCode ?? 0, await wholeBody(message));
   }
 
   async function ask(input: unknown): Promise<Judgement> {
-    if (underWay >= maxInFlight) return { error: "too many questions to OPA at once" };
-    underWay += 1;
+    if (inFlight >= maxInFlight) return { error: "too many questions to OPA at once" };
+    inFlight += 1;
     const [late, done] = [new AbortController(), new AbortController()];
     void clock.sleep(timeoutMs, done.signal).then(() => {
       if (!done.signal.aborted) late.abort();
@@ -88,7 +88,7 @@ export function opaServer(options: OpaOptions): OpaServer {
       };
     } finally {
       done.abort();
-      underWay -= 1;
+      inFlight -= 1;
       end();
     }
   }
@@ -122,7 +122,7 @@ function sender({ url, path, token }: OpaOptions, agent: PlainAgent | TlsAgent):
       const request = start({ ...target, headers, signal });
       request.once("response", resolve);
       request.on("error", (error: NodeJS.ErrnoException) => {
-        // A kept connection that the server has closed meanwhile says nothing about the server.
+        // A kept-alive connection that the server has closed is no failure of the server.
         const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
         const why = error instanceof ConnectionError ? error.message : (error.code ?? "failed");
         reject(new OpaError(isStale ? "stale" : "unreachable", `OPA cannot be asked: ${why}`));

@@ -4,10 +4,10 @@ import { OptionError } from "../apimachinery/option-error.ts";
 import type { NamedFiles } from "../host/read-text.ts";
 import type { DecidingPolicy } from "./deciding-policy.ts";
 
-/** What a policy gets of the machine that it runs on. */
+/** What a policy gets from its host. */
 export interface PolicyWorld extends NamedFiles {
   readonly clock: Clock;
-  /** Names the proxy of an OPA server. */
+  /** The environment variables, which name the proxy of an OPA server. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: (entry: LogEntry) => void;
   /** Called for each change of the files. */
@@ -21,7 +21,7 @@ export interface OpaOptions {
   readonly timeoutMs: number;
 }
 
-/** What decides, as options say: `sources` holds the values of those in `policyKinds` that were given. */
+/** The policy that decides: `sources` has the values of the given options of `policyKinds`. */
 export interface PolicySource {
   readonly sources: Readonly<Record<string, string>>;
   /** The rule that decides; for a bundle its entry point. */
@@ -35,7 +35,7 @@ export interface PolicyOptions extends PolicySource {
 
 type Open = (value: string, options: PolicyOptions) => Promise<DecidingPolicy>;
 
-/** What evaluates a policy, by the option that names it; each is loaded when it is needed. */
+/** The evaluator by the option that names the policy; each module is loaded on demand. */
 const kinds: Readonly<Record<string, Open>> = {
   policy: async (value, options) => (await import("./rego-policy.ts")).openRegoPolicy(value, options),
   bundle: async (value, options) => (await import("./bundle-runner.ts")).openBundlePolicy(value, options),

@@ -11,25 +11,25 @@ import { asOptionError, OptionError } from "../apimachinery/option-error.ts";
 import type { DecidingPolicy } from "./deciding-policy.ts";
 import { openPolicy, type PolicySource, type PolicyWorld } from "./policy-source.ts";
 
-/** Answers a review of the API as a webhook would. */
+/** Answers a SubjectAccessReview in place of a webhook. */
 type Answer = (review: object) => Promise<unknown>;
 
-/** A chain that is not in force, made of the parts that a hub makes its own of. */
+/** An authorizer chain that is not in force, built from the same parts as a hub's. */
 export interface ProposedChain {
   readonly chain: AuthorizerChain;
   /** The names of its webhooks. */
   readonly webhooks: readonly string[];
-  /** The same chain at a time at which no webhook can be reached. */
+  /** The same chain with every webhook unreachable. */
   readonly duringOutage: () => Promise<AuthorizerChain>;
   readonly close: () => void;
 }
 
 export interface ProposedOptions {
-  /** The policy that stands in for the webhook of the chain, where one is named. */
+  /** The policy that replaces the webhook of the chain, where one is named. */
   readonly policy: PolicySource;
-  /** An AuthorizationConfiguration, in place of modes. */
+  /** The file of an AuthorizationConfiguration, in place of modes. */
   readonly configFile: string | undefined;
-  /** Empty: Node and RBAC, and Webhook after them where one is named or a policy given. */
+  /** Empty: Node and RBAC, and Webhook after them where a webhook or a policy is given. */
   readonly modes: readonly string[];
   /** The policies of mode ABAC. */
   readonly policyFile: string | undefined;
@@ -40,7 +40,7 @@ export interface ProposedOptions {
   readonly release: string;
   readonly index: RbacIndex;
   readonly graph: NodeGraph;
-  /** How long answers of webhooks are believed, in milliseconds; absent: as is configured. */
+  /** How long webhook answers are cached, in milliseconds; absent: as configured. */
   readonly cacheMs?: number;
 }
 
@@ -55,7 +55,7 @@ export async function proposedChain(options: ProposedOptions): Promise<ProposedC
 
 async function build(options: ProposedOptions): Promise<ProposedChain> {
   const { index, graph, world, configFile, cacheMs } = options;
-  const configured = (await authorizersOf(options)).map((one) => believing(one, cacheMs));
+  const configured = (await authorizersOf(options)).map((one) => withCacheTtl(one, cacheMs));
   const webhooks = configured.filter(({ type }) => type === "Webhook").map(({ name }) => name);
   const policy = await policyOf(options, webhooks);
   const parts = {
@@ -88,29 +88,39 @@ async function authorizersOf(options: ProposedOptions): Promise<readonly Configu
     }
     return (await readAuthorizationFile(configFile)).authorizers;
   }
-  const hasPolicy = Object.keys(options.policy.sources).length > 0;
-  const isAsked = hasPolicy || webhookConfigFile !== undefined;
-  const authorizationModes = modes.length > 0 ? modes : ["Node", "RBAC", ...(isAsked ? ["Webhook"] : [])];
+  return authorizersOfModes(modeOptions(options));
+}
+
+function modeOptions({
+  modes,
+  policyFile,
+  policy,
+  webhookConfigFile,
+  webhookVersion,
+}: ProposedOptions): Parameters<typeof authorizersOfModes>[0] {
+  const hasPolicy = Object.keys(policy.sources).length > 0;
+  const hasWebhook = hasPolicy || webhookConfigFile !== undefined;
+  const authorizationModes = modes.length > 0 ? modes : ["Node", "RBAC", ...(hasWebhook ? ["Webhook"] : [])];
   const webhook = {
     configFile: webhookConfigFile ?? "",
-    version: options.webhookVersion,
+    version: webhookVersion,
     authorizedMs: 300_000,
     unauthorizedMs: 30_000,
   };
   const replacesWebhook = hasPolicy && authorizationModes.includes("Webhook");
-  return authorizersOfModes({
+  return {
     authorizationModes,
-    authorizationPolicyFile: options.policyFile,
+    authorizationPolicyFile: policyFile,
     authorizationWebhook: webhookConfigFile !== undefined || replacesWebhook ? webhook : undefined,
-  });
+  };
 }
 
-function believing(one: ConfiguredAuthorizer, ms: number | undefined): ConfiguredAuthorizer {
+function withCacheTtl(one: ConfiguredAuthorizer, ms: number | undefined): ConfiguredAuthorizer {
   if (one.webhook === undefined || ms === undefined) return one;
   return { ...one, webhook: { ...one.webhook, authorizedMs: ms, unauthorizedMs: ms } };
 }
 
-/** The policy that stands in for the webhook of the chain. */
+/** The policy that replaces the webhook of the chain. */
 async function policyOf(
   { policy, world }: ProposedOptions,
   webhooks: readonly string[],
@@ -124,7 +134,7 @@ async function policyOf(
   return openPolicy({ ...policy, world: { ...world, log: () => undefined } });
 }
 
-/** As `pratique authorizer` answers, but for the reason, which says what went wrong: nobody else hears it here. */
+/** Answers as `pratique authorizer` does, with the problem in the reason, since there is no log here. */
 function answerOf(policy: DecidingPolicy): Answer {
   return async (review) => {
     const { apiVersion, spec, input } = askedReview(review);

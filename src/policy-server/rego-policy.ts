@@ -73,8 +73,10 @@ function preparedQuery(policy: RegoPolicy, query: string): (question: RegoQuesti
 const maxFiles = 1000;
 const maxCharacters = 16_000_000;
 
-/** The Rego sources in a file, or in a folder and those below it. Links to files are followed, as a ConfigMap is mounted by them; hidden
- * files, and links to folders, are left out. @throws OptionError usage when there are none, or too many */
+/**
+ * The Rego sources in a file, or in a folder and its subfolders. Links to files are followed, as in a mounted ConfigMap; hidden files,
+ * and links to folders, are left out. @throws OptionError usage when there are none, or too many
+ */
 async function regoSources(
   path: string,
   from: NamedFiles,
@@ -121,7 +123,7 @@ async function isFile(entry: Dirent, folder: string): Promise<boolean> {
   return found?.isFile() === true;
 }
 
-/** Compiles what `--policy` names. @throws OptionError usage with what is wrong and where */
+/** Compiles the policy of `--policy`. @throws OptionError usage with the problem and its position */
 export async function policyAt(
   path: string,
   from: NamedFiles,

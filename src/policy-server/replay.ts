@@ -5,10 +5,10 @@ import type { NamedFiles } from "../host/read-text.ts";
 import { replayedRequests, type NotReplayed } from "./replayed-requests.ts";
 import type { Attributes } from "../authorization/authorizer.ts";
 
-/** Kinds of changes that are told apart: more than anybody reads, and few enough for the memory. */
+/** How many kinds of changes are listed: more than a person reads, and few enough for the memory. */
 const maxKinds = 20_000;
 
-/** What came of replaying logs; `-o json` prints it as it is. */
+/** The result of a replay; `-o json` prints it as it is. */
 export interface Replay {
   readonly requests: number;
   readonly users: number;
@@ -16,25 +16,25 @@ export interface Replay {
   readonly last: string;
   readonly nowRefused: number;
   readonly nowAllowed: number;
-  /** Requests on which an authorizer failed; those are refused unless another one allows them. */
+  /** Requests on which an authorizer failed; they are denied unless another one allows them. */
   readonly failed: number;
-  /** Requests of nodes that depend on their pods, and were taken to be decided as before. */
+  /** Requests of nodes that depend on their pods, and count as decided as in the log. */
   readonly asRecorded: number;
   readonly notReplayed: NotReplayed;
-  /** Changes beyond those that are told apart. */
+  /** Changes beyond the kinds that are listed. */
   readonly others: Readonly<Record<ReplayChange["change"], number>>;
   readonly changes: readonly ReplayChange[];
 }
 
 interface ReplayOptions {
   readonly chain: AuthorizerChain;
-  /** Of which the graph is that of the chain. */
+  /** Their graph is that of the chain. */
   readonly relations: RecordedRelations;
-  /** Who decided, and why, in words. */
+  /** Which authorizer decided, and why, in words. */
   readonly describe: (decision: ChainDecision) => { readonly by: string; readonly why: string };
 }
 
-/** Puts the requests of these audit logs to the chain. @throws OptionError usage for a log that cannot be read */
+/** Runs the requests of these audit logs through the chain. @throws OptionError usage for a log that cannot be read */
 export async function replay(
   files: readonly string[],
   where: Pick<NamedFiles, "cwd">,
@@ -47,9 +47,8 @@ export async function replay(
   for await (const request of replayedRequests(files, where, left)) {
     const { attributes, impersonation, wasAllowed, reason: before, by: beforeBy, time, auditId } = request;
     counts.requests += 1;
+    countTime(counts, time);
     if (users.size < maxKinds) users.add(attributes.user.username);
-    if (counts.first === "" || time < counts.first) counts.first = time;
-    if (time > counts.last) counts.last = time;
     relations.from(request);
     const decision = await decided(request, chain);
     if (relations.wasAsked()) counts.asRecorded += 1;
@@ -70,7 +69,12 @@ export async function replay(
   };
 }
 
-/** As the API does: whoever impersonates must be allowed to first. */
+function countTime(span: { first: string; last: string }, time: string): void {
+  if (span.first === "" || time < span.first) span.first = time;
+  if (time > span.last) span.last = time;
+}
+
+/** As the API does: the impersonation itself is authorized first. */
 async function decided(request: AuditedRequest, chain: AuthorizerChain): Promise<ChainDecision> {
   for (const check of request.impersonation) {
     const decision = await chain.decide(check, { trace: true });
@@ -82,11 +86,11 @@ async function decided(request: AuditedRequest, chain: AuthorizerChain): Promise
 interface RecordedRelations {
   readonly graph: NodeGraph;
   readonly from: (request: AuditedRequest) => void;
-  /** Whether the decision since then depended on what pods a node has. */
+  /** Whether the decision since `from` depended on the pods of a node. */
   readonly wasAsked: () => boolean;
 }
 
-/** No log tells which pods a node had: what depends on them is taken to be as it was decided then. */
+/** No log records which pods a node had: a decision that depends on them counts as the logged one. */
 export function recordedRelations(): RecordedRelations {
   let [wasAllowed, wasAsked] = [false, false];
   return {
@@ -106,12 +110,12 @@ export function recordedRelations(): RecordedRelations {
   };
 }
 
-/** A kind of request whose decision would be another one. */
+/** A kind of request whose decision would change. */
 export interface ReplayChange {
   readonly change: "now refused" | "now allowed";
   readonly count: number;
   readonly user: string;
-  /** Who really asked, where `user` was impersonated. */
+  /** The impersonator, where `user` was impersonated. */
   readonly impersonatedBy?: string;
   readonly verb: string;
   readonly apiGroup: string;
@@ -120,19 +124,19 @@ export interface ReplayChange {
   readonly namespace: string;
   /** Set in place of the resource. */
   readonly path?: string;
-  /** The reason in the log, and who gave it, where the log says so. */
+  /** The reason in the log, and its authorizer, where the log names it. */
   readonly before: string;
   readonly beforeBy: string;
-  /** Who would decide, and why. */
+  /** Which authorizer would decide, and why. */
   readonly by: string;
   readonly why: string;
-  /** When the first and the last such request came, and the audit id of one of them. */
+  /** The times of the first and the last such request, and the audit id of one of them. */
   readonly first: string;
   readonly last: string;
   readonly auditID: string;
 }
 
-/** One request whose decision would be another one. */
+/** One request whose decision would change. */
 interface ChangedRequest {
   readonly attributes: Attributes;
   readonly impersonatedBy: string | undefined;
@@ -150,13 +154,13 @@ interface ReplayTally {
   readonly add: (request: ChangedRequest) => void;
   /** The largest first. */
   readonly changes: () => readonly ReplayChange[];
-  /** How many requests had no place among the kinds that are told apart. */
+  /** How many requests belong to kinds beyond the listed ones. */
   readonly others: () => Readonly<Record<ReplayChange["change"], number>>;
 }
 
 const maxReasonCharacters = 1000;
 
-/** An empty tally, which tells at most `maxKinds` apart. */
+/** An empty tally, which lists at most `maxKinds`. */
 export function replayTally(maxKinds: number): ReplayTally {
   const kinds = new Map<string, ReplayChange>();
   const others = { "now refused": 0, "now allowed": 0 };

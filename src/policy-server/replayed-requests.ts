@@ -7,22 +7,22 @@ import { createGunzip } from "node:zlib";
 import { OptionError } from "../apimachinery/option-error.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 
-/** What lines of the logs were not replayed. */
+/** How many lines of the logs were not replayed, by cause. */
 export interface NotReplayed {
-  /** Events without a decision: not authenticated, or refused before. */
+  /** Events without a decision: not authenticated, or rejected before it. */
   undecided: number;
-  /** Further events of requests that were counted before: the end of a watch. */
+  /** Further events of counted requests: the end of a watch. */
   repeated: number;
-  /** Lines that are no event, or too long. */
+  /** Lines that cannot be parsed, or are too long. */
   unreadable: number;
   /** The first of those: `audit.log:17`. */
   firstUnreadable: string | undefined;
 }
 
-/** How many requests are remembered, so that one which is told of in two stages or files counts once. */
-const remembered = 200_000;
+/** How many request ids are stored, so that a request with events of two stages or in two files counts once. */
+const maxIds = 200_000;
 
-/** The authorized requests in the files, in their order, each once; what was left out is counted in `left`. @throws CliError usage */
+/** The authorized requests in the files, in their order, each once; `left` counts the other lines. @throws OptionError usage */
 export async function* replayedRequests(
   files: readonly string[],
   where: Pick<NamedFiles, "cwd">,
@@ -35,19 +35,27 @@ export async function* replayedRequests(
       number += 1;
       if (line?.length === 0) continue;
       const read = line === undefined ? "unreadable" : readAuditedRequest(parsed(line));
-      const why = typeof read === "object" ? "repeated" : read;
-      if (typeof read === "object" && !isRepeated(read)) yield read;
-      else if (why !== "early") left[why] += 1;
-      if (why === "unreadable") left.firstUnreadable ??= `${file}:${number}`;
+      if (typeof read === "string") countSkipped(left, read, `${file}:${number}`);
+      else if (isRepeated(read)) left.repeated += 1;
+      else yield read;
     }
   }
 }
 
-/** Whether a request was told of before, in another stage or file. */
+function countSkipped(
+  left: NotReplayed,
+  why: Extract<ReturnType<typeof readAuditedRequest>, string>,
+  at: string,
+): void {
+  if (why !== "early") left[why] += 1;
+  if (why === "unreadable") left.firstUnreadable ??= at;
+}
+
+/** Whether a request had an earlier event, of another stage or in another file. */
 function repetitions(): (request: AuditedRequest) => boolean {
-  const recent = recentIds(remembered);
+  const recent = recentIds(maxIds);
   // A watch may end long after it began.
-  const open = recentIds(remembered);
+  const open = recentIds(maxIds);
   return ({ auditId, time, stage }) => {
     // Clients choose audit ids, and must not hide one request behind another; all stages of one have its time.
     const id = `${auditId} ${time}`;
@@ -70,11 +78,11 @@ function parsed(line: Buffer): unknown {
 interface RecentIds {
   readonly has: (id: string) => boolean;
   readonly add: (id: string) => void;
-  /** Whether it was there; it is not any more. */
+  /** Removes an id; false where it was missing. */
   readonly take: (id: string) => boolean;
 }
 
-/** At most so many; the oldest go first. */
+/** At most `capacity` ids; the oldest are removed first. */
 function recentIds(capacity: number): RecentIds {
   const ids = new Set<string>();
   return {
@@ -90,14 +98,14 @@ function recentIds(capacity: number): RecentIds {
   };
 }
 
-/** Events hold whole objects where the audit policy says so; no line of a real log comes near. */
+/** Events contain whole objects where the audit policy includes them; no line of a real log is as long. */
 const maxLineBytes = 16 << 20;
 const newline = 10;
 const gzipMagic = [0x1f, 0x8b] as const;
 
 /**
- * The lines of a log, packed with gzip or not, read as they are asked for: only one is held. Undefined stands for a line that is too
- * long. @throws OptionError usage where the file cannot be read to its end
+ * The lines of a log, plain or with gzip, read on demand: only one is in memory. Undefined is a line that is too long.
+ * @throws OptionError usage where the file cannot be read to its end
  */
 async function* auditLines(file: string, { cwd }: Pick<NamedFiles, "cwd">): AsyncGenerator<Buffer | undefined> {
   try {
@@ -121,7 +129,7 @@ async function* unpacked(stream: AsyncIterable<unknown>): AsyncGenerator<Buffer>
     return;
   }
   const gunzip = createGunzip();
-  // What goes wrong is told to whoever reads.
+  // The reader of the stream receives the error.
   pipeline(Readable.from(all()), gunzip, () => undefined);
   for await (const chunk of gunzip) yield chunk as Buffer;
 }

@@ -4,16 +4,16 @@ import { exportPkcs8Pem } from "../../pki/keys.ts";
 import type { AccessFolder } from "../../credentials/storage/access-folder.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 
-/** The key with which a machine asks, and to which the answer is sealed. */
+/** The key that signs a machine's request, and to which the answer is sealed. */
 export interface AccessKey {
   readonly key: KeyObject;
   readonly public: SshPublicKey;
-  /** It was there already. */
+  /** It existed already. */
   readonly reused: boolean;
 }
 
 /**
- * The key of the folder, made there if there is none: Ed25519. A key of the operator's own must be there already: in PEM, not
+ * The key of the folder, generated there if there is none: Ed25519. A key of the operator's own must exist already: in PEM, not
  * encrypted, RSA of at least 2048 bits, EC P-256 or Ed25519. @throws JoinError bad-key, write-failed
  */
 export async function accessKey(

@@ -12,19 +12,19 @@ import type { JoinEvent, JoinReport } from "../join/join-event.ts";
 import { requestAccess, type RequestAccessOptions } from "./request-access.ts";
 import { hubClient } from "../../host/hub-client.ts";
 
-/** What asking anew needs beside what the folder holds. */
+/** What a repeated request needs beside the contents of the folder. */
 export interface AskAgainOptions extends Pick<
   RequestAccessOptions,
   "hostname" | "keyFile" | "clock" | "random" | "signal" | "userAgent" | "files"
 > {
   readonly folder: AccessFolder;
-  /** What the hub does not take any more. */
+  /** The credential that the hub no longer accepts. */
   readonly refused: StoredAccess;
-  /** How long to wait for an answer, in milliseconds; default a week. */
+  /** How long to wait for a decision, in milliseconds; default a week. */
   readonly waitMs?: number | undefined;
 }
 
-/** What to do about the request that the machine remembers. */
+/** The next step for the stored request of the machine. */
 export type AskAgainStep = "go on" | "request again" | "stop";
 
 const maxWaitMs = 7 * 86_400_000;
@@ -32,9 +32,8 @@ const discoveryTimeoutMs = 10_000;
 const timeoutMs = 10_000;
 
 /**
- * Asks for access once more with the key and towards the CA of the folder, under a new name, and waits for people. One that was asked
- * so before and is not answered yet is gone on with; one that was denied ends it.
- * @throws JoinError
+ * Requests access once more with the key and the trusted CA of the folder, under a new name, and waits for the approvers. An earlier
+ * repeated request that is still pending is resumed; a denied one ends it. @throws JoinError
  */
 export async function askAccessAgain(options: AskAgainOptions, report: JoinReport): Promise<void> {
   const { folder, refused } = options;
@@ -59,7 +58,7 @@ export async function askAccessAgain(options: AskAgainOptions, report: JoinRepor
   await requestAccess(requestOptions(asked, anotherName(asked.name, options), options), report);
 }
 
-/** Decides by the request as the hub has it now; `uid` is that of the one that was asked. */
+/** Decides by the hub's present copy of the request; `uid` is that of the stored one. */
 export function askAgainStep(request: AccessRequest | undefined, uid: string): AskAgainStep {
   if (request === undefined || request.metadata.uid !== uid) return "request again";
   const state = stateOf(request);
@@ -88,7 +87,7 @@ async function known(asked: AskedRequest, options: AskAgainOptions): Promise<Acc
   }
 }
 
-/** The same name with other characters at its end. */
+/** The same name with another random suffix. */
 function anotherName(name: string, { random }: AskAgainOptions): string {
   const suffix = /-[^-]{5}$/.exec(name)?.[0] ?? "";
   const isGenerated =
@@ -118,7 +117,7 @@ function requestOptions(asked: AskedRequest, name: string, options: AskAgainOpti
   return {
     ...rest,
     endpoint: server,
-    // What is trusted now, and not the CA under which it was asked first: that may have been changed since.
+    // The CA that is trusted now, and not that of the first request: it may have been replaced since.
     pins: pinsOf(refused),
     name,
     profile,
@@ -129,7 +128,7 @@ function requestOptions(asked: AskedRequest, name: string, options: AskAgainOpti
   };
 }
 
-/** What the agent reports of requesting access again; undefined of what needs no line of the log. */
+/** The agent's event for a repeated access request; undefined for one that needs no log line. */
 export function requestReport(event: JoinEvent): Pick<AgentEvent, "reason" | "message" | "details"> | undefined {
   switch (event.kind) {
     case "access-asked": {

@@ -29,19 +29,19 @@ import type { JoinReport } from "../join/join-event.ts";
 import { privateFiles, type PrivateFiles } from "../../host/private-files.ts";
 import { hubClient } from "../../host/hub-client.ts";
 
-/** What a machine asks with; times in milliseconds. */
+/** The parameters of an access request; times in milliseconds. */
 export interface RequestAccessOptions {
   readonly endpoint: string;
   readonly pins: readonly string[];
   readonly profile?: string | undefined;
-  /** Default: the host name and five characters, the same each time it asks again. */
+  /** Default: the host name and five characters, the same for each run. */
   readonly name?: string | undefined;
   readonly hostname: string;
   readonly claims?: Readonly<Record<string, string>> | undefined;
   readonly dir: string;
   /** A private key of the operator's own. */
   readonly keyFile?: string | undefined;
-  /** How long to wait for an answer. */
+  /** How long to wait for a decision. */
   readonly waitMs: number;
   readonly discoveryTimeoutMs: number;
   readonly clock: Clock;
@@ -51,15 +51,15 @@ export interface RequestAccessOptions {
   readonly files?: PrivateFiles;
 }
 
-/** What the machine holds in the end. */
+/** The result of an access request. */
 export interface AccessGranted {
   readonly server: string;
   readonly name: string;
   readonly kubeconfig: string;
   readonly tokenFile: string;
-  /** RFC 3339, as the hub says. */
+  /** RFC 3339, set by the hub. */
   readonly expiresAt: string;
-  /** Where a bootstrap token was handed over: its file. */
+  /** The file of a bootstrap token, where the hub granted one. */
   readonly bootstrapTokenFile: string | undefined;
 }
 
@@ -67,9 +67,9 @@ const pollMs = 2000;
 const requestTimeoutMs = 10_000;
 
 /**
- * Asks for access as a machine without any credential: finds the hub's CA, posts its public key with a proof that it holds the
- * private one, shows the pairing words, waits for people, opens the sealed answer and writes a kubeconfig. Asking again with the same
- * folder goes on with the same request. @throws JoinError
+ * Requests access for a machine without any credential: discovers the hub's CA, posts its public key with a proof of possession of the
+ * private one, shows the pairing words, waits for the approvers, opens the sealed answer and writes a kubeconfig. Another run with the
+ * same folder resumes the same request. @throws JoinError
  */
 export async function requestAccess(options: RequestAccessOptions, report: JoinReport): Promise<AccessGranted> {
   const { clock, signal, userAgent } = options;
@@ -77,7 +77,7 @@ export async function requestAccess(options: RequestAccessOptions, report: JoinR
   const pins = readCaPins(options.pins);
   const folder = accessFolder(options.dir, options.keyFile, options.files ?? privateFiles);
   if (options.name !== undefined) requireRequestName(options.name);
-  // A key of the operator's own is looked at before anything is made.
+  // A key of the operator's own is validated before anything is created.
   if (options.keyFile !== undefined) await accessKey(folder, { isOwn: true, comment: options.hostname });
   await folder.prepare();
   const key = await accessKey(folder, { isOwn: options.keyFile !== undefined, comment: options.hostname });
@@ -119,7 +119,7 @@ interface Asking {
   readonly client: RemoteClient;
 }
 
-/** The request on the hub, made if it is not there. @throws JoinError csr-conflict where the name is another machine's */
+/** The request on the hub, created if it does not exist. @throws JoinError csr-conflict where the name is another machine's */
 async function ask(asking: Asking): Promise<AskedRequest> {
   const { options, report, folder, key, hub } = asking;
   const { fingerprint } = key.public;
@@ -143,7 +143,7 @@ async function ask(asking: Asking): Promise<AskedRequest> {
   return asked;
 }
 
-/** What was requested before of the same hub with the same key. */
+/** The stored request to the same hub with the same key. */
 async function earlierRequest({ folder, key, hub }: Asking): Promise<AskedRequest | undefined> {
   const before = await folder.asked();
   return before?.caPin === hub.caPin && before.fingerprint === key.public.fingerprint ? before : undefined;
@@ -160,7 +160,7 @@ function ownName({ hostname, random }: RequestAccessOptions): string {
 
 type OnHub = Awaited<ReturnType<typeof createOrGet<AccessRequest>>>;
 
-/** A request that is there is resumed before a new one is posted: the rules for new ones may have changed meanwhile. */
+/** An existing request is resumed before a new one is posted: the rules for new ones may have changed meanwhile. */
 async function onHub(asking: Asking, name: string, isResumed: boolean): Promise<OnHub> {
   const there = isResumed ? await getOrUndefined<AccessRequest>(asking.client, accessRequests, { name }) : undefined;
   const answer = there === undefined ? await posted(asking, name) : { object: there, created: false };
@@ -182,10 +182,10 @@ function posted({ options, key, hub, client }: Asking, name: string): Promise<On
   return createOrGet<AccessRequest>(client, accessRequests, object);
 }
 
-/** @throws JoinError csr-conflict for a request of another key, or for another profile than the one that is given */
+/** @throws JoinError csr-conflict for a request of another key, or for another profile */
 function requireSameRequest(request: AccessRequest, { options, key }: Asking): void {
   const { metadata, spec, status } = request;
-  // On Kubernetes the controller writes it, which may not have looked at the request yet.
+  // On Kubernetes the controller writes it, which may not have processed the request yet.
   const fingerprint = status?.fingerprint ?? readKey(request)?.fingerprint;
   if (fingerprint !== key.public.fingerprint) {
     throw new JoinError(
@@ -201,7 +201,7 @@ function requireSameRequest(request: AccessRequest, { options, key }: Asking): v
   );
 }
 
-/** The request once it is answered. @throws JoinError denied, failed, deleted, timeout-waiting, aborted */
+/** The decided request. @throws JoinError denied, failed, deleted, timeout-waiting, aborted */
 async function answered({ options, report, client }: Asking, asked: AskedRequest): Promise<AccessRequest> {
   const { name, uid, fingerprint } = asked;
   const { clock, signal } = options;
@@ -211,7 +211,7 @@ async function answered({ options, report, client }: Asking, asked: AskedRequest
   const reportWait = waitReports(name, report);
   for (let reported = false; ; reported = true) {
     const request = await getOrUndefined<AccessRequest>(client, accessRequests, { name });
-    // Another object under the same name is another request, whoever made it.
+    // Another object with the same name is another request.
     if (request?.metadata.uid !== uid) {
       throw new JoinError("deleted", `the request ${name} is gone from the hub; ask again`);
     }
@@ -235,7 +235,7 @@ function obstacleIn(status: Status): ReturnType<typeof notIssuedIn> {
   return status.accepted === true ? notIssuedIn(status) : undefined;
 }
 
-/** Tells what an approver or the hub is hindered by, each time it is another. */
+/** Reports what blocks an approver or the hub, on each change. */
 function waitReports(name: string, report: JoinReport): (status: Status) => void {
   let blocked: string | undefined;
   let noProfile: string | undefined;
@@ -261,7 +261,7 @@ function unanswered(name: string, status: Status): string {
   return `the request ${name} was approved, and access cannot be issued yet (${plainText(reason)}): ${plainText(message)}`;
 }
 
-/** @throws JoinError for a request that will not be answered any more */
+/** @throws JoinError for a request that will never be answered */
 function requireOpen({ metadata: { name }, status = {} }: AccessRequest): void {
   if (status.denied === true) throw denied(`the request ${name} was denied`, status);
   if (status.revoked === true) throw denied(`the access of ${name} was revoked`, status);
@@ -283,7 +283,7 @@ function denied(what: string, { decisions }: Status): JoinError {
   return new JoinError("denied", `${what}${detail}; to request access again, give another --name`);
 }
 
-/** Opens the answer and writes it down, the kubeconfig last. @throws JoinError bad-certificate, write-failed */
+/** Opens the answer and writes its files, the kubeconfig last. @throws JoinError bad-certificate, write-failed */
 async function keep({ folder, key, hub, report }: Asking, request: AccessRequest): Promise<AccessGranted> {
   const answer = await opened(key, request);
   checkCa(answer.ca, hub);
@@ -321,7 +321,7 @@ async function opened(key: AccessKey, request: AccessRequest): Promise<PlainAnsw
   }
 }
 
-/** The CA inside the seal must be the one that this machine has seen all along. @throws JoinError pin-mismatch */
+/** The CA inside the seal must be the one that this machine discovered. @throws JoinError pin-mismatch */
 function checkCa(pem: string, { caPin }: SeenHub): void {
   try {
     if (certificatesOfBundle(pem).some(({ pin }) => pin === caPin)) return;

@@ -12,31 +12,31 @@ import { clockDifference, retry, warnOfSkew, withHub, type DiscoveryContext } fr
 
 const roleName = "kubeadm:bootstrap-signer-clusterinfo";
 
-/** With which an administrator lets anonymous clients read cluster-info. Source: kubeadm, phase bootstrap-token, CreateClusterInfoRBACRules. */
+/** The role with which an administrator lets anonymous clients read cluster-info. Source: kubeadm, phase bootstrap-token, CreateClusterInfoRBACRules. */
 const grantCommands = [
   `kubectl create role ${roleName} -n ${clusterInfoKey.namespace} --verb=get --resource=configmaps --resource-name=${clusterInfoKey.name}`,
   `kubectl create rolebinding ${roleName} -n ${clusterInfoKey.namespace} --role=${roleName} --user=system:anonymous`,
 ];
 
-/** The data of cluster-info, which nothing has verified. */
+/** The data of cluster-info, unverified. */
 export type ClusterInfoData = Readonly<Record<string, unknown>> | undefined;
 
-/** What one read gave. `aheadMs` is how far this clock is ahead of the server's, where the reply tells. */
+/** The result of one read. `aheadMs` is how far this clock is ahead of the server's, where the reply has a date. */
 export interface ClusterInfoRead<Data = ClusterInfoData> {
   readonly kind: "read";
   readonly data: Data;
   readonly aheadMs: number | undefined;
 }
 
-/** A read that failed: `again` where it may go better soon. */
+/** A failed read: `again` where a retry may succeed. */
 export interface FailedRead {
   readonly kind: "forbidden" | "again";
   readonly error: JoinError;
 }
 
 /**
- * Reads cluster-info once with the credentials and the trust of `client`; nothing of what comes back is verified.
- * @throws JoinError not-a-hub, tls-mismatch, clock-skew, unauthorized, aborted: what another try would not change
+ * Reads cluster-info once with the credentials and the trust of `client`; the reply is not verified. @throws JoinError not-a-hub,
+ * tls-mismatch, clock-skew, unauthorized, aborted: failures that a retry would not change
  */
 export async function readClusterInfo(
   client: RemoteClient,
@@ -57,28 +57,28 @@ export async function readClusterInfo(
   return refusal(reply.status, body, call.target);
 }
 
-/** What cluster-info tells once it is judged. */
+/** The evaluated contents of cluster-info. */
 export interface Judged {
-  /** The text that the second read must give as well. */
+  /** The text that the second read must return as well. */
   readonly kubeconfig: string;
-  /** By which CAs the second read is verified, and the time that the hub signs. */
+  /** The CAs by which the second read is verified, and the time that the hub signs. */
   readonly trustedPem: string;
 }
 
-/** How a hub is found that nobody vouches for. */
+/** How an untrusted hub is discovered. */
 export interface TwoReads<Info extends Judged> {
   readonly server: string;
-  /** What the data say; a JoinError that is returned may pass, one that is thrown does not. */
+  /** Evaluates the data; a returned JoinError may be temporary, a thrown one is final. */
   readonly judge: (data: ClusterInfoData) => Info | JoinError;
   /** Nothing verifies the first read, so that a second one would prove nothing. */
   readonly isUnverified: boolean;
-  /** What to do after a change between the reads, and what the hub was not sent. */
+  /** The next step after a change between the reads, and what the hub was not sent. */
   readonly next: string;
 }
 
 /**
- * Reads cluster-info over TLS that nobody has verified, tells by how much the clocks differ, and reads it again with TLS verified against
- * the CAs in which the first read has led to trust, for the same text. Both reads are anonymous. @throws JoinError
+ * Reads cluster-info over unverified TLS, reports by how much the clocks differ, and reads it again with TLS verified against the CAs
+ * that the first read established, for the same text. Both reads are anonymous. @throws JoinError
  */
 export async function readTwice<Info extends Judged>(
   { server, judge, isUnverified, next }: TwoReads<Info>,
@@ -106,7 +106,7 @@ export async function readTwice<Info extends Judged>(
   );
 }
 
-/** Reads until `judge` gives something else than a JoinError. @throws JoinError */
+/** Reads until `judge` returns something other than a JoinError. @throws JoinError */
 function readUntil<Info extends object>(
   client: RemoteClient,
   reading: DiscoveryContext & { readonly target: CallTarget },
@@ -133,7 +133,7 @@ export function readCaPins(texts: readonly string[]): readonly CaPin[] {
 function refusal(status: number, body: unknown, target: CallTarget): FailedRead {
   const isStatus = isJsonObject(body) && body["kind"] === "Status";
   const text = isStatus ? `: ${plainText(replyError(status, body).message)}` : "";
-  /** Of an API that answers as one. */
+  /** Of a server that answers like a Kubernetes API. */
   const code = isStatus ? status : undefined;
   const fail = (code: "no-cluster-info" | "not-a-hub" | "unauthorized", message: string): JoinError =>
     new JoinError(code, message, { causeCode: String(status) });
@@ -153,9 +153,9 @@ function refusal(status: number, body: unknown, target: CallTarget): FailedRead 
   throw fail("not-a-hub", message);
 }
 
-/** What is said of a hub whose CA is none of the pinned ones; `kept` names what it was not told. */
+/** The error for a hub whose CA is none of the pinned ones; `kept` names what was not sent to it. */
 export function pinMismatch(at: {
-  /** The endpoint as it may be shown. */
+  /** The endpoint for messages. */
   readonly shown: string;
   readonly wanted: readonly CaPin[];
   readonly found: readonly CaPin[];

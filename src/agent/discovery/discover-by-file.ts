@@ -10,13 +10,13 @@ import { hasCredentials, readDiscoveryFile, type DiscoveryFile } from "./discove
 import { JoinError } from "../../credentials/join-error.ts";
 import { processWorld } from "../../host/process-world.ts";
 
-/** A discovery file, and the token to come with, of a form that can be used. The token is secret. */
+/** A validated discovery file, and the token for the hub. The token is secret. */
 export interface FileDiscovery {
   readonly file: DiscoveryFile;
   readonly token: BootstrapToken | undefined;
 }
 
-/** Reads a discovery file and says what is wrong with it, before anything is made here or asked of the hub that it names. @throws JoinError */
+/** Reads and validates a discovery file, before anything is created here or sent to the hub that it names. @throws JoinError */
 export async function fileDiscovery(
   wanted: { readonly location: string; readonly token?: string | undefined },
   context: DiscoveryContext,
@@ -31,9 +31,8 @@ export async function fileDiscovery(
 }
 
 /**
- * Takes the hub from a kubeconfig that vouches for it, and asks that hub for cluster-info, with the credentials of the file where
- * it has any; a hub that answers 403 is taken as it is. Only a missing CA is filled in from there. @throws JoinError
- * @see cmd/kubeadm/app/discovery/file
+ * Reads the hub from a trusted kubeconfig, and cluster-info from that hub, with the credentials of the file where it has any; a hub that
+ * replies 403 is accepted without. Only a missing CA is filled in from there. @throws JoinError @see cmd/kubeadm/app/discovery/file
  */
 export async function discoverByFile({ file, token }: FileDiscovery, context: DiscoveryContext): Promise<HubAccess> {
   const { server } = file.config;
@@ -54,7 +53,7 @@ export async function discoverByFile({ file, token }: FileDiscovery, context: Di
   };
 }
 
-/** Takes hub, CA and credentials from a kubelet's bootstrap kubeconfig and asks nobody. @throws JoinError bad-discovery-file */
+/** Reads hub, CA and credentials from a kubelet's bootstrap kubeconfig and sends no request. @throws JoinError bad-discovery-file */
 export async function bootstrapKubeconfigAccess(path: string, context: DiscoveryContext): Promise<HubAccess> {
   const file = await readDiscoveryFile(path, context);
   requireVerified(file);
@@ -92,7 +91,7 @@ function requireVerified({ config, shown }: DiscoveryFile): void {
   }
 }
 
-/** Where the hub is, and its CA: that of the file, else the one that was found. @throws JoinError bad-discovery-file */
+/** The hub's address, and its CA: that of the file, else the discovered one. @throws JoinError bad-discovery-file */
 function verified(
   { config, shown }: DiscoveryFile,
   foundPem: string | undefined,

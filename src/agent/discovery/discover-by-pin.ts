@@ -5,22 +5,22 @@ import type { DiscoveryContext } from "./discovery-context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 
-/** A hub as its own cluster-info shows it. */
+/** A hub as its own cluster-info describes it. */
 export interface SeenHub {
   readonly server: string;
-  /** What TLS is verified against from now on. */
+  /** The CAs by which TLS is verified from now on. */
   readonly caPem: string;
-  /** Of the CA that proof and pairing words speak of. */
+  /** The pin of the CA in proof and pairing words. */
   readonly caPin: CaPin;
-  /** `pin`: the CA is the pinned one. `nobody`: it may be anybody's, until people compare the pairing words. */
+  /** `pin`: the CA is the pinned one. `nobody`: the CA is unverified until people compare the pairing words. */
   readonly vouchedBy: "pin" | "nobody";
   /** How far this clock is ahead of the hub's, in milliseconds, where that is known. */
   readonly aheadMs: number | undefined;
 }
 
 /**
- * Finds the CA of a hub without any credential: takes the CA in its cluster-info, the pinned one where there are pins, and proves that the
- * hub serves by it under the name that was given. @throws JoinError
+ * Discovers the CA of a hub without any credential: reads the CA from its cluster-info, the pinned one where there are pins, and verifies
+ * that the hub serves with it under the given name. @throws JoinError
  */
 export async function discoverByPin(
   endpoint: Endpoint,

@@ -7,7 +7,7 @@ import { parseEndpoint, type Endpoint } from "./endpoint.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import type { Discovery } from "../join/join-options.ts";
 
-/** What a person typed for a token discovery, checked for its form alone. The token is secret. */
+/** The input of a token discovery, with only its format validated. The token is secret. */
 export interface TokenDiscovery {
   readonly endpoint: Endpoint;
   readonly token: BootstrapToken;
@@ -50,8 +50,8 @@ export function requireJoinToken(text: string): BootstrapToken {
 }
 
 /**
- * Finds the hub as kubeadm does: believes cluster-info by the token's signature and the pin, and proves that the hub serves by the pinned
- * CA under the name that was given. The token leaves this function only together with a hub that is trusted. @throws JoinError
+ * Discovers the hub as kubeadm does: trusts cluster-info by the token's signature and the pin, and verifies that the hub serves with the
+ * pinned CA under the given name. The token leaves this function only together with a trusted hub. @throws JoinError
  */
 export async function discoverByToken(wanted: TokenDiscovery, context: DiscoveryContext): Promise<HubAccess> {
   const { endpoint, token, pins } = wanted;
@@ -65,7 +65,7 @@ export async function discoverByToken(wanted: TokenDiscovery, context: Discovery
     },
     context,
   );
-  // After the second read the whole bundle comes from the pinned hub itself, so a CA that is being replaced is trusted as well.
+  // The second read comes from the pinned hub itself, so the whole bundle is trusted, a CA under rotation included.
   const { server, caPem } = data;
   const caPins = certificatesOfBundle(caPem).map((certificate) => certificate.pin);
   context.report({ kind: "verified", server, caPins, by: isUnverified ? "token" : "pin" });
@@ -79,7 +79,7 @@ export async function discoverByToken(wanted: TokenDiscovery, context: Discovery
   };
 }
 
-/** The verified cluster-info, or a reason that may pass. @throws JoinError for what another read would not change */
+/** The verified cluster-info, or a temporary reason. @throws JoinError for what another read would not change */
 function verified(data: ClusterInfoData, wanted: TokenDiscovery): (VerifiedClusterInfo & Judged) | JoinError {
   const { token, pins, endpoint } = wanted;
   const verdict = verifyClusterInfo({ data, token, pins });

@@ -10,7 +10,7 @@ import { hubClient } from "../../host/hub-client.ts";
 import type { KubeconfigAccess } from "../../client/kubeconfig-access.ts";
 import { JoinError, stopIfAborted } from "../../credentials/join-error.ts";
 
-/** What discovery needs besides its own kind of knowledge; times in milliseconds. */
+/** The dependencies of every discovery method; times in milliseconds. */
 export interface DiscoveryContext {
   readonly clock: Clock;
   readonly timeoutMs: number;
@@ -19,7 +19,7 @@ export interface DiscoveryContext {
   readonly userAgent: string;
 }
 
-/** In milliseconds: all of the time of a discovery, within these. */
+/** In milliseconds: the timeout of a whole discovery, within these. */
 const requestTimeoutMs = { min: 1000, max: 10_000 } as const;
 const maxReplyBytes = 1_048_576;
 const everyMs = 1000;
@@ -31,8 +31,8 @@ export interface ClockDifference {
 }
 
 /**
- * Where an unverified reply lets this clock look wrong, asks the hub for the time with a signature by one of the CAs that are believed
- * already, since TLS cannot be verified with a wrong clock. A hub that signs no time leaves the difference as it was seen.
+ * Where an unverified reply makes this clock look wrong, requests the hub's time with a signature by one of the trusted CAs, since TLS
+ * cannot be verified with a wrong clock. A hub that signs no time leaves the difference unverified.
  */
 export async function clockDifference(
   seen: {
@@ -57,7 +57,7 @@ export async function clockDifference(
   return time === undefined ? { aheadMs, signed: false } : { aheadMs: context.clock.now() - time, signed: true };
 }
 
-/** Tells when the clocks differ by more than 30 seconds. */
+/** Reports when the clocks differ by more than 30 seconds. */
 export function warnOfSkew({ aheadMs, signed }: ClockDifference, report: JoinReport): void {
   if (!isSkew(aheadMs)) return;
   const by = signed ? "as the hub's CA has signed" : "as the hub says, without a signature";
@@ -69,7 +69,7 @@ function isSkew(aheadMs: number | undefined): aheadMs is number {
   return aheadMs !== undefined && Math.abs(aheadMs) > tolerableSkewMs;
 }
 
-/** Runs with a client that is closed afterwards, and holds no credential of any kind but those of `trust`. Replies have at most 1 MiB. */
+/** Runs with a client that is closed afterwards, and has no credential but those of `trust`. Replies have at most 1 MiB. */
 export async function withHub<T>(
   trust: Omit<RemoteOptions, "userAgent" | "timeoutMs" | "clock">,
   { userAgent, timeoutMs, clock }: DiscoveryContext,
@@ -85,8 +85,8 @@ export async function withHub<T>(
 }
 
 /**
- * Tries each second, until the next try would come too late: then the error that the last one gave is thrown. Each new one is reported
- * once. @throws JoinError
+ * Retries each second, until the next try would come too late: then the last error is thrown. Each new one is reported once. @throws
+ * JoinError
  */
 export async function retry<T>(
   { clock, timeoutMs, report, signal }: Omit<DiscoveryContext, "userAgent">,
@@ -106,22 +106,22 @@ export async function retry<T>(
   }
 }
 
-/** Who a client says it is; a program of a kubeconfig may say it. */
+/** The client's identity; a program of a kubeconfig may supply it. */
 export type HubIdentity = Pick<KubeconfigAccess, "credentials" | "refused" | "impersonate">;
 
-/** A hub that is trusted, and what may be said to it. The credentials are secret. */
+/** A trusted hub, and the credentials for it, which are secret. */
 export interface HubAccess {
   /** An `https://` URL. */
   readonly server: string;
-  /** The CA certificates of the hub; what it serves and issues must come from one of them. */
+  /** The CA certificates of the hub; its serving and issued certificates must come from one of them. */
   readonly caPem: string;
-  /** The way there, where a kubeconfig names one; it may hold a password. */
+  /** The proxy, where a kubeconfig names one; it may contain a password. */
   readonly proxyUrl?: string | undefined;
-  /** The name that the hub's certificate is for, where it is not that of the URL. */
+  /** The name in the hub's certificate, where it differs from the host of the URL. */
   readonly tlsServerName?: string | undefined;
-  /** Never empty: anonymous machines may not ask for certificates. */
+  /** Never empty: anonymous machines may not request certificates. */
   readonly identity: HubIdentity;
-  /** What the credentials are, for messages: `the token abcdef`. */
+  /** The description of the credentials, for messages: `the token abcdef`. */
   readonly credentialName: string;
   readonly learnedFrom?: "cluster-info" | undefined;
   /** How far this clock is ahead of the hub's, in milliseconds, where that is known. */

@@ -8,7 +8,7 @@ import { withHub, type DiscoveryContext } from "./discovery-context.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
 
-/** A kubeconfig that a person vouches for; its credentials, if any, are secret. */
+/** A trusted kubeconfig; its credentials, if any, are secret. */
 export interface DiscoveryFile {
   /** The path or URL, for messages. */
   readonly shown: string;
@@ -16,8 +16,8 @@ export interface DiscoveryFile {
 }
 
 /**
- * Reads a kubeconfig from a path, or from an https URL with the roots of the system. Without a current context the cluster named
- * `""` is taken, as cluster-info has it. @throws JoinError bad-discovery-file, unreachable, tls-mismatch, not-a-hub
+ * Reads a kubeconfig from a path, or from an https URL with the roots of the system. Without a current context the cluster named `""` is
+ * used, as cluster-info has it. @throws JoinError bad-discovery-file, unreachable, tls-mismatch, not-a-hub
  */
 export async function readDiscoveryFile(location: string, context: DiscoveryContext): Promise<DiscoveryFile> {
   const isUrl = /^[a-z][a-z0-9+.-]*:\/\//i.test(location);
@@ -26,7 +26,7 @@ export async function readDiscoveryFile(location: string, context: DiscoveryCont
   return { shown, config: await discoveryConfig(text, { shown, files: isUrl ? "refuse" : "read" }) };
 }
 
-/** What the text of a discovery file says; a document from the network must not be able to name files of this machine. @throws JoinError bad-discovery-file */
+/** Parses a discovery file; a document from the network must not be able to name files of this machine. @throws JoinError bad-discovery-file */
 export async function discoveryConfig(
   text: string,
   from: { readonly shown: string; readonly files: "read" | "refuse" },
@@ -49,7 +49,7 @@ export async function discoveryConfig(
   }
 }
 
-/** Whether the file says who its reader is. */
+/** Whether the file has credentials. */
 export function hasCredentials(config: ResolvedKubeconfig): boolean {
   return config.token !== undefined || config.clientCertPem !== undefined || config.exec !== undefined;
 }

@@ -1,6 +1,6 @@
 import { JoinError, plainText } from "../../credentials/join-error.ts";
 
-/** Where a hub is said to be. */
+/** The given address of a hub. */
 export interface Endpoint {
   /** `https://host[:port][/prefix]`, without a slash at the end. */
   readonly server: string;
@@ -24,7 +24,7 @@ function fromUrl(text: string): Endpoint {
   if (!URL.canParse(text)) throw bad(text, "it is not a URL");
   const url = new URL(text);
   if (url.protocol !== "https:") throw bad(text, "a hub is reached by https only");
-  // Neither may reach a log or another server.
+  // Neither may appear in a log or reach another server.
   if (url.username !== "" || url.password !== "") {
     throw new JoinError("bad-endpoint", "the endpoint must not contain a user or a password: give host:port");
   }

@@ -18,18 +18,18 @@ import { hubClient } from "../../host/hub-client.ts";
 
 const requestTimeoutMs = 10_000;
 
-/** What an enrolment works with; times in milliseconds. */
+/** The dependencies of an enrolment; times in milliseconds. */
 export interface Enrolment {
   readonly nodeName: string;
   readonly folder: JoinFolder;
   readonly serving: ServingWish | undefined;
-  /** Give up a request that came to nothing and ask again with a new key. */
+  /** Abandon a failed request and request again with a new key. */
   readonly force: boolean;
-  /** Of which user the hub does not accept the credential: it approves no request that this user has made. */
+  /** The user whose credential the hub rejects: it approves no request that this user has created. */
   readonly refusedUser?: string | undefined;
   /** How long to wait for a decision. */
   readonly waitMs: number;
-  /** How long a hub that cannot be reached is tried again. */
+  /** How long an unreachable hub is retried. */
   readonly discoveryMs: number;
   readonly userAgent: string;
   readonly clock: Clock;
@@ -38,13 +38,13 @@ export interface Enrolment {
   readonly report: JoinReport;
 }
 
-/** What an enrolment ended with; `validUntil` in milliseconds since the epoch. */
+/** The result of an enrolment; `validUntil` in milliseconds since the epoch. */
 export interface Enrolled {
   readonly requestName: string;
   readonly validUntil: number;
 }
 
-/** Asks for a certificate with the key of this machine, waits for it, proves it, and writes all files. @throws JoinError */
+/** Requests a certificate with the key of this machine, waits for it, verifies it, and writes all files. @throws JoinError */
 export async function enrol(enrolment: Enrolment, access: HubAccess): Promise<Enrolled> {
   const target: CallTarget = { server: access.server, learnedFrom: access.learnedFrom, aheadMs: access.aheadMs };
   const client = clientOf(access, enrolment);
@@ -60,7 +60,7 @@ export async function enrol(enrolment: Enrolment, access: HubAccess): Promise<En
   }
 }
 
-/** Writes what tells of the hub, the kubeconfig last: it is what makes a join complete. @throws JoinError write-failed */
+/** Writes the files of the hub, the kubeconfig last: it marks a join as complete. @throws JoinError write-failed */
 export async function writeHub(
   { folder, serving, report }: Pick<Enrolment, "folder" | "serving" | "report">,
   { server, caPem, proxyUrl, tlsServerName }: HubAccess,
@@ -80,7 +80,7 @@ export async function writeHub(
   await folder.remove(folder.pendingKey);
 }
 
-/** Writes what the agent must know to keep the credential. @throws JoinError write-failed */
+/** Writes the record that the agent needs to renew the credential. @throws JoinError write-failed */
 export async function writeRecord(folder: JoinFolder, serving: ServingWish | undefined): Promise<void> {
   const { certDir, kubeconfig } = folder;
   await folder.replace(joinRecordPath(certDir), joinRecordText({ kubeconfig, serving }));
@@ -107,7 +107,7 @@ async function credential(client: RemoteClient, asking: Asking): Promise<Credent
     return await certified(client, key, asking);
   } catch (error) {
     if (!key.reused || !(error instanceof JoinError)) throw error;
-    // A machine that was off since it asked has nothing to lose.
+    // A machine that was off since its request loses nothing.
     if (error.causeCode !== outlivedCode && !(force && deadEnds.has(error.code))) throw error;
     return certified(client, await nodeKey(folder, "replace"), asking);
   }
@@ -132,7 +132,7 @@ function clientOf(access: HubAccess, { random, userAgent, clock }: Enrolment): R
 
 async function ask(client: RemoteClient, key: NodeKey, { enrolment, target }: Asking): Promise<NodeRequest> {
   const { clock, nodeName, report, signal, refusedUser } = enrolment;
-  // The name depends on the key alone, so asking twice does not make two requests.
+  // The name depends on the key alone, so a second run creates no second request.
   const request = await retry({ clock, report, signal, timeoutMs: enrolment.discoveryMs }, async () => {
     try {
       const usages = nodeUsages(await kubernetesMinor(client));

@@ -7,7 +7,7 @@ import type { JoinFolder } from "./join-folder.ts";
 import { readable, readStoredCertificate } from "../../credentials/storage/stored-certificate.ts";
 import { nodeUser } from "../../credentials/request/node-identity.ts";
 
-/** A credential that an earlier join left, complete and valid by its own CA. */
+/** The credential of an earlier join, complete and valid by its own CA. */
 export interface ExistingJoin {
   readonly server: string;
   readonly nodeUser: string;
@@ -17,8 +17,8 @@ export interface ExistingJoin {
 }
 
 /**
- * What an earlier join left at these places: undefined when there is nothing, or nothing that is still good. `now` in milliseconds
- * since the epoch. @throws JoinError already-joined when the kubeconfig is somebody else's and must not be overwritten
+ * The credential of an earlier join at these paths: undefined when there is none, or none that is valid. `now` in milliseconds since the
+ * epoch. @throws JoinError already-joined when the kubeconfig belongs to another identity and must not be overwritten
  */
 export async function existingJoin(folder: JoinFolder, now: number): Promise<ExistingJoin | undefined> {
   const text = await folder.read(folder.kubeconfig);
@@ -32,7 +32,7 @@ export async function existingJoin(folder: JoinFolder, now: number): Promise<Exi
   });
 }
 
-/** When the credential in use ends, if it is this node's, complete, and from this CA; else undefined. */
+/** When the credential in use expires, if it is this node's, complete, and from this CA; else undefined. */
 export async function credentialFor(
   folder: JoinFolder,
   wanted: { readonly nodeName: string; readonly caPem: string; readonly now: number },
@@ -42,13 +42,10 @@ export async function credentialFor(
   return found?.nodeUser === nodeUser(wanted.nodeName) ? found.validUntil : undefined;
 }
 
-/** The hub that is asked for now, as far as it is known. */
+/** The hub of this join, as far as it is known. */
 export type WantedHub = { readonly pins: readonly CaPin[] } | { readonly caPem: string };
 
-/**
- * Refuses to give a machine a second identity: the existing one must be this node's, and of this hub.
- * @throws JoinError already-joined
- */
+/** Rejects a second identity for a machine: the existing one must be this node's, and of this hub. @throws JoinError already-joined */
 export function requireSameJoin(
   existing: ExistingJoin,
   wanted: { readonly nodeName: string; readonly hub: WantedHub },

@@ -7,12 +7,12 @@ import { record, stateFormat, text, textList } from "../../credentials/storage/s
 export interface JoinFolder {
   readonly certDir: string;
   readonly kubeconfig: string;
-  /** The key of a request under way. */
+  /** The key of a pending request. */
   readonly pendingKey: string;
   /** The link to the credential in use. */
   readonly current: string;
   readonly ca: string;
-  /** Makes the folders of credential and kubeconfig. */
+  /** Creates the folders of credential and kubeconfig. */
   prepare(): Promise<void>;
   /** The text of a file, or undefined where there is none. */
   read(path: string): Promise<string | undefined>;
@@ -70,21 +70,21 @@ function advice(code: string | undefined): string {
   }
 }
 
-/** For which names a serving certificate is kept. Both empty: the machine's own addresses, whatever they are at the time. */
+/** The names of the serving certificate. Both empty: the machine's own addresses at the time. */
 export interface ServingWish {
   readonly names: readonly string[];
   readonly addresses: readonly string[];
 }
 
-/** What a join leaves for the agent that keeps its credential fresh. Holds no secret. */
+/** The record of a join for the agent that renews its credential. Contains no secret. */
 export interface JoinRecord {
-  /** The kubeconfig that uses the credential, by its absolute path; it says which hub and which CA. */
+  /** The kubeconfig that uses the credential, by its absolute path; it names hub and CA. */
   readonly kubeconfig: string;
   /** Present where a serving certificate is wanted. */
   readonly serving?: ServingWish | undefined;
 }
 
-/** Where the record of a folder of certificates stands. */
+/** The path of the record in a folder of certificates. */
 export function joinRecordPath(certDir: string): string {
   return join(certDir, "pratique-join.json");
 }
@@ -100,7 +100,7 @@ const format = stateFormat<JoinRecord, "kubeconfig">(
 /** The text of a record. */
 export const joinRecordText: (record: JoinRecord) => string = format.print;
 
-/** What a text says, or undefined where it is no record. */
+/** Parses a text, or returns undefined where it is no record. */
 export function readJoinRecord(content: string): JoinRecord | undefined {
   const found = format.parse(content);
   return found?.kubeconfig.startsWith("/") === true ? found : undefined;

@@ -23,10 +23,10 @@ const defaultWaitMs = 900_000;
 const defaultDiscoveryMs = 10_000;
 
 /**
- * Brings this machine in: finds the hub without trusting the network, asks for a node's client certificate with a key that never
- * leaves the machine, waits for the decision, and lays the files out as a kubelet does. A join that was interrupted at any point is
- * finished by running it again; one that is complete is left alone. No credential leaves the machine before the hub is proven.
- * @throws JoinError, the only error it throws for what can go wrong outside of this program
+ * Joins this machine: discovers the hub without trusting the network, requests a node's client certificate with a key that never leaves
+ * the machine, waits for the decision, and lays the files out as a kubelet does. An interrupted join is resumed by running it again; a
+ * complete one is left alone. No credential leaves the machine before the hub is verified. @throws JoinError, the only error it throws
+ * for failures outside of this program
  */
 export async function join(options: JoinOptions, report: JoinReport): Promise<Joined> {
   const plan = planOf(options, report);
@@ -54,8 +54,8 @@ export async function join(options: JoinOptions, report: JoinReport): Promise<Jo
 }
 
 /**
- * With another key, by the certificate that this machine holds if it is still good: a hub lets a node renew its own name, while with a
- * token alone an approver must decide on a name that is in use. By the credentials given where the hub refuses that certificate.
+ * With another key, and this machine's certificate if it is still valid: a hub lets a node renew its own name, while with a token alone
+ * an approver must decide on a name that is in use. With the given credentials where the hub rejects that certificate.
  */
 async function enrolWithNewKey(plan: Plan, access: HubAccess): Promise<Enrolled> {
   const { folder, nodeName, clock } = plan;
@@ -80,9 +80,9 @@ async function enrolWithNewKey(plan: Plan, access: HubAccess): Promise<Enrolled>
 const refusedCodes: ReadonlySet<JoinError["code"]> = new Set(["unauthorized", "forbidden", "failed"]);
 
 interface Plan extends Enrolment {
-  /** The pins of the hub's CA, where the person gave some. */
+  /** The pins of the hub's CA, where some were given. */
   readonly pins: readonly CaPin[] | undefined;
-  /** Reads the file that vouches for the hub, where there is one, before anything is made. @throws JoinError */
+  /** Reads the discovery file, where there is one, before anything is created. @throws JoinError */
   readonly check: () => Promise<void>;
   readonly discover: () => Promise<HubAccess>;
 }
@@ -141,7 +141,7 @@ function discoveryOf(discovery: Discovery, context: DiscoveryContext): Pick<Plan
 }
 
 async function alreadyJoined(existing: ExistingJoin, plan: Plan): Promise<Joined> {
-  // A join that was killed at its last step has left the key's first copy.
+  // A join that was killed at its last step has left a copy of the key.
   await plan.folder.remove(plan.folder.pendingKey);
   if (plan.serving !== undefined) await writeRecord(plan.folder, plan.serving);
   return { ...joined(plan, existing.server, { validUntil: existing.validUntil }), outcome: "already-joined" };
@@ -156,7 +156,7 @@ function joined(
   return { outcome: "joined", nodeName, server, certDir, kubeconfig, credentialFile: current, ...result };
 }
 
-/** What a join takes where nothing else is said. */
+/** The defaults of a join. */
 export interface JoinDefaults {
   readonly nodeName: string;
   readonly certDir: string;
@@ -164,8 +164,8 @@ export interface JoinDefaults {
 }
 
 /**
- * The defaults for this machine: the host name in lower case, and a kubelet's own places for root (`uid` 0), a folder under the home
- * of anybody else. @see pkg/kubelet/util nodeutil GetHostname
+ * The defaults for this machine: the host name in lower case, and the paths of a kubelet for root (`uid` 0), a folder under the home of
+ * any other user. @see pkg/kubelet/util nodeutil GetHostname
  */
 export function joinDefaults(machine: {
   readonly hostname: string;

@@ -11,15 +11,15 @@ import { recovered, reportFailure, type Serving } from "./serving-cluster.ts";
 
 const refusedAgainMs = 30_000;
 
-/** How a cluster stands with its hub, from what its agent sees and is refused. */
+/** Tracks whether the hub accepts a cluster, from the replies to its agent. */
 export interface AcceptanceStatus {
-  /** The ManagedCluster was seen. */
+  /** The agent has read the ManagedCluster. */
   seen(): void;
-  /** The hub could not be asked about it, or refused. */
+  /** The hub was unreachable, or denied the read. */
   failed(error: unknown): Promise<void>;
 }
 
-/** How a cluster can stand, each told once until another is. */
+/** The acceptance states, each reported once until another follows. */
 interface AcceptanceReports {
   waiting(): void;
   denied(): void;
@@ -27,19 +27,19 @@ interface AcceptanceReports {
   accepted(): void;
 }
 
-/** Tells how the cluster stands, and keeps that it is shut out for whoever asks, also after a restart. */
+/** Reports the acceptance of the cluster, and stores a denial for `status`, also across a restart. */
 function acceptanceReports(serving: Serving): AcceptanceReports {
   const { session, state, options, hasOtherHubs, end } = serving;
   const { report, clock } = options;
   let reported: keyof AcceptanceReports | undefined;
 
-  async function kept(rejection: Rejection | undefined): Promise<void> {
-    // Whoever made the cluster leave meanwhile has removed it all.
+  async function storeRejection(rejection: Rejection | undefined): Promise<void> {
+    // A command that detached the cluster meanwhile has removed the state.
     if ((await options.store.readState()) !== undefined) await state.change({ shutOut: rejection });
   }
   function remember(rejection: Rejection | undefined): void {
     if (state.now().shutOut?.message === rejection?.message) return;
-    kept(rejection).catch((error: unknown) => {
+    storeRejection(rejection).catch((error: unknown) => {
       reportFailure(serving, "state", describeError(error, options.store.place));
     });
   }
@@ -77,7 +77,7 @@ function acceptanceReports(serving: Serving): AcceptanceReports {
   };
 }
 
-/** Makes out of answers and refusals how the cluster stands with its hub. */
+/** Derives the acceptance of a cluster from the hub's replies. */
 export function acceptanceStatus(serving: Serving): AcceptanceStatus {
   const { session, state, options, notes, end, signal } = serving;
   const { clock } = options;
@@ -90,7 +90,7 @@ export function acceptanceStatus(serving: Serving): AcceptanceStatus {
     else acceptance.waiting();
   }
 
-  /** What the bootstrap identity sees of a cluster whose own credential is refused, as one that is not known or has no rights. */
+  /** What the bootstrap identity reads of a cluster whose own credential is rejected, as unknown or without rights. */
   function seenByOther(cluster: ManagedCluster | undefined, isUnknown: boolean): void {
     if (!isThere(cluster)) return acceptance.detached();
     if (!isAccepted(cluster)) return isUnknown ? acceptance.denied() : reject();
@@ -98,7 +98,7 @@ export function acceptanceStatus(serving: Serving): AcceptanceStatus {
     if (isUnknown) end({ kind: "register", newAgent: true, message });
   }
 
-  /** The certificate is good by its dates and refused all the same: the hub may tell the bootstrap identity why. */
+  /** The certificate is unexpired and still rejected: the bootstrap identity may read why. */
   async function refused(isUnknown: boolean): Promise<void> {
     if (clock.now() - askedAt < refusedAgainMs) return;
     askedAt = clock.now();
@@ -146,7 +146,7 @@ function withoutBootstrap({ session, options }: Serving): string {
   return `${session.server} refuses the certificate of this agent (401), and ${where}: write a new one with pratique cluster token`;
 }
 
-/** Whether the hub has such a cluster and is not about to have none. */
+/** Whether the hub has the cluster and is not deleting it. */
 function isThere(cluster: ManagedCluster | undefined): cluster is ManagedCluster {
   return cluster !== undefined && cluster.metadata.deletionTimestamp === undefined;
 }

@@ -1,6 +1,6 @@
 import type { OpenDecision } from "./klusterlet-event.ts";
 
-/** What an approver types on the hub for the decisions that are open: one command for all, or one for each. */
+/** The commands with which an approver makes the pending decisions on the hub: one command for all, or one for each. */
 export function approverCommands(
   open: readonly OpenDecision[],
   about: { readonly cluster: string; readonly agent: string; readonly request: string | undefined },
@@ -13,7 +13,7 @@ export function approverCommands(
   return [`pratique cluster accept ${cluster} --agent-id ${agent}`, each.join(" && ")].filter((one) => one !== "");
 }
 
-/** What lets an agent go on whose request was denied: that is final, and it makes another one only when an approver has deleted it. */
+/** The next step after a denied request: the denial is final, and the agent creates another request only when an approver has deleted it. */
 export function deniedRequestStep(request: string): string {
   return `To let the agent request another certificate, delete that request on the hub: kubectl delete csr ${request}`;
 }

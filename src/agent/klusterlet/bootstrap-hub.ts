@@ -12,21 +12,21 @@ import { processWorld } from "../../host/process-world.ts";
 import type { HubAddress } from "../../credentials/proof/cluster-credential.ts";
 import type { LearnedTrust } from "../../credentials/storage/registration-state.ts";
 
-/** A hub as a bootstrap kubeconfig names it, and what may be said to it. The credentials are secret. */
+/** A hub from a bootstrap kubeconfig, and the credentials for it, which are secret. */
 export interface BootstrapHub extends HubAddress {
   /** The path of the kubeconfig. */
   readonly file: string;
   readonly identity: HubIdentity;
   /** The credential plugin that it names. */
   readonly program: string | undefined;
-  /** Differs where address, CA or entry name differ: then it is another hub, or one that was built anew. */
+  /** Differs where address, CA or entry name differ: then it is another hub, or one that was set up again. */
   readonly origin: string;
 }
 
 /** Reads a file by its path; rejects as node:fs does. */
 export type ReadFile = (path: string) => Promise<Uint8Array>;
 
-/** What a bootstrap kubeconfig says; a program that it names runs as this process does, when the hub is asked. @throws JoinError bad-discovery-file */
+/** Reads a bootstrap kubeconfig; a program that it names runs as this process, when the hub is called. @throws JoinError bad-discovery-file */
 export async function readBootstrapHub(
   file: string,
   { readFile, clock }: { readonly readFile: ReadFile; readonly clock: Clock },
@@ -68,15 +68,15 @@ export async function readBootstrapHub(
 }
 
 /**
- * The hub with what the agent has learned of it since: a bootstrap kubeconfig outlives the CA and the address that stand in it. It stays
- * the same hub, whose `origin` is that of the file.
+ * The hub with its changes that the agent has stored since: a bootstrap kubeconfig outlives the CA and the address in it. It stays the
+ * same hub, whose `origin` is that of the file.
  */
 export function withLearned(hub: BootstrapHub, learned: LearnedTrust | undefined): BootstrapHub {
   if (learned === undefined || learned.origin !== hub.origin) return hub;
   return { ...hub, server: learned.server, caPem: learned.caPem };
 }
 
-/** One text for each hub, as far as an agent can tell hubs apart. */
+/** One text for each hub, as far as an agent can distinguish hubs. */
 export function originOf({ server, caPem, entry }: HubAddress): string {
   return createHash("sha256")
     .update(JSON.stringify([server, caPem ?? "", entry]))

@@ -27,18 +27,18 @@ interface Review extends ApiObject {
   readonly status?: { readonly allowed?: boolean };
 }
 
-/** For which cluster a hub is chosen. */
+/** The cluster for which a hub is chosen. */
 export interface HubChoice {
   readonly cluster: string;
-  /** The origin of the hub that is asked first; last, where the cluster has just left it. */
+  /** The origin of the hub that is tried first; last, where the cluster has just left it. */
   readonly preferred: string | undefined;
-  /** The preferred hub was left: it may answer and accept the cluster, and take no heartbeat all the same. */
+  /** The agent left the preferred hub: it may answer and accept the cluster, and still reject its heartbeat. */
   readonly wasLeft: boolean;
-  /** What the agent holds of the preferred hub: that hub is asked with it, since a bootstrap credential ends long before. */
+  /** The agent's credential for the preferred hub: that hub is called with it, since a bootstrap credential expires long before. */
   readonly credential: ClusterCredential | undefined;
 }
 
-/** The first hub that would take the cluster, in the order of `choice`. One alone is not asked. A text says why none does. */
+/** The first hub that accepts the cluster, in the order of `choice`. A single hub is not called. A returned text is the reason why none does. */
 export async function chooseHub(
   hubs: readonly BootstrapHub[],
   choice: HubChoice,
@@ -59,7 +59,7 @@ export async function chooseHub(
   return `no hub takes this cluster: ${reasons.join("; ")}`;
 }
 
-/** Whether the hub of the credential answers it, and accepts the cluster. */
+/** Whether the hub answers the credential, and accepts the cluster. */
 async function stillAccepts({ cluster, credential }: HubChoice, options: KlusterletOptions): Promise<boolean> {
   if (credential === undefined) return false;
   const session = hubSession(credential, options);
@@ -67,7 +67,7 @@ async function stillAccepts({ cluster, credential }: HubChoice, options: Kluster
     const there = await managedClusterOn(session.client, cluster);
     return there !== undefined && isAccepted(there);
   } catch {
-    // Why is said by what the same hub answers to the bootstrap credential.
+    // The reply of the same hub to the bootstrap credential has the reason.
     return false;
   } finally {
     session.close();

@@ -5,13 +5,13 @@ import type { Condition } from "../../apimachinery/object.ts";
 import { clusterCondition, type ManagedCluster } from "../../apis/managed-cluster.ts";
 import { plainText } from "../../credentials/join-error.ts";
 
-/** Something that a cluster says of itself. */
+/** A claim of a cluster. */
 export interface ClusterClaim {
   readonly name: string;
   readonly value: string;
 }
 
-/** What a spoke is like. Quantities are texts by resource; absent fields are not known. */
+/** Facts about a spoke. Quantities are texts by resource; absent fields are not known. */
 export interface SpokeFacts {
   readonly version?: string | undefined;
   readonly capacity?: Readonly<Record<string, string>> | undefined;
@@ -19,13 +19,13 @@ export interface SpokeFacts {
   readonly claims?: readonly ClusterClaim[] | undefined;
 }
 
-/** What is to be said of a cluster. */
+/** The contents of a cluster's status. */
 export interface ClusterSaying {
-  /** How its API answers; `undefined` while that is not settled. */
+  /** The health of its API; `undefined` until that is known. */
   readonly health: { readonly isGood: boolean; readonly message: string } | undefined;
   /** Absent while the API does not answer. */
   readonly facts?: SpokeFacts | undefined;
-  /** How the last renewal went. */
+  /** The result of the last renewal. */
   readonly rotated?: Condition | undefined;
 }
 
@@ -40,15 +40,15 @@ interface OwnStatus {
 }
 
 /**
- * The merge patch of the status of a cluster that the hub lets in, upon the version that was seen; undefined where all is said already.
- * Conditions are replaced as a whole; capacities that others wrote stay. `now` in milliseconds since the epoch.
+ * The merge patch of an accepted cluster's status, upon the version that was read; undefined where nothing changes. Conditions are
+ * replaced as a whole; capacities of other writers stay. `now` in milliseconds since the epoch.
  */
 export function clusterStatusPatch(cluster: ManagedCluster, saying: ClusterSaying, now: number): object | undefined {
   const stored: OwnStatus = cluster.status ?? {};
   const changes = new Map<string, unknown>();
   const conditions = reportedConditions(stored.conditions ?? [], saying, rfc3339(now));
   if (!jsonEqual(conditions, stored.conditions ?? [])) changes.set("conditions", conditions);
-  // Facts come once the hub has seen that the cluster joined.
+  // Facts follow once the hub has set Joined.
   if (saying.facts !== undefined && isConditionTrue(stored.conditions, clusterCondition.joined)) {
     for (const [field, value] of factChanges(stored, saying.facts)) changes.set(field, value);
   }
@@ -74,7 +74,7 @@ function factChanges(
   return changes.flatMap(([isChange, field, value]) => (isChange ? [[field, value] as const] : []));
 }
 
-/** Why no status may be written, or undefined where it may: the hub's clock and this one are too far apart. */
+/** Why the status must not be written, or undefined where it may: the hub's clock and this one are too far apart. */
 export function whyWithheld(cluster: ManagedCluster): string | undefined {
   const clock = findCondition(cluster.status?.conditions, clusterCondition.clock);
   if (clock?.status !== "False") return undefined;
@@ -106,7 +106,7 @@ function reportedConditions(
   return reported.reduce((conditions, next) => setCondition(conditions, next, now), before);
 }
 
-/** The merge patch from one set of quantities to another; with `drop`, what is not among the new ones goes. */
+/** The merge patch from one set of quantities to another; with `drop`, it removes what is not among the new ones. */
 function differences(
   before: Quantities | undefined,
   after: Quantities,

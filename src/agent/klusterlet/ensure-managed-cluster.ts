@@ -3,7 +3,7 @@ import type { Client } from "../../client/client.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { managedClusters, type ManagedCluster } from "../../apis/managed-cluster.ts";
 
-/** How the API of a cluster can be reached from outside. */
+/** The external addresses of a cluster's API. */
 export interface ClientConfigs {
   /** `https://` URLs. */
   readonly servers: readonly string[];
@@ -11,12 +11,12 @@ export interface ClientConfigs {
   readonly caPem?: string | undefined;
 }
 
-/** What the hub has of a cluster, or undefined where it has nothing. @throws StatusError, ConnectionError */
+/** The ManagedCluster, or undefined where there is none. @throws StatusError, ConnectionError */
 export function managedClusterOn(client: Client, name: string): Promise<ManagedCluster | undefined> {
   return getOrUndefined(client, managedClusters, { name });
 }
 
-/** Makes the ManagedCluster, not accepted, where there is none; one that is there is left as it is. @throws StatusError, ConnectionError */
+/** Creates the ManagedCluster, not accepted, where there is none; an existing one is left as it is. @throws StatusError, ConnectionError */
 export async function ensureManagedCluster(
   client: Client,
   name: string,
@@ -39,7 +39,7 @@ function clusterObject(name: string, configs: ClientConfigs): ApiObject {
   };
 }
 
-/** The cluster with those addresses that it lacks, or undefined where it has them all. */
+/** The cluster with its missing addresses added, or undefined where it has them all. */
 export function withClientConfigs(cluster: ManagedCluster, configs: ClientConfigs): ManagedCluster | undefined {
   const stored = cluster.spec?.managedClusterClientConfigs ?? [];
   const missing = configs.servers.filter((url) => !stored.some((one) => one.url === url));

@@ -9,14 +9,14 @@ import { managedClusterOn } from "./ensure-managed-cluster.ts";
 import type { StoredState } from "../../credentials/storage/registration-state.ts";
 
 /**
- * Follows what the hub tells of its CAs and its address in cluster-info, over TLS that is verified by what is trusted already, about once an
- * hour. A CA is written down when the hub can be reached with the new set; an address when the same ManagedCluster is seen there with the
- * same CAs. After a change the conversation is begun anew.
+ * Follows the CAs and the address in the hub's cluster-info, over TLS that is verified by the trusted CAs, about once an hour. A CA is
+ * stored when the hub can be reached with the new set; an address when the same ManagedCluster exists there with the same CAs. After a
+ * change the session starts again.
  */
 export async function followHubTrust(serving: Serving): Promise<void> {
   const { session, options, signal, end } = serving;
   const { caPem } = session.credential().hub;
-  // The roots of the system are kept by the system.
+  // The operating system updates its own roots.
   if (caPem === undefined) return;
   let isWritten = false;
   const member = trustBundleManager({
@@ -43,7 +43,7 @@ export async function followHubTrust(serving: Serving): Promise<void> {
   }
 }
 
-/** The kubeconfig is all that names the CA. */
+/** Only the kubeconfig contains the CA. */
 function trustFiles({ session, options, state }: Serving, caPem: string, written: () => void): TrustFiles {
   const { store } = options;
   const kubeconfig = "kubeconfig";
@@ -67,15 +67,15 @@ function trustFiles({ session, options, state }: Serving, caPem: string, written
 }
 
 /**
- * Takes up an address that the hub tells in cluster-info and did not tell before, where the same ManagedCluster is seen there with the CAs
- * that are trusted; true when it is written down. @throws StatusError, ConnectionError, JoinError of the store
+ * Adopts a new address from the hub's cluster-info, where the same ManagedCluster exists there with the trusted CAs; true when it is
+ * stored. @throws StatusError, ConnectionError, JoinError of the store
  */
 export async function followAddress(serving: Serving): Promise<boolean> {
   const { session, state, options } = serving;
   const address = await publishedAddress(serving);
   const { told: published } = state.now();
   if (address === undefined || address === published) return false;
-  // What it tells from the start need not be an address for this cluster: people chose the one in use.
+  // The first known address need not be for this cluster: people chose the one in use.
   if (published !== undefined && address !== session.server) {
     const credential = session.credential();
     const next: ClusterCredential = { ...credential, hub: { ...credential.hub, server: address } };
@@ -110,7 +110,7 @@ async function publishedAddress({ session, signal }: Serving): Promise<string | 
   }
 }
 
-/** Another hub may have the same CA; the object with the same uid is there only on this one. */
+/** Another hub may have the same CA; an object with the same uid exists only on this one. */
 async function whyNotThere({ session, state, cluster }: Serving, next: ClusterCredential): Promise<string | undefined> {
   const client = session.clientWith(next);
   try {
@@ -125,7 +125,7 @@ async function whyNotThere({ session, state, cluster }: Serving, next: ClusterCr
   }
 }
 
-/** Remembers where the hub is and which CAs it has, for when the bootstrap kubeconfig is needed again. */
+/** Stores the address and CAs of the hub, for when the bootstrap kubeconfig is needed again. */
 export async function learn(state: StoredState, credential: ClusterCredential | undefined): Promise<void> {
   const { origin } = state.now();
   if (origin === undefined || credential?.hub.caPem === undefined) return;

@@ -7,7 +7,7 @@ import {
   type Rejection,
 } from "../../credentials/storage/registration-state.ts";
 
-/** How a registration stands by what is kept of it; no secret. Times in milliseconds since the epoch. */
+/** The stored state of a registration; no secret. Times in milliseconds since the epoch. */
 export interface KlusterletStatus {
   readonly cluster: string;
   /** For the approver to compare. */
@@ -15,17 +15,17 @@ export interface KlusterletStatus {
   readonly place: string;
   readonly server?: string | undefined;
   readonly certificate?: { readonly expiresAt: number } | undefined;
-  /** A request that is under way. */
+  /** A pending request. */
   readonly request?:
     | { readonly name: string; readonly fingerprint: string; readonly denied?: string | undefined }
     | undefined;
-  /** Since when, as an RFC 3339 time, and why the hub has the cluster shut out, as the agent has last heard. */
+  /** Since when, in RFC 3339, and why the hub denies the cluster, as last read by the agent. */
   readonly shutOut?: Rejection | undefined;
-  /** Whether there is a certificate, it is valid, and the hub is not known to have shut the cluster out. */
+  /** Whether there is a valid certificate, and the hub is not known to deny the cluster. */
   readonly good: boolean;
 }
 
-/** Asks nobody; undefined where nothing is kept. */
+/** Sends no request; undefined where nothing is stored. */
 export async function klusterletStatus(store: KlusterletStore, now: number): Promise<KlusterletStatus | undefined> {
   const state = readRegistrationState(await store.readState());
   const credential = readClusterCredential(await store.readCredential());

@@ -22,10 +22,10 @@ import { serveCluster } from "./serve-cluster.ts";
 const backoff = { initialMs: 1000, maxMs: 60_000 };
 
 /**
- * Makes a cluster one of a hub's and keeps it so: registers, waits for both decisions, beats, reports, renews its certificate, follows the
- * hub's CA and address, and registers again where its credential is of no use any more. What it needs to go on after being killed at any
- * step is in the store before the hub hears of it. Ends when `signal` aborts, or with `until` once that is reached.
- * @throws JoinError already-joined, bad-node-name, bad-discovery-file, write-failed; with `until` also denied
+ * Registers a cluster with a hub and keeps it registered: requests its certificate, waits for both approvals, sends heartbeats and
+ * status, renews its certificate, follows the hub's CA and address, and registers again where its credential is no longer accepted. What
+ * it needs to resume after a kill at any step is stored before it is sent to the hub. Ends when `signal` aborts, or with `until` once
+ * that is reached. @throws JoinError already-joined, bad-node-name, bad-discovery-file, write-failed; with `until` also denied
  */
 export async function runKlusterlet(options: KlusterletOptions): Promise<KlusterletResult> {
   const reached = new AbortController();
@@ -72,7 +72,7 @@ interface Persistence {
   readonly isFinal: (error: JoinError) => boolean;
 }
 
-/** What `attempt` comes to, tried again with growing pauses; undefined when the signal aborts. Each reason is told once. @throws JoinError that is final */
+/** The result of `attempt`, retried with growing pauses; undefined when the signal aborts. Each reason is reported once. @throws JoinError that is final */
 async function persistently<T>(
   attempt: () => Promise<T>,
   { options, hub, isFinal }: Persistence,
@@ -95,7 +95,7 @@ async function persistently<T>(
   return undefined;
 }
 
-/** The names of cluster and agent as the store has them; else chosen now and kept before anybody hears of them. */
+/** The stored names of cluster and agent; else they are chosen now and stored before they are sent. */
 async function openState(options: KlusterletOptions): Promise<StoredState> {
   const { store, clusterName } = options;
   if (clusterName !== undefined) requireClusterName(clusterName);
@@ -133,7 +133,7 @@ function requireClusterName(name: string): void {
 }
 
 /**
- * Of a cluster that has never registered one bootstrap kubeconfig at the least must be of use, before anything is kept here. @throws
+ * Where a cluster has never registered, at least one bootstrap kubeconfig must be usable, before anything is stored here. @throws
  * JoinError bad-discovery-file for the first of those that are not
  */
 async function requireOneHub(options: KlusterletOptions): Promise<void> {
@@ -142,15 +142,15 @@ async function requireOneHub(options: KlusterletOptions): Promise<void> {
   throw new JoinError(first.code, `--bootstrap-kubeconfig: ${first.message}`, { cause: first });
 }
 
-/** What one life leaves for the next. */
+/** The state that one session leaves for the next. */
 interface Memory {
-  /** The hub in use was left, so another one is looked for. */
+  /** The agent left the hub in use and chooses another one. */
   left: boolean;
-  /** What was last reported of bootstrap kubeconfigs that cannot be read while others can. */
+  /** The last report of bootstrap kubeconfigs that cannot be read while others can. */
   unreadable: string;
 }
 
-/** From the choice of a hub to the end of the conversation with it. */
+/** One session: from the choice of a hub to the end of its connection. */
 async function oneLife(state: StoredState, memory: Memory, options: KlusterletOptions): Promise<void> {
   await finishLayingOut(state, options);
   const credential = await usableCredential(state, options);
@@ -162,7 +162,7 @@ async function oneLife(state: StoredState, memory: Memory, options: KlusterletOp
     return;
   }
   const origin = known ?? originOf(credential.hub);
-  // While no bootstrap kubeconfig can be read, there is no other hub to go to.
+  // While no bootstrap kubeconfig can be read, there is no other hub to choose.
   if (hubs.length > 0 && (memory.left || !hubs.some((hub) => hub.origin === origin))) {
     const choice = { cluster, preferred: origin, wasLeft: memory.left, credential };
     const hub = await nextHub(hubs, choice, { memory, options });
@@ -174,7 +174,7 @@ async function oneLife(state: StoredState, memory: Memory, options: KlusterletOp
   else memory.left = await served(credential, hubs.length > 1, { state, options });
 }
 
-/** While no hub takes the cluster, the next life chooses again, instead of waiting once more for the hub that it left. @throws JoinError refused */
+/** While no hub accepts the cluster, the next session chooses again, instead of waiting once more for the hub that it left. @throws JoinError refused */
 async function nextHub(
   hubs: readonly BootstrapHub[],
   choice: HubChoice,
@@ -186,7 +186,7 @@ async function nextHub(
   return hub;
 }
 
-/** Whether the hub was left for another one. */
+/** Whether the agent left the hub for another one. */
 async function served(
   credential: ClusterCredential,
   hasOtherHubs: boolean,
@@ -217,7 +217,7 @@ async function served(
   }
 }
 
-/** A certificate that came before the agent was killed is laid out now. */
+/** Installs a certificate that was issued before the agent was killed. */
 async function finishLayingOut(state: StoredState, options: KlusterletOptions): Promise<void> {
   const { pending, origin } = state.now();
   if (pending?.certificatePem === undefined || pending.by !== "agent" || pending.origin !== origin) return;
@@ -244,7 +244,7 @@ async function usableCredential(
 
 /**
  * The hubs whose bootstrap kubeconfigs can be read; one that cannot is reported once. @throws JoinError bad-discovery-file where none can
- * and there are some, unless a hub is joined, which is not doubted because its bootstrap kubeconfig cannot be read at the moment
+ * and there are some, unless a hub is joined: that one stays in use while its bootstrap kubeconfig cannot be read
  */
 async function bootstrapHubs(
   state: StoredState,

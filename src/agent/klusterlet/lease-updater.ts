@@ -22,14 +22,14 @@ interface Lease extends ApiObject {
   readonly spec?: Readonly<Record<string, unknown>>;
 }
 
-/** Whether the hub lets the cluster in, in its own words. */
+/** Whether the hub accepts the cluster, from its ManagedCluster. */
 export function isAcceptedByHub(cluster: ManagedCluster | undefined): cluster is ManagedCluster {
   return cluster !== undefined && isConditionTrue(cluster.status?.conditions, clusterCondition.accepted);
 }
 
 /**
- * Renews the heartbeat of the cluster while the hub lets it in: each lease duration and up to a quarter more. A change of the duration
- * counts at once; a beat that fails is tried again sooner. Ends with its signal.
+ * Renews the heartbeat of an accepted cluster: each lease duration and up to a quarter more. A change of the duration takes effect at
+ * once; a failed renewal is retried sooner. Ends with its signal.
  */
 export async function updateLease(serving: Serving): Promise<void> {
   const { cluster, changes, options, signal, notes, session } = serving;
@@ -49,7 +49,7 @@ export async function updateLease(serving: Serving): Promise<void> {
     reportedMs = everyMs;
     let pauseMs = everyMs * (1 + spread * randomFraction(random));
     try {
-      await beat(serving);
+      await renewLease(serving);
       failures = 0;
       notes.beatAt = clock.now();
       recovered(notes, "heartbeat");
@@ -64,8 +64,8 @@ export async function updateLease(serving: Serving): Promise<void> {
   }
 }
 
-/** The lease is the hub's: it is read first, and everything in it but the time stays. */
-async function beat({ session, state, options }: Serving): Promise<void> {
+/** The lease is the hub's: the agent reads it first, and changes only its time. */
+async function renewLease({ session, state, options }: Serving): Promise<void> {
   const key = { namespace: state.now().clusterName, name: clusterLeaseName };
   const lease = await session.client.get<Lease>(leases, key);
   const renewTime = microTime(options.clock.now());
@@ -79,7 +79,7 @@ interface Pause {
   readonly changed: (ms: number) => Promise<void>;
 }
 
-/** Waits until the next heartbeat is due, or the hub's view of the cluster calls for another interval. */
+/** Waits until the next heartbeat is due, or a change of the ManagedCluster requires another interval. */
 async function untilDue({ due, everyMs, changed }: Pause, { cluster, options, signal }: Serving): Promise<void> {
   while (!signal.aborted) {
     const now = cluster();

@@ -18,18 +18,18 @@ import { readRegistrationState } from "../../credentials/storage/registration-st
 export type LeftOnHub =
   /** Nothing. */
   | "nothing"
-  /** The cluster is shut out; its ManagedCluster is an administrator's to delete. */
+  /** The hub denies the cluster; an administrator must delete its ManagedCluster. */
   | "shut-out"
-  /** The hub was told nothing: it does not know this agent, or could not be reached. */
+  /** The hub was not changed: it does not know this agent, or was unreachable. */
   | "not-told";
 
-/** How a cluster left. */
+/** The result of a detach. */
 export interface LeftHub {
   readonly cluster: string;
   readonly agent: string;
   readonly server: string | undefined;
   readonly onHub: LeftOnHub;
-  /** Why the hub was not told, as the end of a sentence. */
+  /** Why the hub was not changed, as the end of a sentence. */
   readonly why?: string | undefined;
 }
 
@@ -38,9 +38,9 @@ const pollMs = 1000;
 const againMs = 200;
 
 /**
- * Takes the cluster off its hub, and then what the agent has kept off its store. A hub of ours deletes the ManagedCluster and what belongs
- * to it, any other shuts it out. With `force` a hub that cannot be reached is left without a word.
- * @throws JoinError no-access where nothing is kept, unreachable, tls-mismatch, refused, aborted
+ * Removes the cluster from its hub, and then the agent's state from its store. A Pratique hub deletes the ManagedCluster and its objects,
+ * any other denies it. With `force` an unreachable hub is left unchanged. @throws JoinError no-access where nothing is stored,
+ * unreachable, tls-mismatch, refused, aborted
  */
 export async function leaveHub(options: KlusterletOptions, force: boolean): Promise<LeftHub> {
   const { store, clock } = options;
@@ -99,7 +99,7 @@ async function notifyHub(
   }
 }
 
-/** False where the hub does not know this agent any more. */
+/** False where the hub no longer knows this agent. */
 async function announceDetach(
   client: RemoteClient,
   name: string,
@@ -134,7 +134,7 @@ async function seenOff(client: RemoteClient, name: string, options: KlusterletOp
   }
 }
 
-/** What is left by now; undefined while the hub is at it. */
+/** What remains now; undefined while the hub is deleting it. */
 async function seenAs(client: RemoteClient, name: string, options: KlusterletOptions): Promise<LeftOnHub | undefined> {
   try {
     const cluster = await managedClusterOn(client, name);
@@ -148,7 +148,7 @@ async function seenAs(client: RemoteClient, name: string, options: KlusterletOpt
   return seenByOthers(name, options);
 }
 
-/** The agent itself is shut out; the bootstrap identity, where it is still good, sees whether the object is gone. */
+/** The agent itself is denied; the bootstrap identity, where it is still accepted, can read whether the object is gone. */
 async function seenByOthers(name: string, options: KlusterletOptions): Promise<LeftOnHub | undefined> {
   const [file] = options.bootstrapKubeconfigs;
   if (file === undefined) return "shut-out";

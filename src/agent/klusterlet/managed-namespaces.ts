@@ -14,25 +14,25 @@ import { recovered, repeatedly, type Serving } from "./serving-cluster.ts";
 
 const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces", kind: "Namespace", scope: "Cluster" };
 const everyMs = 60_000;
-/** A hub does not fill a cluster with namespaces. */
+/** Limits how many namespaces a hub can create on a cluster. */
 const maxNamespaces = 500;
 
-/** A namespace that a set of clusters wants on each of its clusters. */
+/** A namespace that a cluster set requires on each of its clusters. */
 interface ManagedNamespace {
   readonly name: string;
   readonly clusterSet?: string;
   readonly conditions?: readonly Condition[];
 }
 
-/** The label of namespaces that a hub wants. */
+/** The label of namespaces that a hub requires. */
 export function managedNamespaceLabel(hubUrl: string): string {
   const digest = createHash("sha256").update(hubUrl).digest("hex").slice(0, 63);
   return `clusterset.open-cluster-management.io/${digest}`;
 }
 
 /**
- * Makes the namespaces that the hub wants on the spoke and says which are there. One that is wanted no longer keeps existing, with its
- * label turned to false. Ends with its signal; a spoke without an API has no namespaces.
+ * Creates the namespaces that the hub requires on the spoke and reports which exist. One that is no longer required stays, with its label
+ * set to false. Ends with its signal; a spoke without an API has no namespaces.
  */
 export async function keepManagedNamespaces(serving: Serving): Promise<void> {
   const { spoke } = serving.options;

@@ -19,15 +19,15 @@ import { hubClient } from "../../host/hub-client.ts";
 const timeoutMs = 30_000;
 const lookMs = 5_000;
 
-/** A client with the bootstrap credential; whoever asks for it closes it. */
+/** A client with the bootstrap credential; the caller closes it. */
 export function bootstrapClient(hub: BootstrapHub, { clock, userAgent, random }: KlusterletOptions): RemoteClient {
   const fraction = (): number => randomFraction(random);
   return hubClient({ ...hub, ...hub.identity, userAgent, timeoutMs, clock, random: fraction, retryBudgetMs: 0 });
 }
 
 /**
- * Makes the cluster known to a hub and gets the first certificate there, with the bootstrap credential; lays the credential out when it
- * comes. Until then it tells which of the two decisions are open. @throws JoinError, StatusError, ConnectionError
+ * Registers the cluster with a hub and requests the first certificate there, with the bootstrap credential; installs the credential when
+ * it is issued. Until then it reports which of the two decisions are pending. @throws JoinError, StatusError, ConnectionError
  */
 export async function registerCluster(
   hub: BootstrapHub,
@@ -55,7 +55,7 @@ export async function registerCluster(
       notify: (news) => {
         decisions.note(news);
         if (news.kind === "refused") {
-          // Whoever waits at a terminal is told; a service waits for the people who decide.
+          // A command at a terminal reports the denial; a service waits for the approvers.
           const error = withNextStep(news.error, state.now().pending?.request);
           if (until !== undefined && error.code === "denied") denial = error;
           if (denial !== undefined) over.abort();
@@ -64,7 +64,7 @@ export async function registerCluster(
       },
     });
     const { request = "" } = state.now().pending ?? {};
-    // Whose credential lies there is not said while it is replaced: whoever is killed in between finds out by its address.
+    // The state names no hub while the credential is replaced: after a kill in between, the agent finds the hub by its address.
     await state.change({ origin: undefined });
     await store.writeCredential(credentialFiles(certificate, hub));
     await state.change({ origin: hub.origin, told: undefined, pending: undefined });
@@ -77,7 +77,7 @@ export async function registerCluster(
   }
 }
 
-/** What is laid out for a certificate of a hub. */
+/** The files for a certificate of a hub. */
 export function credentialFiles(certificate: AgentCertificate, hub: HubAddress): CredentialFiles {
   return {
     kubeconfig: hubKubeconfig(hub),
@@ -93,7 +93,7 @@ interface Context {
   readonly options: KlusterletOptions;
 }
 
-/** A hub that does not let the bootstrap identity make the cluster may still have it made by somebody. */
+/** A hub that denies the bootstrap identity to create the cluster may have an administrator who creates it. */
 async function clusterThere(client: RemoteClient, hub: BootstrapHub, { state, options }: Context): Promise<void> {
   const { clusterName: cluster } = state.now();
   const { report, externalServers: servers, spokeCaPem: caPem } = options;
@@ -111,7 +111,7 @@ interface OpenDecisions {
   accepted(is: boolean): void;
 }
 
-/** Tells what is open whenever that changes, once the request is on the hub. */
+/** Reports the pending decisions on each change, once the request is on the hub. */
 function openDecisions(state: StoredState, { report }: KlusterletOptions): OpenDecisions {
   let request: string | undefined;
   let isPending = false;
@@ -155,7 +155,7 @@ function openDecisions(state: StoredState, { report }: KlusterletOptions): OpenD
   };
 }
 
-/** Whether the hub lets the cluster in, as the bootstrap identity sees it; one that may not look is told of both decisions. */
+/** Whether the hub accepts the cluster, as the bootstrap identity reads it; where it may not read it, both decisions are reported. */
 async function followAcceptance(
   client: RemoteClient,
   { state, decisions, options, signal }: Context & { readonly decisions: OpenDecisions; readonly signal: AbortSignal },
@@ -169,7 +169,7 @@ async function followAcceptance(
   }
 }
 
-/** Whether a person has let the cluster in, or the hub is done with it. */
+/** Whether an approver has accepted the cluster, or the hub has decided otherwise. */
 function isLetIn(cluster: ManagedCluster): boolean {
   return isAccepted(cluster) || isConditionTrue(cluster.status?.conditions, clusterCondition.accepted);
 }

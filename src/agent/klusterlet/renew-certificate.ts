@@ -18,8 +18,8 @@ const backoff = { initialMs: 10_000, maxMs: 600_000 };
 const rotatedType = "ClusterCertificateRotated";
 
 /**
- * Keeps the agent's certificate fresh with the one that it has: a new key each time, the old one in use until the new one is laid out
- * and has proven itself. Ends with its signal, or ends the conversation when the certificate has run out.
+ * Renews the agent's certificate with the present one: a new key each time, the old one in use until the new one is verified and
+ * installed. Ends with its signal, or ends the session when the certificate has expired.
  */
 export async function renewCertificate(serving: Serving): Promise<void> {
   const { options, signal } = serving;
@@ -57,7 +57,7 @@ function clusterCertificateManager(serving: Serving): Manager {
   });
 }
 
-/** As an agent of OCM renews; the bootstrap credential is needed once the certificate has ended. */
+/** The window of an agent of OCM; after the expiry only the bootstrap credential helps. */
 function clusterSchedule(serving: Serving): RenewalSchedule<ClusterCredential, AgentCertificate> {
   const { session, options, notes, state } = serving;
   const { clock, random, report } = options;
@@ -76,7 +76,7 @@ function clusterSchedule(serving: Serving): RenewalSchedule<ClusterCredential, A
     next: async (credential) => {
       due ??= planned(credential);
       const now = clock.now();
-      // A clock that was set back would else wait for as long as it was set back.
+      // A clock that was set back would else prolong the wait by as much.
       if (pause !== undefined && pause.from <= now && now < pause.until) return { kind: "wait", until: pause.until };
       if (now >= credential.notAfter) return { kind: "recover", run: async () => ended(serving) };
       const isUnderWay = state.now().pending?.by === "agent";
@@ -115,7 +115,7 @@ function rotation(status: "True" | "False", message: string): Condition {
   return { type: rotatedType, status, reason, message: message.slice(0, 1024) };
 }
 
-/** Requests the next certificate for as long as the one in use has not ended. @throws JoinError aborted once it has */
+/** Requests the next certificate until the one in use expires. @throws JoinError aborted once it has */
 async function requestBeforeEnd(
   serving: Serving,
   { notAfter }: ClusterCredential,

@@ -11,7 +11,7 @@ import type { RemoteClient } from "../../client/remote.ts";
 
 const everyMs = 60_000;
 
-/** Looks at the spoke each minute, and whenever the hub's view changes, and says on the hub how it is. Ends with its signal. */
+/** Checks the spoke each minute, and on each change of the ManagedCluster, and writes its status on the hub. Ends with its signal. */
 export async function reportStatus(serving: Serving): Promise<void> {
   const { notes, options } = serving;
   const judge = healthJudge();
@@ -32,7 +32,7 @@ export async function reportStatus(serving: Serving): Promise<void> {
 }
 
 async function problemOf({ options, signal }: Serving): Promise<string | undefined> {
-  // A cluster without an API is there while its agent is.
+  // A cluster without an API is available while its agent runs.
   return options.spoke === undefined ? undefined : lookAtSpoke(options.spoke, signal);
 }
 
@@ -59,7 +59,7 @@ async function writeStatus(cluster: ManagedCluster, health: SpokeHealth, serving
   await session.client.patch(managedClusters, { name }, patch, { subresource: "status" });
 }
 
-/** What is said next is news. */
+/** The next failure is reported again. */
 function forgetHealth({ reported }: Serving["notes"]): void {
   reported.delete("health True");
   reported.delete("health False");
@@ -81,7 +81,7 @@ const events: ResourceRef = {
   scope: "Namespaced",
 };
 
-/** Told to whoever looks; a hub that takes no events loses nothing. */
+/** An Event for people; a hub that rejects events loses nothing. */
 async function writeEvent(
   { metadata: { uid = "" } }: ManagedCluster,
   { isGood, message }: SpokeHealth,
@@ -116,19 +116,19 @@ async function writeEvent(
   }
 }
 
-/** How the API of a spoke answered when it was last asked. */
+/** The result of the last check of a spoke's API. */
 interface SpokeHealth {
   readonly isGood: boolean;
   readonly message: string;
-  /** Whether a failure has lasted so long that it is believed. */
+  /** Whether a failure has lasted long enough to be reported. */
   readonly isSettled: boolean;
 }
 
-/** How long a failure has to last before it is believed, and how often it is looked at until then, in milliseconds. */
+/** How long a failure must last before it is reported, and how often it is checked until then, in milliseconds. */
 const settledMs = 20_000;
 const suspiciousMs = 5_000;
 
-/** One look at the API: `/livez`, and `/healthz` where that is not served or not allowed. A text says what is wrong. */
+/** One check of the API: `/livez`, and `/healthz` where that is not served or not allowed. A returned text is the problem. */
 async function lookAtSpoke(client: RemoteClient, signal: AbortSignal): Promise<string | undefined> {
   try {
     const live = await client.raw("GET", "/livez", { signal });
@@ -141,7 +141,7 @@ async function lookAtSpoke(client: RemoteClient, signal: AbortSignal): Promise<s
   }
 }
 
-/** What looks at an API mean, one after the other; `now` in milliseconds since the epoch. */
+/** Evaluates consecutive checks of an API; `now` in milliseconds since the epoch. */
 function healthJudge(): (problem: string | undefined, now: number) => SpokeHealth {
   let since: number | undefined;
   return (problem, now) => {

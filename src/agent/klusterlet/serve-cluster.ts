@@ -15,7 +15,7 @@ const informerBackoff = { initialMs: 1000, maxMs: 15_000 };
 const lookMs = 60_000;
 const defaultHubTimeoutMs = 600_000;
 
-/** Serves one hub with the agent's own certificate until something ends that. */
+/** Serves one hub with the agent's own certificate until the session ends. */
 export async function serveCluster(
   parts: Omit<Serving, "signal" | "end" | "cluster" | "changes" | "notes">,
 ): Promise<ServeEnd> {
@@ -70,7 +70,7 @@ export async function serveCluster(
   return ended;
 }
 
-/** Looks each minute whether the bootstrap kubeconfig names another hub by now, and whether this one is silent for too long. */
+/** Checks each minute whether the bootstrap kubeconfig names another hub, and whether this one has not answered for too long. */
 async function followBootstrap({
   options,
   signal,
@@ -93,7 +93,7 @@ async function followBootstrap({
   }
 }
 
-/** Adds the addresses that the hub shall know and does not, once the cluster is let in. */
+/** Adds the addresses that the hub lacks, once the cluster is accepted. */
 async function addAddresses(serving: Serving): Promise<void> {
   const { options, signal, session, cluster, changes } = serving;
   const changed = changes.follow();

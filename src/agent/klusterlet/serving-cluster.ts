@@ -11,44 +11,44 @@ import type { ClusterCredential } from "../../credentials/proof/cluster-credenti
 import { randomFraction } from "../../host/system-random.ts";
 import { hubClient } from "../../host/hub-client.ts";
 
-/** Why an agent ends its conversation with a hub. */
+/** Why an agent ends its session with a hub. */
 export type ServeEnd =
   | { readonly kind: "stopped" }
-  /** What is laid out has changed. */
+  /** The installed files have changed. */
   | { readonly kind: "reload" }
-  /** The bootstrap credential is needed again; with `newAgent` the old name is spent. */
+  /** The bootstrap credential is needed again; with `newAgent` the old name cannot be used again. */
   | { readonly kind: "register"; readonly newAgent: boolean; readonly message: string }
   | { readonly kind: "next-hub"; readonly message: string };
 
-/** What the parts of an agent share while it serves one hub. */
+/** The state that the parts of an agent share while it serves one hub. */
 export interface Serving {
   readonly session: HubSession;
   readonly state: StoredState;
   readonly options: KlusterletOptions;
-  /** The hub as its bootstrap kubeconfig has it now, or undefined while that cannot be read. */
+  /** The hub in its present bootstrap kubeconfig, or undefined while that cannot be read. */
   readonly bootstrap: () => Promise<BootstrapHub | undefined>;
   readonly hasOtherHubs: boolean;
-  /** Aborts when the agent ends, or ends with this hub. */
+  /** Aborts when the agent, or its session with this hub, ends. */
   readonly signal: AbortSignal;
   readonly end: (why: ServeEnd) => void;
-  /** The newest that is known of the ManagedCluster. */
+  /** The newest known ManagedCluster. */
   readonly cluster: () => ManagedCluster | undefined;
-  /** Changes of the ManagedCluster, and of what the agent reports of itself. */
+  /** Wakes on changes of the ManagedCluster, and of the agent's own status. */
   readonly changes: ClusterChanges;
   readonly notes: ServingNotes;
 }
 
-/** What one part notes for another. */
+/** Values that one part records for another. */
 export interface ServingNotes {
-  /** When the hub last took a heartbeat. */
+  /** When the hub last accepted a heartbeat. */
   beatAt: number;
-  /** How the last renewal went, for the status. */
+  /** The result of the last renewal, for the status. */
   rotated: Condition | undefined;
-  /** Failures that were told already. */
+  /** Failures that were reported already. */
   readonly reported: Set<string>;
 }
 
-/** Tells a failure once, until `recovered` is called for its topic. */
+/** Reports a failure once, until `recovered` is called for its topic. */
 export function reportFailure({ options, notes }: Serving, topic: string, message: string): void {
   const key = `${topic}: ${message}`;
   if (notes.reported.has(key)) return;
@@ -57,19 +57,19 @@ export function reportFailure({ options, notes }: Serving, topic: string, messag
   options.report({ kind: "failed", message });
 }
 
-/** How one part of the agent repeats its work; `failure` says what is not done when it fails. */
+/** How one part of the agent repeats its work; `failure` names what is not done when it fails. */
 export interface Repetition {
   readonly topic: string;
   readonly failure: string;
-  /** The pause after a failure, in milliseconds; after a lost race it is 2 seconds. */
+  /** The pause after a failure, in milliseconds; after a conflict it is 2 seconds. */
   readonly everyMs: number;
 }
 
 const raceMs = 2_000;
 
 /**
- * Runs `step` with the newest that is known of the ManagedCluster, then waits for as many milliseconds as it says or for a change, and so
- * on until the signal aborts. Failures are told once, lost races never.
+ * Runs `step` with the newest known ManagedCluster, then waits for the milliseconds that it returns or for a change, and repeats until
+ * the signal aborts. Failures are reported once, conflicts never.
  */
 export async function repeatedly(
   serving: Serving,
@@ -89,7 +89,7 @@ export async function repeatedly(
   }
 }
 
-/** The topic is well again. */
+/** Ends the failure of a topic. */
 export function recovered({ reported }: ServingNotes, topic: string): void {
   for (const key of reported) if (key.startsWith(`${topic}: `)) reported.delete(key);
 }
@@ -122,21 +122,21 @@ export function clusterChanges(clock: Clock, signal: AbortSignal): ClusterChange
   };
 }
 
-/** The agent's conversation with its hub, with the newest certificate at any time. */
+/** The agent's session with its hub, always with the newest certificate. */
 export interface HubSession {
   readonly server: string;
   readonly client: RemoteClient;
   credential(): ClusterCredential;
-  /** From now on another certificate of the same agent is shown; connections with the old one end with what they carry. */
+  /** Switches to another certificate of the same agent; connections with the old one finish their requests. */
   renewed(credential: ClusterCredential): void;
-  /** Speaks with a certificate that is not in use yet, or to another address. */
+  /** Connects with a certificate that is not in use yet, or to another address. */
   clientWith(credential: ClusterCredential): RemoteClient;
   close(): void;
 }
 
 const timeoutMs = 30_000;
 
-/** Nothing is asked yet. */
+/** Sends nothing yet. */
 export function hubSession(first: ClusterCredential, { clock, userAgent, random }: KlusterletOptions): HubSession {
   let current = first;
   const shared = { userAgent, timeoutMs, clock, random: () => randomFraction(random), retryBudgetMs: 0 };

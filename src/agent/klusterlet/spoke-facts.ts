@@ -23,7 +23,7 @@ const reserved: readonly string[] = [
 ];
 const maxCustomClaims = 20;
 
-/** A node as far as its size goes. */
+/** The size of a node. */
 export interface SizedNode extends ApiObject {
   readonly spec?: { readonly unschedulable?: boolean };
   readonly status?: {
@@ -32,7 +32,7 @@ export interface SizedNode extends ApiObject {
   };
 }
 
-/** What the API of a spoke tells of it. What it does not let the agent see is left out. @throws StatusError, ConnectionError */
+/** The facts from a spoke's API. Those that the agent may not read are left out. @throws StatusError, ConnectionError */
 export async function gatherFacts(spoke: RemoteClient): Promise<SpokeFacts> {
   const version = await kubernetesVersion(spoke);
   const found = await allOf<SizedNode>(spoke, nodes);
@@ -40,7 +40,7 @@ export async function gatherFacts(spoke: RemoteClient): Promise<SpokeFacts> {
   return { version, ...(found && nodeSums(found)), claims: claimed && selectedClaims(claimed) };
 }
 
-/** Capacity of all nodes, and what is allocatable on those that take pods. */
+/** Capacity of all nodes, and allocatable of the schedulable ones. */
 export function nodeSums(found: readonly SizedNode[]): {
   readonly capacity: Readonly<Record<string, string>>;
   readonly allocatable: Readonly<Record<string, string>>;
@@ -84,7 +84,7 @@ async function kubernetesVersion(spoke: RemoteClient): Promise<string | undefine
   return version === "" ? undefined : version;
 }
 
-/** All of a kind, or undefined where it is not served or may not be seen. */
+/** All objects of a kind, or undefined where it is not served or may not be listed. */
 async function allOf<T extends ApiObject>(client: Client, resource: ResourceRef): Promise<readonly T[] | undefined> {
   return (await ignoreReasons(client.list<T>(resource), "NotFound", "Forbidden"))?.items;
 }
@@ -101,7 +101,7 @@ interface Amount {
 
 /**
  * The sum of quantities as Kubernetes writes it: in the format of the first that is not zero, with the largest suffix that leaves a whole
- * number. What is no quantity counts for nothing. @see apimachinery api/resource Quantity
+ * number. An invalid quantity counts as zero. @see apimachinery api/resource Quantity
  */
 export function quantitySum(texts: readonly string[]): string {
   const amounts = texts.flatMap((text) => {

@@ -15,21 +15,21 @@ import type { PrivateFiles } from "../../host/private-files.ts";
 import { refusalOf, type Refused } from "../../credentials/proof/credential-probe-manager.ts";
 import type { Trust } from "../../credentials/trust/trust-bundle-manager.ts";
 
-/** How a credential stands. Times in milliseconds since the epoch, those of the credential by the hub's clock. */
+/** The status of a credential. Times in milliseconds since the epoch, those of the credential by the hub's clock. */
 export interface CredentialStatus extends CredentialName {
   readonly good: boolean;
   readonly server?: string;
-  /** Whom it names. */
+  /** The account or node of the credential. */
   readonly subject?: string;
-  /** Absent where there is none yet. */
+  /** Absent while there is none. */
   readonly expiresAt?: number;
   /** Why it cannot be read. */
   readonly problem?: string;
-  /** That the hub does not take it, before its end: since when, and what it said. */
+  /** That the hub rejects it before its expiry: since when, and with which message. */
   readonly refused?: Refused;
-  /** What the hub said when it was asked for this status; absent where it was not asked. */
+  /** The hub's reply to the probe of this status; absent without a probe. */
   readonly hub?: Acceptance;
-  /** Of this very credential; absent where no agent has looked at it. */
+  /** The agent's state of this very credential; absent where no agent has checked it. */
   readonly agent?: CredentialAgent;
 }
 
@@ -40,25 +40,25 @@ export interface CredentialAgent {
   /** How many tries have failed in a row. */
   readonly failures: number;
   readonly lastError?: string | undefined;
-  /** Whether the hub refused it for good. */
+  /** Whether the hub rejected it for good. */
   readonly refused: boolean;
-  /** The request that is on the hub. */
+  /** The request on the hub. */
   readonly request?: string | undefined;
-  /** The credential has expired, and the machine asks to come back; with what it waits for, where the hub has said so. */
+  /** The credential has expired, and the machine requests another one with its key; with the hub's condition that it waits for, where there is one. */
   readonly returning?: string | undefined;
-  /** What the hub says that the request under way waits for, where the credential is still good. */
+  /** The hub's condition that the pending request waits for, where the credential is still valid. */
   readonly waitsFor?: string | undefined;
 }
 
-/** How to look; nothing is written. */
+/** The sources of the status; nothing is written. */
 export interface StatusView {
   readonly files: PrivateFiles;
   readonly now: number;
-  /** Asks the hub of a credential that is good by the clock; absent: no hub is asked. */
+  /** Probes the hub with a credential that is valid by the clock; absent: no probe. */
   readonly ask?: ((trust: Trust) => Promise<Acceptance>) | undefined;
 }
 
-/** How everything that was found stands. */
+/** The status of every credential that was found. */
 export async function agentStatus(
   found: readonly FoundCredential[],
   view: StatusView,
@@ -84,7 +84,7 @@ interface CertificatePlace {
 async function certificateStatus(place: CertificatePlace, view: StatusView): Promise<CredentialStatus> {
   const folder = certificateFolder(place, view.files, undefined);
   const { text, refusals } = folder;
-  // A serving certificate is shown to others, not to the hub.
+  // A serving certificate is presented to clients, not to the hub.
   const isShown = place.prefix === "kubelet-client";
   const kind = isShown ? "client-certificate" : "serving-certificate";
   return unlessUnreadable({ kind, path: folder.current }, async () => {
@@ -118,7 +118,7 @@ async function tokenStatus(dir: string, view: StatusView): Promise<CredentialSta
     const answer = await answerOf({ ...address, credentials: { token } }, place, view);
     const facts = { server: address.server, subject: `${namespace}/${serviceAccount}`, expiresAt, ...answer };
     const good = !isOver && isTaken(answer);
-    // What was written about an earlier token says nothing of this one.
+    // The state of an earlier token does not apply to this one.
     if (state?.expiresAt !== expiresAt) return { good, ...facts };
     const { nextAt, renewedAt, failures, lastError, refused } = state;
     return { good: good && !refused, ...facts, agent: { nextAt, renewedAt, failures, lastError, refused } };
@@ -139,7 +139,7 @@ async function unlessUnreadable(
 
 type Answer = Pick<CredentialStatus, "refused" | "hub">;
 
-/** What the hub has said of a credential, as the agent has written it down, and what it says now. */
+/** The hub's stored rejections of a credential, and its reply now. */
 async function answerOf(
   trust: Trust,
   { isOver, refusals }: { readonly isOver: boolean; readonly refusals: () => Promise<string | undefined> },
@@ -154,7 +154,7 @@ function isTaken({ refused, hub }: Answer): boolean {
   return refused === undefined && hub?.kind !== "refused";
 }
 
-/** What was written about an earlier certificate says nothing of this one. */
+/** The state of an earlier certificate does not apply to this one. */
 function certificateAgent(
   state: CertificateState | undefined,
   current: StoredCertificate | undefined,

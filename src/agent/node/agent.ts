@@ -15,28 +15,28 @@ import { shareCredential } from "./share-credential.ts";
 import type { MachineAddresses } from "./serving-names.ts";
 import { randomFraction } from "../../host/system-random.ts";
 
-/** What an agent keeps, and how. */
+/** The folders that an agent maintains, and its parameters. */
 export interface AgentOptions extends Omit<AgentWorld, "fraction"> {
-  /** Everything at and below these folders is kept. */
+  /** Every credential at and below these folders is renewed. */
   readonly dirs: readonly string[];
   readonly view: FolderView;
   /** The private key of access requests, where it is not in the folder. */
   readonly keyFile?: string | undefined;
-  /** Asks for access anew by itself when a token is refused. */
+  /** Requests access again by itself when a token is rejected. */
   readonly askAgain: boolean;
   readonly hostname: string;
   readonly random: RandomBytes;
   readonly signal: AbortSignal;
   readonly addresses: MachineAddresses;
-  /** Who may read what is written; default the owner of this process only. */
+  /** The readers of the written files; default the owner of this process only. */
   readonly access?: FileAccess | undefined;
-  /** Is called with each answer of the hub that it accepts a credential; must not throw. */
+  /** Called with each reply of the hub that it accepts a credential; must not throw. */
   readonly confirmed?: ((name: CredentialName) => void) | undefined;
-  /** Is called once a credential was renewed, once more if the agent was killed meanwhile; must not throw. */
+  /** Called once a credential is renewed, once more if the agent was killed meanwhile; must not throw. */
   readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
 }
 
-/** Keeps everything below some folders fresh. @throws JoinError no-access where there is nothing, and that of the last credential that was lost */
+/** Renews everything below some folders. @throws JoinError no-access where there is nothing, and that of the last credential that was lost */
 export async function runAgent(options: AgentOptions): Promise<void> {
   const { dirs, view, once, clock, signal, report } = options;
   const shared = new Set<string>();
@@ -49,14 +49,14 @@ export async function runAgent(options: AgentOptions): Promise<void> {
   return keepFresh({ find, once, clock, signal, report });
 }
 
-/** What the keepers of one folder learn for each other. */
+/** The state that the managers of one folder share. */
 interface FolderKnowledge {
   readonly shown: PresentedCertificate;
-  /** The digest of the credential that the hub refuses. */
+  /** The digest of the credential that the hub rejects. */
   refused: string | undefined;
 }
 
-/** One for each folder, since keepers are made anew at each look and those of the first stay. */
+/** One for each folder, since each check creates the managers again and those of the first stay. */
 function knowledgeOf(folder: string, known: Map<string, FolderKnowledge>): FolderKnowledge {
   const one = known.get(folder) ?? { shown: presentedCertificate(), refused: undefined };
   known.set(folder, one);
@@ -101,7 +101,7 @@ function managersOf(found: FoundCredential, known: FolderKnowledge, options: Age
     }
     case "node":
       return [
-        // With `once` there is no later look at which it is known.
+        // With `once` there is no later check at which it is known.
         ...nodeManagers(found, { ...common, files: privateFiles, access, shown: once ? shown.first : shown.now }),
         trustBundleManager({ ...common, files: store.trust, shown: shown.notify }),
         check,
@@ -109,17 +109,17 @@ function managersOf(found: FoundCredential, known: FolderKnowledge, options: Age
   }
 }
 
-/** By which certificate the hub of one folder was known last; told by who keeps the trust in it, asked by who keeps certificates. */
+/** The certificate that the hub of one folder presented last; set by the trust bundle manager, read by the certificate managers. */
 interface PresentedCertificate {
   /** As DER; undefined where the hub was not reached. */
   notify(leaf: Uint8Array | undefined): void;
-  /** What was told last, undefined before. */
+  /** The last value, undefined before the first. */
   now(): Promise<Uint8Array | undefined>;
-  /** The same, once something was told. */
+  /** The same, once there is a value. */
   first(): Promise<Uint8Array | undefined>;
 }
 
-/** Knows of nothing yet. */
+/** A holder without a value. */
 function presentedCertificate(): PresentedCertificate {
   let known: Uint8Array | undefined;
   let reported = (): void => undefined;

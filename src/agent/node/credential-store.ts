@@ -14,27 +14,27 @@ import type { TrustFiles } from "../../credentials/trust/trust-bundle-manager.ts
 import { nodeHubAddress, nodeCertificate } from "../../credentials/node-client.ts";
 import type { FileAccess, PrivateFiles } from "../../host/private-files.ts";
 
-/** Holds no secret. */
+/** Contains no secret. */
 const publishedFile = "hub-address.json";
 
-/** A credential as its files hold it. */
+/** A credential read from its files. */
 export interface StoredCredential extends Presented {
-  /** When the agent means to replace it, in milliseconds since the epoch, where an agent keeps it. */
+  /** When the agent plans to renew it, in milliseconds since the epoch, where an agent does. */
   readonly renewsAt: number | undefined;
 }
 
-/** Where a machine keeps the credential that it shows to its hub, and what belongs to it. */
+/** The files of a machine's client credential. */
 export interface CredentialStore {
   readonly name: CredentialName & { readonly kind: "token" | "client-certificate" };
-  /** As the files say it now; certificate and key come from one read of one file, so they always fit. @throws JoinError no-access */
+  /** Reads the present credential; certificate and key come from one read of one file, so they always match. @throws JoinError no-access */
   readonly read: () => Promise<StoredCredential>;
-  /** Where it is written down that the hub refuses it. */
+  /** The file that records that the hub rejects it. */
   readonly refusals: RefusalFile;
-  /** Where the machine keeps which hub it trusts. */
+  /** The files of the machine's trust bundle. */
   readonly trust: TrustFiles;
 }
 
-/** The files of a credential; nothing is touched yet. Who may read what is written is as `access` says, else as those who wrote it first left it. */
+/** The files of a credential; touches nothing yet. Written files are readable as `access` says, else as they were before. */
 export function credentialStore(
   found: FoundCredential,
   files: PrivateFiles,
@@ -51,7 +51,7 @@ function tokenStore(dir: string, files: PrivateFiles, access: FileAccess | undef
     const { token, claims, ...address } = await storedAccess(folder);
     const state = await readAgentState(folder);
     const renewsAt = state?.expiresAt === claims.expiresAt ? state.nextAt : undefined;
-    // The token counts by the hub's clock, and all who read this go by this machine's.
+    // The token expires by the hub's clock, and every reader of this compares with this machine's.
     return { ...address, credentials: { token }, notAfter: claims.expiresAt + (state?.aheadMs ?? 0), renewsAt };
   };
   return {
@@ -99,7 +99,7 @@ function nodeStore(
       kubeconfig,
       published: join(certDir, publishedFile),
       text,
-      // As joining wrote it: other programs read the CA, and nobody else the kubeconfig.
+      // As `pratique join` writes them: other programs read the CA, and only the owner reads the kubeconfig.
       write: (path, content) =>
         onFile({ operation: "write", at: path }, () =>
           files.replaceFile(path, content, access ?? (path === ca ? 0o644 : 0o600)),
@@ -109,13 +109,13 @@ function nodeStore(
   };
 }
 
-/** What a program of this machine needs to speak with the hub. The credentials are secret. Times in milliseconds since the epoch. */
+/** What a program of this machine needs to call the hub. The credentials are secret. Times in milliseconds since the epoch. */
 export interface MachineCredential extends StoredCredential {
-  /** That the hub refuses it, as the agent that keeps it has found. */
+  /** That the hub rejects it, as the agent has recorded. */
   readonly refused: Refused | undefined;
 }
 
-/** Reads a credential as it is now. @throws JoinError no-access where there is none, unauthorized where it has expired */
+/** Reads the present credential. @throws JoinError no-access where there is none, unauthorized where it has expired */
 export async function machineCredential(
   found: FoundCredential,
   { files, now }: { readonly files: PrivateFiles; readonly now: number },

@@ -3,16 +3,16 @@ import { KubeconfigError, parseKubeconfig } from "../../client/kubeconfig.ts";
 import { JoinError } from "../../credentials/join-error.ts";
 import { joinRecordPath, readJoinRecord, type ServingWish } from "../join/join-folder.ts";
 
-/** A credential in a folder that an agent keeps fresh. */
+/** A credential in a folder that an agent renews. */
 export type FoundCredential =
-  /** What `pratique request` has left. */
+  /** Written by `pratique request`. */
   | { readonly kind: "token"; readonly dir: string }
-  /** What `pratique join` has left. */
+  /** Written by `pratique join`. */
   | { readonly kind: "node"; readonly certDir: string; readonly kubeconfig: string; readonly serving?: ServingWish };
 
-/** How folders are looked through. */
+/** The file operations of the search. */
 export interface FolderView {
-  /** What is in a folder, nothing where there is none or none that may be read. */
+  /** The entries of a folder, empty where it is missing or may not be read. */
   readonly list: (path: string) => Promise<readonly FolderEntry[]>;
   /** The text of a file, or undefined where there is none. */
   readonly text: (path: string) => Promise<string | undefined>;
@@ -81,7 +81,7 @@ async function credentialIn(
     const { kubeconfig, serving } = record;
     return { kind: "node", certDir: folder, kubeconfig, ...(serving === undefined ? {} : { serving }) };
   }
-  // A join of an earlier release has left no record; its kubeconfig lies beside the folder unless it was put elsewhere.
+  // A join of an earlier release wrote no record; its kubeconfig is beside the folder unless another path was given.
   for (const kubeconfig of [join(dirname(folder), "kubelet.conf"), join(folder, "kubelet.conf")]) {
     if (await uses(kubeconfig, current, view)) return { kind: "node", certDir: folder, kubeconfig };
   }

@@ -7,14 +7,14 @@ import { nodeHub } from "../../credentials/node-client.ts";
 import type { FileAccess, PrivateFiles } from "../../host/private-files.ts";
 import { servingNamesOf, type MachineAddresses } from "./serving-names.ts";
 
-/** How the certificates of a node are kept. */
+/** The parameters of a node's certificate managers. */
 export interface NodeManagerOptions extends AgentWorld, Pick<CertificateManagerOptions, "shown" | "renewed"> {
   readonly files: PrivateFiles;
   readonly access: FileAccess | undefined;
   readonly addresses: MachineAddresses;
 }
 
-/** The keepers of what `pratique join` has left: of the client certificate, and of the serving certificate where one is wanted. */
+/** The managers for the files of `pratique join`: of the client certificate, and of the serving certificate where one is wanted. */
 export function nodeManagers(
   found: Extract<FoundCredential, { readonly kind: "node" }>,
   options: NodeManagerOptions,

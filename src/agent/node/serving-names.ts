@@ -4,12 +4,12 @@ import { JoinError, plainText } from "../../credentials/join-error.ts";
 import type { ServingWish } from "../join/join-folder.ts";
 import type { ServingNames } from "../../credentials/request/certificate-request.ts";
 
-/** The addresses of the machine's interfaces as text, as they are now. */
+/** The present addresses of the machine's interfaces as text. */
 export type MachineAddresses = () => readonly string[];
 
 const maxNames = 32;
 
-/** For which names a serving certificate is to be asked for: those given, else the machine's own addresses; undefined while there is none. */
+/** The names of a serving certificate: those of the command line, else the machine's own addresses; undefined while there is none. */
 export function servingNamesOf(wish: ServingWish, addresses: MachineAddresses): () => ServingNames | undefined {
   return () => {
     const given = wish.names.length + wish.addresses.length > 0;
@@ -18,7 +18,7 @@ export function servingNamesOf(wish: ServingWish, addresses: MachineAddresses): 
   };
 }
 
-/** Addresses that others can reach, each once, in one order: none of this machine alone, of one link, or of many machines. */
+/** Addresses that other machines can reach, each once, sorted: no loopback, link-local or multicast address. */
 export function usableAddresses(texts: readonly string[]): readonly string[] {
   const usable = texts.flatMap((text) => {
     const bytes = ipAddressBytes(text);
@@ -35,7 +35,7 @@ function isSpecial(bytes: Uint8Array): boolean {
   return isLow || first === 0xff || (first === 0xfe && (second & 0x80) === 0x80);
 }
 
-/** What was given on a command line. @throws JoinError bad-node-name */
+/** The names of the command line. @throws JoinError bad-node-name */
 export function servingWish(given: {
   readonly names: readonly string[];
   readonly addresses: readonly string[];

@@ -8,8 +8,8 @@ import type { FileAccess } from "../../host/private-files.ts";
 import { systemErrorCode, systemErrorText } from "../../apimachinery/system-error.ts";
 
 /**
- * Lets others read a credential that is there, as `access` says: the folders from the one that the agent was given down to it, and the
- * files that a program needs. Keys of requests, and what was asked, stay the agent's. @throws JoinError write-failed
+ * Lets other accounts read an existing credential, as `access` says: the folders from the agent's down to it, and the files that a
+ * program needs. Keys of requests, and the requests, stay the agent's. @throws JoinError write-failed
  */
 export async function shareCredential(
   found: FoundCredential,
@@ -28,7 +28,7 @@ function filesOfNode({ certDir, kubeconfig }: Extract<FoundCredential, { readonl
   return [...current, join(certDir, "ca.crt"), joinRecordPath(certDir), kubeconfig];
 }
 
-/** The folders from one of `dirs` down to `folder`, that one included. */
+/** The folders from one of `dirs` down to and including `folder`. */
 function foldersTo(folder: string, dirs: readonly string[]): readonly string[] {
   const top = dirs.find((dir) => folder === dir || folder.startsWith(`${dir}${sep}`));
   const steps = top === undefined ? [] : relative(top, folder).split(sep);
@@ -37,7 +37,7 @@ function foldersTo(folder: string, dirs: readonly string[]): readonly string[] {
 }
 
 async function shareFolder(path: string, { mode, owner }: FileAccess): Promise<void> {
-  // Whoever may write here could put other files in the place of these, so the folder stays its owner's.
+  // An account that may write here could replace these files, so the folder stays its owner's.
   if (owner !== undefined) await chown(path, -1, owner.gid);
   await chmod(path, owner !== undefined || (mode & 0o040) !== 0 ? 0o750 : 0o700);
 }

@@ -9,22 +9,22 @@ export interface FleetOptions {
   readonly discovery: Discovery;
   /** In milliseconds, as are the next two. */
   readonly beatMs: number;
-  /** The time over which they begin to join. */
+  /** The time over which their joins are spread. */
   readonly spreadMs: number;
   readonly clock: Clock;
-  /** Yields [0, 1). */
+  /** Returns [0, 1). */
   readonly fraction: () => number;
   readonly userAgent: string;
   readonly signal: AbortSignal;
 }
 
-/** What a fleet has seen. Times in milliseconds. */
+/** The tally of a fleet. Times in milliseconds. */
 export interface FleetReport {
   readonly machines: number;
   readonly joined: number;
-  /** Machines that were given certificates of more than one name, or of another than their own. */
+  /** Machines that received certificates of more than one name, or of another than their own. */
   readonly otherIdentity: number;
-  /** Machines that have given up, with the reasons of the first few. */
+  /** Machines that gave up, with the reasons of the first few. */
   readonly lost: number;
   readonly lostBecause: readonly string[];
   /** What the machines wait for that have neither joined nor given up, each reason once, at most 5. */
@@ -33,13 +33,13 @@ export interface FleetReport {
   readonly beats: number;
   readonly failures: number;
   readonly longestGapMs: number;
-  /** Requests that the machines have begun, second by second from the start. */
+  /** Requests that the machines have started, by second from the start. */
   readonly perSecond: readonly number[];
 }
 
-/** A fleet that lives. */
+/** A running fleet. */
 export interface Fleet {
-  /** As it stands now. */
+  /** The present tally. */
   readonly report: () => FleetReport;
   /** Resolves when all have ended, after `signal`. Never rejects. */
   readonly ended: Promise<void>;

@@ -16,40 +16,40 @@ import { readStoredCertificate } from "../../credentials/storage/stored-certific
 import type { PrivateFiles } from "../../host/private-files.ts";
 import { basename, dirname } from "node:path";
 
-/** What a simulated machine has come to so far. */
+/** The tally of one simulated machine. */
 export interface MachineTally {
   joined: boolean;
   rotations: number;
   beats: number;
-  /** Beats and rotations that the hub did not answer, or refused. */
+  /** Heartbeats and rotations that the hub did not answer, or rejected. */
   failures: number;
-  /** The longest time between two beats that the hub has taken, or from the last of them to the end, in milliseconds. */
+  /** The longest time between two accepted heartbeats, or from the last of them to the end, in milliseconds. */
   longestGapMs: number;
-  /** The common names of all certificates that it was given. */
+  /** The common names of all certificates that it received. */
   readonly identities: Set<string>;
   /** What its join waited for last; undefined before it waits, and once it has joined. */
   waitsFor: string | undefined;
-  /** Why it has given up, if it has. */
+  /** Why it gave up, if it did. */
   lost: string | undefined;
 }
 
-/** One machine that joins, keeps its certificate fresh and renews its Lease, with its files in memory. */
+/** One machine that joins, renews its certificate and its Lease, with its files in memory. */
 export interface SimulatedMachineOptions {
   readonly nodeName: string;
   readonly discovery: Discovery;
   /** In milliseconds, between two renewals of the Lease. */
   readonly beatMs: number;
   readonly clock: Clock;
-  /** Yields [0, 1). */
+  /** Returns [0, 1). */
   readonly fraction: () => number;
   readonly userAgent: string;
   readonly signal: AbortSignal;
   readonly tally: MachineTally;
-  /** Is told of each request that the machine makes, for how load is spread. */
+  /** Called for each request of the machine, to measure how load is spread. */
   readonly called: () => void;
 }
 
-/** A tally of a machine that has done nothing yet. */
+/** The tally of a machine that has not started. */
 export function newTally(): MachineTally {
   return {
     joined: false,
@@ -69,20 +69,20 @@ const current = `${certDir}/kubelet-client-current.pem`;
 const joinPauseMs = 2_000;
 const timeoutMs = 10_000;
 
-/** Lives until `signal` aborts. Never rejects: what happens is in the tally. */
+/** Runs until `signal` aborts. Never rejects: failures are in the tally. */
 export async function simulateMachine(options: SimulatedMachineOptions): Promise<void> {
   const { tally, signal } = options;
   const files = memoryFiles();
   try {
     await joined(options, files);
     if (signal.aborted) return;
-    await Promise.all([kept(options, files), beating(options, files)]);
+    await Promise.all([renewCertificate(options, files), beating(options, files)]);
   } catch (error) {
     if (!signal.aborted) tally.lost = error instanceof Error ? error.message : String(error);
   }
 }
 
-/** A hub that is away for a while is waited for. */
+/** Waits for a hub that is unreachable for a while. */
 async function joined(options: SimulatedMachineOptions, files: PrivateFiles): Promise<void> {
   const { nodeName, discovery, clock, fraction, userAgent, signal, tally, called } = options;
   const wanted = { discovery, nodeName, certDir, kubeconfig, clock, random: fraction, userAgent, signal, files };
@@ -125,7 +125,7 @@ async function identified(files: PrivateFiles, tally: MachineTally): Promise<voi
   if (found !== undefined) tally.identities.add(found.commonName);
 }
 
-async function kept(options: SimulatedMachineOptions, files: PrivateFiles): Promise<void> {
+async function renewCertificate(options: SimulatedMachineOptions, files: PrivateFiles): Promise<void> {
   const { clock, fraction, userAgent, signal, tally, called } = options;
   const report = (event: AgentEvent): void => {
     if (event.reason === "CertificateRequested") called();
@@ -161,12 +161,12 @@ const leases: ResourceRef = {
 async function beating(options: SimulatedMachineOptions, files: PrivateFiles): Promise<void> {
   const { beatMs, clock, fraction, signal, tally, called } = options;
   const client = await clientOf(options, files);
-  // Machines that were started together do not beat together.
+  // Spreads machines that were started together.
   await clock.sleep(beatMs * fraction(), signal);
   let last = clock.now();
   while (!signal.aborted) {
     called();
-    const taken = await beat(client, options);
+    const taken = await renewLease(client, options);
     const now = clock.now();
     if (taken) {
       tally.beats += 1;
@@ -175,7 +175,7 @@ async function beating(options: SimulatedMachineOptions, files: PrivateFiles): P
     } else tally.failures += 1;
     await clock.sleep(beatMs * (0.9 + 0.2 * fraction()), signal);
   }
-  // Whoever was out of reach at the end was so until then.
+  // A machine that is unreachable at the end has been so since its last heartbeat.
   tally.longestGapMs = Math.max(tally.longestGapMs, clock.now() - last);
   client.close();
 }
@@ -200,7 +200,7 @@ async function clientOf(
   });
 }
 
-async function beat(client: RemoteClient, { nodeName, clock }: SimulatedMachineOptions): Promise<boolean> {
+async function renewLease(client: RemoteClient, { nodeName, clock }: SimulatedMachineOptions): Promise<boolean> {
   const spec = {
     holderIdentity: nodeName,
     leaseDurationSeconds: 40,
@@ -218,7 +218,7 @@ async function beat(client: RemoteClient, { nodeName, clock }: SimulatedMachineO
   }
 }
 
-/** Files of one simulated machine, in memory; they are as long as the process. */
+/** Files of one simulated machine, in memory, for the lifetime of the process. */
 export function memoryFiles(): PrivateFiles {
   const files = new Map<string, string>();
   const links = new Map<string, string>();

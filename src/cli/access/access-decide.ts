@@ -21,18 +21,18 @@ import { shellWord } from "../../apimachinery/shell-word.ts";
 import type { ResolvedKubeconfig } from "../../client/resolve-kubeconfig.ts";
 import { certificatesOfBundle } from "../../trust/pins.ts";
 
-/** What people decide about access. */
+/** The decisions about access. */
 export type AccessVerdict = AccessDecision["verdict"];
 
-/** What was asked for on the command line, without the request that it is about. */
+/** The options of the command line, without the request. */
 interface AccessAsked {
   readonly verdict: AccessVerdict;
   readonly reason: string | undefined;
-  /** The words as somebody typed them. */
+  /** The words that the approver typed. */
   readonly words: string | undefined;
 }
 
-/** A decision on one request; `seen` is what was looked at, where it was. */
+/** A decision on one request; `seen` is the object that was read, where it was. */
 interface AccessAct extends AccessAsked {
   readonly name: string;
   readonly seen: AccessRequest | undefined;
@@ -41,14 +41,14 @@ interface AccessAct extends AccessAsked {
   readonly dryRun: boolean;
 }
 
-/** What a decision is made with. */
+/** The dependencies of a decision. */
 export interface AccessDeciding {
   readonly server: ServerAccess;
   readonly io: Io;
   readonly review: (request: AccessRequest) => Promise<AccessReview>;
 }
 
-/** Reads what the options say of a decision on access. */
+/** Reads the options of a decision on access. */
 export function accessAsked(verdict: AccessVerdict, args: Args): AccessAsked {
   const reason = [args.text("reason"), verdict === "Denied" ? args.text("message") : undefined]
     .filter((text) => text !== undefined)
@@ -63,8 +63,8 @@ export function accessAsked(verdict: AccessVerdict, args: Args): AccessAsked {
 const maxTries = 10;
 
 /**
- * Writes the decision and says so. With words, nothing is written unless they are those of this request and this side's CA.
- * @throws CliError refused where the words differ, conflict where it was decided otherwise; StatusError
+ * Writes the decision and reports it. With words, nothing is written unless they are those of this request and the approver's CA. @throws
+ * CliError refused where the words differ, conflict where it was decided otherwise; StatusError
  */
 export async function decideAccess(act: AccessAct, deciding: AccessDeciding): Promise<void> {
   const { client } = deciding.server;
@@ -73,7 +73,7 @@ export async function decideAccess(act: AccessAct, deciding: AccessDeciding): Pr
   if (await isDecided(act, request, { ...deciding, warnsOf: act.isBulk ? "nothing" : "care" })) return;
   for (let attempt = 2; attempt <= maxTries; attempt += 1) {
     const now = await client.get<AccessRequest>(accessRequests, { name });
-    // A request deleted and made anew meanwhile is another one, which nobody has looked at.
+    // A request that was deleted and created again is another one, which the approver has not seen.
     if (request.metadata.uid !== now.metadata.uid) {
       throw conflict(name, "was replaced by another of the same name meanwhile; nothing was done");
     }
@@ -82,7 +82,7 @@ export async function decideAccess(act: AccessAct, deciding: AccessDeciding): Pr
   throw conflict(name, "changes all the time; nothing was done");
 }
 
-/** Whether the decision stands now; false where the request was changed meanwhile. */
+/** Whether the decision is recorded; false where the request was changed meanwhile. */
 async function isDecided(
   act: AccessAct,
   request: AccessRequest,
@@ -111,7 +111,7 @@ function conflict(name: string, why: string): CliError {
   return new CliError("conflict", `access request "${name}" ${why}`);
 }
 
-/** The words of this side, once they are found to be those that were typed; none were typed: those to compare. */
+/** The words of the approver's side, once the typed ones match; where none were typed: those to compare. */
 async function compared(
   act: AccessAct,
   request: AccessRequest,
@@ -136,7 +136,7 @@ async function compared(
 
 const fewWrong = 2;
 
-/** The right words are not told: they would only be typed again. */
+/** The right words are not printed: the approver would only type them. */
 function mismatch(
   expected: readonly (readonly string[])[],
   typed: string,
@@ -155,27 +155,36 @@ function mismatch(
   ];
 }
 
-/** Whether nothing is left to do. @throws CliError conflict where it was decided otherwise */
+/** Whether the decision is recorded already. @throws CliError conflict where it was decided otherwise */
 function isDone({ name, verdict }: AccessAct, request: AccessRequest): boolean {
   const { accepted = false, denied = false, revoked = false } = request.status ?? {};
-  const refuseIf = (holds: boolean, why: string): void => {
-    if (holds) throw conflict(name, why);
-  };
-  const again = "the machine must create a new request";
-  switch (verdict) {
-    case "Approved":
-      refuseIf(revoked, `is already Revoked; ${again}`);
-      refuseIf(denied, `is already Denied; ${again}`);
-      refuseIf(!accepted && stateOf(request) === "Expired", `has expired; ${again}`);
-      return accepted;
-    case "Denied":
-      refuseIf(accepted && !revoked, "is already Approved; revoke it with pratique revoke");
-      return denied || revoked;
-    case "Revoked":
-      refuseIf(!accepted, "was not approved; pratique deny turns it away");
-      return revoked;
-  }
+  const isExpired = !accepted && stateOf(request) === "Expired";
+  const decided = { accepted, denied, revoked, isExpired };
+  const why = obstacles[verdict](decided);
+  if (why !== undefined) throw conflict(name, why);
+  return decided[fields[verdict]] || (verdict === "Denied" && revoked);
 }
+
+interface Decided {
+  readonly accepted: boolean;
+  readonly denied: boolean;
+  readonly revoked: boolean;
+  readonly isExpired: boolean;
+}
+
+const again = "the machine must create a new request";
+
+/** Why a verdict contradicts an earlier one; undefined where it does not. */
+const obstacles: Readonly<Record<AccessVerdict, (decided: Decided) => string | undefined>> = {
+  Approved: ({ denied, revoked, isExpired }) => {
+    if (revoked) return `is already Revoked; ${again}`;
+    if (denied) return `is already Denied; ${again}`;
+    return isExpired ? `has expired; ${again}` : undefined;
+  },
+  Denied: ({ accepted, revoked }) =>
+    accepted && !revoked ? "is already Approved; revoke it with pratique revoke" : undefined,
+  Revoked: ({ accepted }) => (accepted ? undefined : "was not approved; pratique deny turns it away"),
+};
 
 const fields: Readonly<Record<AccessVerdict, "accepted" | "denied" | "revoked">> = {
   Approved: "accepted",
@@ -192,7 +201,7 @@ async function written(act: AccessAct, request: AccessRequest, client: Client): 
     ...(reason === undefined ? {} : { reason }),
     ...(words === undefined ? {} : { wordsCompared: true }),
   };
-  // With its version: what was looked at is what is decided on.
+  // With its version: the decision is on the object that was read.
   const patch = { metadata: { uid, resourceVersion }, status };
   try {
     return await client.patch<AccessRequest>(accessRequests, { name }, patch, { subresource: "status", dryRun });
@@ -203,7 +212,7 @@ async function written(act: AccessAct, request: AccessRequest, client: Client): 
   }
 }
 
-/** A stale version is a conflict; the uid of another object is a conflict to some servers, and a field that cannot change to others. */
+/** A stale version is a conflict; the uid of another object is a conflict to some servers, and an immutable field to others. */
 function isStale({ reason, details }: StatusError): boolean {
   return reason === "Conflict" || details?.causes?.some(({ field }) => field === "metadata.uid") === true;
 }
@@ -252,8 +261,8 @@ const shortPollMs = 100;
 const shortLooks = 20;
 
 /**
- * Looks for two seconds what becomes of an approval, which is as long as a controller takes that works. @throws CliError failed where
- * access cannot be issued; StatusError
+ * Watches the result of an approval for two seconds, enough for a running controller. @throws CliError failed where access cannot be
+ * issued; StatusError
  */
 export async function reportObstacle(name: string, client: Client, io: Io): Promise<void> {
   const signal = io.interrupted();
@@ -276,7 +285,7 @@ function notIssued(name: string, { reason, message, mayPass }: NonNullable<Retur
 
 const pollMs = 1000;
 
-/** Waits until the answer is there, and says so. @throws CliError failed, conflict, timedOut; StatusError */
+/** Waits until the answer is issued, and reports it. @throws CliError failed, conflict, timedOut; StatusError */
 export async function awaitIssued(
   { name, until }: { readonly name: string; readonly until: number },
   client: Client,
@@ -301,9 +310,8 @@ export async function awaitIssued(
 }
 
 /**
- * The six words that the machine must show, once for each CA of the approver's kubeconfig: from the key that the API holds and the CA
- * that the approver trusts, nothing of it from the machine. Empty where the kubeconfig names no CA or the request has no key.
- * @throws PinError
+ * The six words that the machine must show, once for each CA of the approver's kubeconfig: from the key in the API and the CA that the
+ * approver trusts, with no input from the machine. Empty where the kubeconfig names no CA or the request has no key. @throws PinError
  */
 export async function approverWords(
   request: AccessRequest,

@@ -31,41 +31,41 @@ export interface AccessReview extends SeenEvidence {
   /** RFC 3339, or empty. */
   readonly created: string;
   readonly labels: Readonly<Record<string, string>> | undefined;
-  /** The one that is asked for, by name; undefined for the default one where it may not be read or none is. */
+  /** The requested profile; undefined for the default one where it may not be read or none is marked. */
   readonly profile: string | undefined;
-  /** What approving would grant; undefined where the profile may not be read or does not exist. */
+  /** What an approval would grant; undefined where the profile may not be read or does not exist. */
   readonly grants: AccessGrants | undefined;
   readonly fingerprint: string | undefined;
   readonly keyKind: string | undefined;
-  /** Of a machine whose key was let in before: since when, and what it waits for. */
+  /** For a machine whose key was approved before: since when, and what it waits for. */
   readonly returning: string | undefined;
-  /** The machine's own words, as `claims` are. */
+  /** The machine's own claim, as `claims` are. */
   readonly hostname: string | undefined;
   readonly claims: Readonly<Record<string, string>> | undefined;
   /** Why its host name needs a second look; their sentences are among the warnings. */
   readonly nameMarks: readonly NameMark[];
-  /** Who has approved so far. */
+  /** The users that have approved so far. */
   readonly approvals: readonly string[];
-  /** Whether something about it is a reason to look twice; a missing second approver is none. */
+  /** Whether a warning needs a second look; a missing second approver is none. */
   readonly needsCare: boolean;
-  /** Sentences about what needs care, and who is still needed. */
+  /** Sentences about what needs care, and the missing approvals. */
   readonly warnings: readonly string[];
 }
 
-/** What the server recorded of the one who asked. */
+/** What the server recorded of the requester. */
 type SeenEvidence = { readonly [K in Exclude<keyof AccessEvidence, "returning">]-?: AccessEvidence[K] | undefined };
 
 /** A profile in short. */
 export interface AccessGrants {
   readonly namespace: string;
-  /** Each as `ClusterRole/view`, with its extent where that is the whole cluster. */
+  /** Each as `ClusterRole/view`, with its scope where that is the whole cluster. */
   readonly roles: readonly string[];
   readonly tokenSeconds: number;
   readonly bootstrapToken: boolean;
   readonly approvers: number;
 }
 
-/** What lies around a request. */
+/** The objects around a request. */
 interface AccessSurroundings {
   /** Undefined where the reader may not see them. */
   readonly profiles: readonly AccessProfile[] | undefined;
@@ -82,13 +82,13 @@ export interface AccessReviewerOptions {
   readonly now: number;
   /** All access requests, where they were read already. */
   readonly requests?: readonly AccessRequest[];
-  /** Told of each kind that may not be read, with the refusal. */
+  /** Receives each kind that may not be read, with the error. */
   readonly unseen?: (resource: ResourceRef, refusal: StatusError) => void;
 }
 
 /**
- * A reader of requests that asks for what lies around them once: profiles, other requests (unless given) and the accounts of each
- * namespace. What may not be read is passed over.
+ * A reader of requests that lists the objects around them once: profiles, other requests (unless given) and the accounts of each
+ * namespace. Kinds that may not be read are left out.
  */
 export function accessReviewer(
   client: Client,
@@ -132,18 +132,16 @@ export function accessReviewer(
   };
 }
 
-/** Reads a request of whatever contents. */
+/** Reads a request with any contents. */
 function reviewAccess(request: AccessRequest, around: AccessSurroundings): AccessReview {
-  const { metadata, spec, status = {} } = request;
+  const { metadata, spec } = request;
   const profile = profileFor(around.profiles ?? [], spec.profile);
   const profileName = spec.profile || profile?.metadata.name;
-  const key = readKey(request);
   const nameMarks = around.nameMarks.get(metadata.name ?? "") ?? [];
   const care = [
     ...nameMarks.map(({ message }) => message),
     ...rules.flatMap((rule) => rule({ request, profile, around })),
   ];
-  const { sourceAddress, userAgent, requester, possession, earlierRequests } = status.evidence ?? {};
   return {
     kind: "AccessRequest",
     name: metadata.name ?? "",
@@ -151,14 +149,7 @@ function reviewAccess(request: AccessRequest, around: AccessSurroundings): Acces
     labels: metadata.labels,
     profile: profileName,
     grants: profile && grantsIn(profile),
-    fingerprint: key?.fingerprint,
-    keyKind: key?.kind,
-    sourceAddress,
-    userAgent,
-    requester,
-    possession,
-    earlierRequests,
-    returning: returningText(request),
+    ...evidenceOf(request),
     hostname: spec.hostname,
     claims: spec.claims,
     nameMarks,
@@ -168,7 +159,22 @@ function reviewAccess(request: AccessRequest, around: AccessSurroundings): Acces
   };
 }
 
-/** Since when a machine is known whose key was let in before, and why it was not let in by itself. */
+function evidenceOf(request: AccessRequest) {
+  const key = readKey(request);
+  const { sourceAddress, userAgent, requester, possession, earlierRequests } = request.status?.evidence ?? {};
+  return {
+    fingerprint: key?.fingerprint,
+    keyKind: key?.kind,
+    sourceAddress,
+    userAgent,
+    requester,
+    possession,
+    earlierRequests,
+    returning: returningText(request),
+  };
+}
+
+/** Since when the key of a machine is known, and why it was not approved automatically. */
 function returningText({ status = {} }: AccessRequest): string | undefined {
   const { returning } = status.evidence ?? {};
   if (returning === undefined) return undefined;
@@ -190,7 +196,7 @@ function grantsIn({ spec }: AccessProfile): AccessGrants {
   };
 }
 
-/** Who approved a request so far: the profile as it is now, where it is known. */
+/** The users that have approved a request: for the present profile, where it is known. */
 function approvalsOf({ status }: AccessRequest, profile: AccessProfile | undefined): readonly string[] {
   return (status?.decisions ?? [])
     .filter(({ verdict, profile: seen }) => verdict === "Approved" && isStateOf(profile, seen))
@@ -219,23 +225,22 @@ const rules: readonly Rule[] = [
   },
 
   ({ request, profile }) => {
-    const ready = profile?.status?.conditions?.find(({ type }) => type === profileCondition);
-    if (profile === undefined || ready?.status !== "False" || request.status?.accepted === true) return [];
+    if (profile === undefined || request.status?.accepted === true) return [];
+    const ready = readyCondition(profile);
+    if (ready?.status !== "False") return [];
     const { reason = "", message = "" } = ready;
     const name = quoted(profile.metadata.name ?? "");
     return [`asks for profile ${name}, which grants nothing as it is (${reason}): ${message}`];
   },
 
   ({ request, profile, around }) => {
-    const isNamed = (request.spec.profile ?? "") !== "";
-    if (profile === undefined || isNamed || request.status?.accepted === true) return [];
-    const marked = (around.profiles ?? [])
-      .filter(({ metadata }) => metadata.annotations?.[defaultProfileAnnotation] === "true")
-      .map(({ metadata }) => metadata.name ?? "");
+    if (profile === undefined || request.spec.profile || request.status?.accepted === true) return [];
+    const marked = defaultProfiles(around.profiles);
     if (marked.length < 2) return [];
-    const others = marked.filter((name) => name !== profile.metadata.name).map(quoted);
+    const { name: granted = "" } = profile.metadata;
+    const others = marked.filter((name) => name !== granted).map(quoted);
     return [
-      `names no profile, and ${marked.length} are marked as default: an approval grants ${quoted(profile.metadata.name ?? "")}, the first by name; remove the annotation ${defaultProfileAnnotation} from all but one (also marked: ${others.toSorted().join(", ")})`,
+      `names no profile, and ${marked.length} are marked as default: an approval grants ${quoted(granted)}, the first by name; remove the annotation ${defaultProfileAnnotation} from all but one (also marked: ${others.toSorted().join(", ")})`,
     ];
   },
 
@@ -279,7 +284,17 @@ const rules: readonly Rule[] = [
   },
 ];
 
-/** Other requests of the same key that ended badly. */
+function readyCondition({ status }: AccessProfile) {
+  return status?.conditions?.find(({ type }) => type === profileCondition);
+}
+
+function defaultProfiles(profiles: readonly AccessProfile[] = []): readonly string[] {
+  return profiles
+    .filter(({ metadata }) => metadata.annotations?.[defaultProfileAnnotation] === "true")
+    .map(({ metadata }) => metadata.name ?? "");
+}
+
+/** Other requests of the same key that were denied or revoked. */
 function otherEnds({ request, around }: Looked): readonly string[] {
   const same = around.turnedAway.get(readKey(request)?.fingerprint ?? "") ?? [];
   return same

@@ -106,7 +106,7 @@ export const revokeCommand: Command = defineCommand({
   summary: "Revoke access or a credential",
   details: [
     "For an access request the server deletes account, bindings and tokens of the machine and ends its watches. You cannot undo that: the machine must create a new request.",
-    "For everything else the command creates a CredentialRevocation with exact values. The hub rejects the credential from that moment on, ends its watches, and signs nothing for it. Delete the CredentialRevocation to undo it. docs/revocation.md says what holds on any Kubernetes.",
+    "For everything else the command creates a CredentialRevocation with exact values. The hub rejects the credential from that moment on, ends its watches, and signs nothing for it. Delete the CredentialRevocation to undo it. docs/revocation.md describes the effect on any other Kubernetes.",
     "csr/NAME revokes the certificate that was issued for the request; node/NAME, user/NAME and serviceaccount/NAMESPACE/NAME every credential of that identity, including future ones; secret/NAMESPACE/NAME the tokens that the Secret contains or that are bound to it.",
   ],
   operands: [

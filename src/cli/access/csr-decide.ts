@@ -9,7 +9,7 @@ import { reviewCsr } from "./csr-review.ts";
 import type { Io } from "../io.ts";
 import { printable, writeLine } from "../printable.ts";
 
-/** A decision on one certificate request; `uid` is that of the one that was looked at, where it was. */
+/** A decision on one certificate request; `uid` is that of the object that was read, where it was. */
 export interface CsrDecision {
   readonly name: string;
   readonly uid: string | undefined;
@@ -19,14 +19,14 @@ export interface CsrDecision {
 
 const maxTries = 10;
 
-/** Writes the decision and says so. @throws CliError conflict where it was decided otherwise; StatusError */
+/** Writes the decision and reports it. @throws CliError conflict where it was decided otherwise; StatusError */
 export async function decideCsr({ name, uid, decision, args }: CsrDecision, client: Client, io: Io): Promise<void> {
   const dryRun = args.on("dry-run");
   const shown = `csr/${printable(name)}`;
   let lookedAt = uid;
   const decideOnce = async (attempt: number): Promise<void> => {
     const request = await client.get(certificateSigningRequests, { name });
-    // A request deleted and made anew meanwhile is another one, which nobody has looked at.
+    // A request that was deleted and created again is another one, which the approver has not seen.
     lookedAt ??= request.metadata.uid;
     if (request.metadata.uid !== lookedAt) {
       throw conflict(name, "was replaced by another of the same name meanwhile; nothing was done");
@@ -44,7 +44,7 @@ export async function decideCsr({ name, uid, decision, args }: CsrDecision, clie
   await retryOnConflict(decideOnce, { tries: maxTries });
 }
 
-/** The condition that says the decision, with the reason and message that were given. */
+/** The condition of the decision, with the given reason and message. */
 function conditionFor(decision: CsrDecision["decision"], args: Args): Condition {
   const [reason, message] =
     decision === "Approved"
@@ -53,7 +53,7 @@ function conditionFor(decision: CsrDecision["decision"], args: Args): Condition 
   return { type: decision, status: "True", reason, message };
 }
 
-/** Whether the request is decided so already. @throws CliError conflict where it was decided otherwise */
+/** Whether the decision is recorded already. @throws CliError conflict where it was decided otherwise */
 function isDecided(request: ApiObject, name: string, decision: CsrDecision["decision"]): boolean {
   const view = csrView(request);
   if (hasCondition(view, decision)) return true;

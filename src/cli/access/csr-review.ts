@@ -14,12 +14,12 @@ export interface CsrReview {
   readonly name: string;
   /** RFC 3339, or empty. */
   readonly created: string;
-  /** Who asks, as the server recorded. */
+  /** The requester that the server recorded. */
   readonly requestor: string;
   readonly groups: readonly string[];
-  /** The id of the bootstrap token with which was asked. */
+  /** The id of the requester's bootstrap token. */
   readonly tokenId: string | undefined;
-  /** What the token is for, where its Secret may be read and says so. */
+  /** The description of the token, where its Secret may be read and has one. */
   readonly tokenDescription?: string;
   readonly signer: string;
   readonly usages: readonly string[];
@@ -30,13 +30,13 @@ export interface CsrReview {
   readonly key?: string;
   /** `SHA256:<base64>` of the public key. */
   readonly fingerprint?: string;
-  /** Seconds asked for; absent: the signer decides. */
+  /** The requested lifetime in seconds; absent: the signer decides. */
   readonly durationSeconds: number | undefined;
-  /** Of a machine that comes back with an expired certificate: its history, and what it waits for, in the words of the hub. */
+  /** For a machine with an expired certificate: its history, and what it waits for, from the hub's condition. */
   readonly returning: string | undefined;
-  /** Why it is not approved automatically, as its conditions say: reason and message. Absent where a mark or `returning` says so. */
+  /** Why it is not approved automatically, from its conditions: reason and message. Absent where a mark or `returning` has it. */
   readonly waitsFor: string | undefined;
-  /** Why the name that it asks for needs a second look; their sentences are among the warnings. */
+  /** Why the requested name needs a second look; their sentences are among the warnings. */
   readonly nameMarks: readonly NameMark[];
   /** Sentences about contents that need care, quoting them as they are; empty when there are none. */
   readonly warnings: readonly string[];
@@ -49,8 +49,8 @@ export function isUndecided(object: ApiObject): boolean {
 }
 
 /**
- * Reads a request of whatever contents; a PEM that cannot be read becomes a warning, not an error. `nameMarks` are those found among
- * other requests, default the one that the hub has written on this one.
+ * Reads a request with any contents; a PEM that cannot be parsed becomes a warning, not an error. `nameMarks` are those among other
+ * requests, default the one that the hub has written on this one.
  */
 export function reviewCsr(object: ApiObject, nameMarks?: readonly NameMark[]): CsrReview {
   const view = csrView(object);
@@ -81,7 +81,7 @@ export function reviewCsr(object: ApiObject, nameMarks?: readonly NameMark[]): C
   };
 }
 
-/** Only a hub makes such a user, and only its controller and approvers write conditions. */
+/** Only a hub creates such a user, and only its controller and approvers write conditions. */
 function returningIn({ requester, conditions }: CsrView): string | undefined {
   const node = nodeReturningAs(requester);
   const { message = "" } = conditions.find(({ type }) => type === returningCondition) ?? {};
@@ -111,7 +111,7 @@ function sansOf({ sans }: ParsedCsr): readonly string[] {
   ];
 }
 
-/** One kind of content that needs care; the sentences say what it would mean. */
+/** One kind of content that needs care; the sentences describe its effect. */
 type Rule = (csr: ParsedCsr, view: CsrView) => readonly string[];
 
 const rules: readonly Rule[] = [
@@ -122,7 +122,7 @@ const rules: readonly Rule[] = [
         ]
       : [],
 
-  // Everything with this group passes every check.
+  // Every request with this group is authorized.
   ({ subject }) =>
     subject.organizations.includes(mastersGroup) ? [`asks for the group ${mastersGroup}, which may do everything`] : [],
 

@@ -20,12 +20,12 @@ import { failureOf, type Failure, writeFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { withServer } from "../server-access.ts";
 
-/** What people decide; only access is revoked. */
+/** The decisions of approvers; only access is revoked. */
 type Decision = AccessVerdict;
 
 /**
- * Writes the decision on each request that is named or selected, in order. One that fails does not keep the others from being decided;
- * the exit code is that of the first failure.
+ * Writes the decision on each named or selected request, in order. A failure does not stop the others; the exit code is that of the first
+ * failure.
  */
 export async function decide(decision: Decision, args: Args, io: Io): Promise<ExitName> {
   const selection = selectionOf(decision, args);
@@ -51,7 +51,7 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
           }
         }
       }
-      // Those that were named are decided in their order; of many that were counted, several at a time.
+      // Named requests are decided in their order; of many selected ones, several at a time.
       await Promise.all(Array.from({ length: selection.kind === "named" ? 1 : atOnce }, next));
       return done;
     }
@@ -79,14 +79,14 @@ export async function decide(decision: Decision, args: Args, io: Io): Promise<Ex
 
 const atOnce = 8;
 
-/** A name alone is of one kind; the other is as easily meant. */
+/** A bare name has one kind; the caller may as well mean the other. */
 function bareHint({ exit }: Failure, { kind, name }: Target, args: Args): readonly string[] {
   if (exit !== "notFound" || !args.operands.includes(name)) return [];
   const other = kind === "csr" ? "accessrequest" : "csr";
   return [`Was ${other}/${name} meant? A name alone is ${kind}/${name} here.`];
 }
 
-/** A request to decide on; with the one that was looked at, where it was. */
+/** A request to decide on; with the object that was read, where it was. */
 interface Target extends RequestName {
   readonly seen?: ApiObject;
 }
@@ -150,7 +150,7 @@ function distinct(requests: readonly RequestName[]): readonly RequestName[] {
   return [...new Map(requests.map((one) => [`${one.kind}/${one.name}`, one])).values()];
 }
 
-/** All that the decision is still open on. @throws CliError conflict where they are not as many as expected, or need care */
+/** All requests that are still pending. @throws CliError conflict where their number is not the expected one, or some need care */
 async function selected(
   selection: Extract<Selection, { kind: "all" }>,
   { client, now }: Omit<Surroundings, "items">,
@@ -187,7 +187,7 @@ function isOpen(decision: Decision, item: ApiObject): boolean {
 interface Surroundings {
   readonly client: Client;
   readonly now: number;
-  /** All that were listed, decided ones too. */
+  /** All listed ones, decided ones too. */
   readonly items: readonly ApiObject[];
 }
 
@@ -224,7 +224,7 @@ async function decideOne(decision: Decision, { kind, name, seen }: Target, decid
   return decideCsr({ name, uid: seen?.metadata.uid, decision: verdict, args }, server.client, io);
 }
 
-/** The two kinds of requests that people decide on, as their names are printed. */
+/** The two kinds of requests that approvers decide on, as their names are printed. */
 type RequestKind = "csr" | "accessrequest";
 
 /** A request by its kind and name. */
@@ -250,7 +250,7 @@ const kindNames: Readonly<Record<RequestKind, readonly string[]>> = {
   ],
 };
 
-/** The kind that a word names, in any case and as kubectl would take it; undefined for any other word. */
+/** The kind that a word names, in any case and in the forms of kubectl; undefined for any other word. */
 export function requestKind(word: string): RequestKind | undefined {
   const plain = word.toLowerCase();
   return (["csr", "accessrequest"] as const).find((kind) => kindNames[kind].includes(plain));

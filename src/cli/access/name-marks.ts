@@ -9,7 +9,7 @@ import { keyFingerprint } from "../../pki/keys.ts";
 import { nameInUseCondition } from "../../apis/csr-conditions.ts";
 import { readKey, stateOf, type AccessRequest } from "../../apis/access-request.ts";
 
-/** Why the name that a request asks for needs a second look. */
+/** Why the requested name needs a second look. */
 export type NameMarkReason = "NameInUse" | "NameContested" | "NameRecentlyDenied";
 
 /** One mark, with a sentence for the approver. Texts are as requesters chose them. */
@@ -18,15 +18,15 @@ export interface NameMark {
   readonly message: string;
 }
 
-/** How long a denial counts as recent, in milliseconds. Requests that were denied are deleted after an hour by default. */
+/** How long a denial counts as recent, in milliseconds. Denied requests are deleted after an hour by default. */
 const recentMs = 86_400_000;
 
 /** How many other requests a mark names. */
 const maxNamed = 5;
 
-/** What one request says of a name; of every kind that names are compared for. */
+/** The claim of one request to a name, for every kind whose names are compared. */
 interface Claim {
-  /** As approvers name it: `csr/NAME`. */
+  /** The name for approvers: `csr/NAME`. */
   readonly request: string;
   /** Compared exactly. */
   readonly name: string;
@@ -45,7 +45,7 @@ export function csrMarks(requests: readonly ApiObject[], now: number): ReadonlyM
     const { name = "" } = object.metadata;
     const own = marks.get(`csr/${name}`) ?? [];
     const text = nameInUseOf(csrView(object));
-    // What the hub says of the name rests on its records, and a list of requests on what is left of them.
+    // The hub's mark derives from its records, and a list of requests only has those that are not deleted.
     const all = text === undefined ? own : [text, ...own.filter(({ reason }) => reason !== "NameInUse")];
     if (all.length > 0) found.set(name, all);
   }
@@ -58,7 +58,7 @@ export function nameInUseOf({ conditions }: Pick<CsrView, "conditions">): NameMa
   return condition?.status === "True" ? { reason: "NameInUse", message: condition.message ?? "" } : undefined;
 }
 
-/** The marks of access requests, by the name of the request. What they are compared by is the host name, which is the machine's own word. */
+/** The marks of access requests, by the name of the request. They compare the host name, which the machine itself claims. */
 export function accessMarks(requests: readonly AccessRequest[], now: number): ReadonlyMap<string, readonly NameMark[]> {
   const claims = requests.flatMap((request) => accessClaim(request) ?? []);
   const marks = marksOf(claims, { what: "the host name", countOwnDenials: false, now });
@@ -72,13 +72,16 @@ function csrClaim(object: ApiObject, now: number): Claim | undefined {
   const about = { request: `csr/${object.metadata.name}`, ...subject };
   if (hasCondition(csr, "Denied")) return { ...about, state: "denied", at: deniedAt(csr) };
   if (hasCondition(csr, "Failed")) return { ...about, state: "over" };
-  if (hasCondition(csr, "Approved")) {
-    const hasEnded = Date.parse(issueOfCsr(object)?.issue.notAfter ?? "") <= now;
-    return { ...about, state: hasEnded ? "over" : "granted" };
-  }
-  // A node that renews asks for nothing that it does not have.
-  const isOwn = csr.requester.username === subject.name || nodeReturningAs(csr.requester) === subject.name;
-  return isOwn ? undefined : { ...about, state: "pending" };
+  if (hasCondition(csr, "Approved")) return { ...about, state: hasExpired(object, now) ? "over" : "granted" };
+  return isRenewal(csr, subject.name) ? undefined : { ...about, state: "pending" };
+}
+
+function hasExpired(csr: ApiObject, now: number): boolean {
+  return Date.parse(issueOfCsr(csr)?.issue.notAfter ?? "") <= now;
+}
+
+function isRenewal({ requester }: CsrView, name: string): boolean {
+  return requester.username === name || nodeReturningAs(requester) === name;
 }
 
 function subjectOf(csr: CsrView): { readonly name: string; readonly key: string } | undefined {
@@ -96,30 +99,30 @@ function deniedAt({ conditions }: Pick<CsrView, "conditions">): number {
   return Date.parse(findCondition(conditions, "Denied")?.lastTransitionTime ?? "");
 }
 
-/** Whether a request was denied so lately that whoever decides on the same name should know; `now` in milliseconds. */
+/** Whether a request was denied so recently that an approver of the same name should know; `now` in milliseconds. */
 export function isRecentlyDenied(csr: Pick<CsrView, "conditions">, now: number): boolean {
   return now - deniedAt(csr) < recentMs;
 }
 
 function accessClaim(request: AccessRequest): Claim | undefined {
-  const { metadata, spec, status } = request;
+  const { metadata, spec } = request;
   const key = readKey(request)?.fingerprint;
   if (key === undefined || !spec.hostname) return undefined;
   const about = { request: `accessrequest/${metadata.name}`, name: spec.hostname, key };
   const state = stateOf(request);
   if (state === "Pending") return { ...about, state: "pending" };
-  if (state !== "Denied") return { ...about, state: state.startsWith("Approved") ? "granted" : "over" };
-  return {
-    ...about,
-    state: "denied",
-    at: Date.parse(status?.decisions?.at(-1)?.time ?? metadata.creationTimestamp ?? ""),
-  };
+  if (state === "Denied") return { ...about, state: "denied", at: decidedAt(request) };
+  return { ...about, state: state.startsWith("Approved") ? "granted" : "over" };
+}
+
+function decidedAt({ metadata, status }: AccessRequest): number {
+  return Date.parse(status?.decisions?.at(-1)?.time ?? metadata.creationTimestamp ?? "");
 }
 
 interface Comparing {
   /** What is compared, for people. */
   readonly what: string;
-  /** Whether a denial of the very key counts as well; where it is told of elsewhere, it does not. */
+  /** Whether a denial of the same key counts as well; it does not where another warning reports it. */
   readonly countOwnDenials: boolean;
   readonly now: number;
 }
@@ -141,7 +144,7 @@ function marksAmong(
 ): readonly NameMark[] {
   const about = `${what} ${JSON.stringify(claim.name)}`;
   const others = same.filter(({ key }) => key !== claim.key);
-  // A key that has the name already asks for nothing new.
+  // A key that already has the name requests nothing new.
   const isKnown = same.some(({ key, state }) => key === claim.key && state === "granted");
   const granted = isKnown ? [] : others.filter(({ state }) => state === "granted");
   const rivals = others.filter(({ state }) => state === "pending");

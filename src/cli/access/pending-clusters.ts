@@ -21,19 +21,19 @@ export interface PendingCluster {
   readonly name: string;
   /** RFC 3339, or empty. */
   readonly created: string;
-  /** The agents whose requests are open, else that of the newest request. */
+  /** The agents whose requests are pending, else that of the newest request. */
   readonly agents: readonly string[];
-  /** The request to decide on first: the newest that is open, else the newest of all. */
+  /** The request to decide on first: the newest pending one, else the newest of all. */
   readonly request: string | undefined;
   readonly requester: string | undefined;
-  /** Why the request is not approved automatically, as its conditions say: reason and message. */
+  /** Why the request is not approved automatically, from its conditions: reason and message. */
   readonly waitsFor: string | undefined;
   readonly fingerprint: string | undefined;
-  /** How the first of the two decisions stands; `NotAsked` where there is no request, `Unknown` where none may be seen. */
+  /** The state of the first decision; `NotAsked` where there is no request, `Unknown` where requests may not be listed. */
   readonly certificate: "Pending" | "Approved" | "Issued" | "Denied" | "Failed" | "NotAsked" | "Unknown";
-  /** How the second stands; `NotRegistered` where there is a request and no cluster. */
+  /** The state of the second decision; `NotRegistered` where there is a request and no cluster. */
   readonly admission: "Pending" | "Accepted" | "Denied" | "NotRegistered";
-  /** Open requests beside the newest. */
+  /** Pending requests beside the newest. */
   readonly staleRequests: number;
   /** Why its name needs a second look; their sentences are among the warnings. */
   readonly nameMarks: readonly NameMark[];
@@ -41,13 +41,13 @@ export interface PendingCluster {
   readonly warnings: readonly string[];
 }
 
-/** The clusters that wait, the oldest first, and the names of the requests that are told of with them. */
+/** The pending clusters, the oldest first, and the names of the requests that they include. */
 export interface PendingClusters {
   readonly clusters: readonly PendingCluster[];
   readonly listed: ReadonlySet<string>;
 }
 
-/** The clusters put together with requests, if these may be seen. `now` in milliseconds. */
+/** Joins clusters with their requests, where these may be listed. `now` in milliseconds. */
 export function pendingClusters(
   items: readonly ManagedCluster[],
   requests: readonly ApiObject[] | undefined,
@@ -69,7 +69,7 @@ export function pendingClusters(
 function isWaiting(sight: ClusterSight): boolean {
   if (openRequests(sight).length > 0) return true;
   const { cluster, requests } = sight;
-  // Who turned away its agent has decided, and is not asked again before the agent asks again.
+  // The approver who denied its agent has decided, until the agent creates another request.
   if (requests?.[0]?.state === "Denied") return false;
   if (cluster === undefined || isAccepted(cluster) || cluster.metadata.deletionTimestamp !== undefined) return false;
   return conditionOf(cluster, clusterCondition.accepted) === undefined;
@@ -85,8 +85,8 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
     name,
     created,
     ...requestFacts(first, open),
-    requester: first?.requester.username ?? cluster?.metadata.annotations?.[requesterAnnotation],
-    certificate: first?.state ?? (requests === undefined ? "Unknown" : "NotAsked"),
+    requester: first?.requester.username ?? requesterOf(cluster),
+    certificate: certificateOf(first, requests),
     admission: admissionOf(cluster),
     staleRequests: Math.max(open.length - 1, 0),
     nameMarks: clusterNameMarks(sight, open, now),
@@ -95,6 +95,17 @@ function pendingCluster(sight: ClusterSight, now: number): PendingCluster {
       ...sight.unfit.map((one) => `csr/${one.name} has its name and cannot be its agent's: ${one.why}`),
     ],
   };
+}
+
+function requesterOf(cluster: ManagedCluster | undefined): string | undefined {
+  return cluster?.metadata.annotations?.[requesterAnnotation];
+}
+
+function certificateOf(
+  first: AgentRequest | undefined,
+  requests: ClusterSight["requests"],
+): PendingCluster["certificate"] {
+  return first?.state ?? (requests === undefined ? "Unknown" : "NotAsked");
 }
 
 function requestFacts(

@@ -15,25 +15,25 @@ import { isUndecided, reviewCsr, type CsrReview } from "./csr-review.ts";
 import { byAge, csrMarks } from "./name-marks.ts";
 import { pendingClusters, type PendingCluster } from "./pending-clusters.ts";
 
-/** A kind of request that people decide on. */
+/** A kind of request that approvers decide on. */
 export type PendingKind = "CertificateSigningRequest" | "AccessRequest" | "ManagedCluster";
 
-/** Everything that waits for a decision, and what could not be seen of it. */
+/** Everything pending, and the kinds that could not be read. */
 export interface PendingRequests {
   readonly certificates: readonly CsrReview[];
   readonly clusters: readonly PendingCluster[];
   readonly access: readonly AccessReview[];
-  /** Kinds that may not be listed, with the refusal. */
+  /** Kinds that may not be listed, with the error. */
   readonly unseen: readonly { readonly kind: PendingKind; readonly why: string }[];
-  /** What is missing in those that are shown, with the refusal. */
+  /** Missing parts of the listed ones, with the error. */
   readonly leftOut: readonly { readonly what: string; readonly why: string }[];
-  /** The kinds that were listed, and from where a watch goes on. */
+  /** The listed kinds, and the versions for a watch. */
   readonly versions: readonly { readonly resource: ResourceRef; readonly resourceVersion: string }[];
 }
 
 /**
- * Reads the requests that wait for a decision, the oldest of each kind first. A kind that the API does not serve is passed over, one that
- * may not be listed is told of. `now` in milliseconds. @throws StatusError Forbidden where no kind may be listed; ConnectionError
+ * Lists the pending requests, the oldest of each kind first. A kind that the API does not serve is left out, one that may not be listed
+ * is reported. `now` in milliseconds. @throws StatusError Forbidden where no kind may be listed; ConnectionError
  */
 export async function readPending(client: RemoteClient, now: number): Promise<PendingRequests> {
   const reading = readings(client);
@@ -62,12 +62,12 @@ const missingWords: ReadonlyMap<string, string> = new Map([
 
 interface Readings extends Pick<PendingRequests, "unseen" | "leftOut" | "versions"> {}
 
-/** Reads kind after kind, and remembers what was refused. */
+/** Lists kind after kind, and collects the forbidden ones. */
 function readings(client: RemoteClient): {
   readonly kind: (resource: ResourceRef, kind: PendingKind) => Promise<readonly ApiObject[] | undefined>;
   readonly clusters: () => Promise<readonly ApiObject[] | undefined>;
   readonly leaveOut: (what: string, refusal: StatusError) => void;
-  /** @throws StatusError the first refusal, where nothing could be read */
+  /** @throws StatusError the first rejection, where no kind could be listed */
   readonly done: () => Readings;
 } {
   const refusals: { readonly kind: PendingKind; readonly refusal: StatusError }[] = [];
@@ -80,7 +80,7 @@ function readings(client: RemoteClient): {
       versions.push({ resource, resourceVersion: list.metadata.resourceVersion });
       return list.items;
     } catch (error) {
-      // Not found: a cluster that does not have the kind.
+      // NotFound: a cluster that does not have the kind.
       if (!hasReason(error, "Forbidden", "NotFound")) throw error;
       if (error.code === 403) refusals.push({ kind: name, refusal: error });
       return undefined;
@@ -117,7 +117,7 @@ async function withTokenDescriptions(client: Client, reviews: readonly CsrReview
   });
 }
 
-/** Empty when the token says nothing or is gone; undefined when it may not be read, as an approver often may not. */
+/** Empty when the token has no description or is deleted; undefined when it may not be read, as often for an approver. */
 async function tokenDescription(client: Client, id: string): Promise<string | undefined> {
   const key = { namespace: tokenSecretNamespace, name: tokenSecretName(id) };
   const secret = getOrUndefined(client, secrets, key);
@@ -136,13 +136,13 @@ export function pendingData({ certificates, clusters, access }: PendingRequests)
   ];
 }
 
-/** One request that waits, of any kind. */
+/** One pending request, of any kind. */
 export type PendingEntry =
   | ({ readonly kind: "CertificateSigningRequest" } & PendingRequests["certificates"][number])
   | PendingRequests["clusters"][number]
   | PendingRequests["access"][number];
 
-/** The access requests that wait for a decision, and those that were approved and cannot be answered; the oldest first. @throws StatusError */
+/** The pending access requests, and the approved ones that cannot be answered; the oldest first. @throws StatusError */
 async function pendingAccess(
   client: Client,
   requests: readonly AccessRequest[],

@@ -8,7 +8,7 @@ import type { AccessReview } from "./access-review.ts";
 import type { CsrReview } from "./csr-review.ts";
 import { pendingData, type PendingEntry, type PendingKind, type PendingRequests } from "./pending-list.ts";
 
-/** How tables are printed. */
+/** The layout of tables. */
 export interface PendingForm {
   readonly io: Io;
   /** With a column for the marks of names. */
@@ -17,7 +17,7 @@ export interface PendingForm {
   readonly hasHeadings?: (kind: PendingKind) => boolean;
 }
 
-/** The requests as tables, with what needs care below them. */
+/** The requests as tables, with their warnings below. */
 export function pendingText(found: PendingRequests, form: PendingForm): string {
   const entries = pendingData(found);
   return entries.length === 0 ? `${nothingText(found)}\n` : entriesText(entries, form);
@@ -57,7 +57,7 @@ export function entriesText(
   ].join("\n");
 }
 
-/** A request as commands take it. */
+/** The name of a request for commands. */
 export function entryName({ kind, name }: Pick<PendingEntry, "kind" | "name">): string {
   return `${kinds[kind].prefix}/${name}`;
 }
@@ -69,7 +69,7 @@ const allKinds = [
 ] as const satisfies readonly PendingKind[];
 
 interface KindText {
-  /** As commands take it. */
+  /** The name for commands. */
   readonly prefix: string;
   readonly plural: string;
   readonly headings: readonly string[];
@@ -118,7 +118,7 @@ function rowOf(entry: PendingEntry, now: number): readonly string[] {
   }
 }
 
-/** That nothing is pending, and of which kinds that cannot be told. */
+/** Reports that nothing is pending, and which kinds could not be read. */
 function nothingText({ unseen, versions }: PendingRequests): string {
   if (unseen.length === 0) return "No request waits for a decision.";
   // Clusters are named last.
@@ -129,7 +129,7 @@ function nothingText({ unseen, versions }: PendingRequests): string {
   return `${nothing}; ${hidden.map((kind) => kinds[kind].plural).join(" and ")} are not visible with this credential`;
 }
 
-/** What could not be read, as lines for standard error; each says which right is missing, and what is left out for it. */
+/** The kinds that could not be read, as lines for standard error; each names the missing right, and what is left out. */
 export function unseenLines({ unseen, leftOut }: PendingRequests): readonly string[] {
   return [
     ...unseen.map(({ kind, why }) => `note: ${kinds[kind].plural} are not visible with this credential: ${why}`),
@@ -187,15 +187,19 @@ function accessRow(review: AccessReview, now: number): readonly string[] {
     humanDuration(now - Date.parse(review.created)),
     cut(review.profile ?? "<default>"),
     cut(grantsText(review)),
-    `${approvals.length} of ${grants?.approvers ?? "<unknown>"}`,
-    cut(review.sourceAddress ?? "<unknown>"),
-    cut(review.requester ?? "<unknown>"),
+    `${approvals.length} of ${orUnknown(grants?.approvers)}`,
+    cut(orUnknown(review.sourceAddress)),
+    cut(orUnknown(review.requester)),
     review.keyKind ?? "<unreadable>",
-    review.fingerprint ?? "<unknown>",
+    orUnknown(review.fingerprint),
     review.possession?.toLowerCase() ?? "unproven",
-    earlierRequests === undefined ? "<unknown>" : String(earlierRequests),
+    orUnknown(earlierRequests),
     cut(ownWords(review) || "<nothing>"),
   ];
+}
+
+function orUnknown(value: string | number | undefined): string {
+  return String(value ?? "<unknown>");
 }
 
 const words: Readonly<Record<PendingCluster["certificate"] | PendingCluster["admission"], string>> = {
@@ -226,14 +230,14 @@ function clusterRow(cluster: PendingCluster, now: number): readonly string[] {
   ];
 }
 
-/** What approving grants, in a few words, not yet escaped. */
+/** What an approval grants, in short, not yet escaped. */
 export function grantsText({ grants }: AccessReview): string {
   if (grants === undefined) return "<unknown>";
   const roles = grants.roles.join(", ") || "nothing";
   return `${grants.namespace}: ${roles}${grants.bootstrapToken ? ", a bootstrap token" : ""}`;
 }
 
-/** The machine's own words, quoted wherever they could be taken for several; not yet escaped. */
+/** The machine's own claims, quoted where they could be read as several; not yet escaped. */
 export function ownWords({ hostname, claims = {} }: AccessReview): string {
   return [
     ...(hostname === undefined ? [] : [`hostname=${plainOrQuoted(hostname)}`]),
@@ -241,7 +245,7 @@ export function ownWords({ hostname, claims = {} }: AccessReview): string {
   ].join(",");
 }
 
-/** Quoted wherever it could be taken for several parts. */
+/** Quoted where it could be read as several parts. */
 function plainOrQuoted(text: string): string {
   return /^[^\s,="\\]+$/.test(text) ? text : JSON.stringify(text);
 }

@@ -10,7 +10,7 @@ import { StatusError } from "../../apimachinery/status.ts";
 import { failureOf } from "../failure.ts";
 import { jsonText, printable, writeLine } from "../printable.ts";
 
-/** Prints the requests that wait for a decision, the oldest of each kind first; what may not be seen is said on standard error. */
+/** Prints the pending requests, the oldest of each kind first; kinds that may not be read are reported on standard error. */
 export const pending: Run = async (args, io) => {
   return withServer(args, io, async (server) => {
     if (args.on("watch") || args.on("watch-only")) return watchPending(args, io, server);
@@ -23,13 +23,13 @@ export const pending: Run = async (args, io) => {
   });
 };
 
-/** Changes that come together are shown together, and a storm of requests costs one look in this time. */
+/** Changes within this time are printed together, and a burst of requests costs one list. */
 const togetherMs = 500;
 const backoff: Backoff = { initialMs: 1000, maxMs: 30_000 };
 
 /**
- * Prints what waits, then each request that is new or has changed, until a signal. Whatever happens to the connection, the next look shows
- * what is different from the last one. @throws StatusError Forbidden where nothing may be seen; what is wrong at the first look
+ * Prints the pending requests, then each new or changed one, until a signal. After any failure of the connection, the next list prints
+ * the difference from the last one. @throws StatusError Forbidden where no kind may be listed; any error of the first list
  */
 async function watchPending(args: Args, io: Io, { client, config }: ServerAccess): Promise<void> {
   const signal = io.interrupted();
@@ -63,7 +63,7 @@ async function watchPending(args: Args, io: Io, { client, config }: ServerAccess
   }
 }
 
-/** Resolves at the first change of any kind that is watched, or when a stream ends, as each does after a while. */
+/** Resolves at the first change of a watched kind, or when a stream ends, as each does after a while. */
 async function anyChange(client: Client, { versions }: PendingRequests, signal: AbortSignal): Promise<void> {
   const over = new AbortController();
   const either = AbortSignal.any([signal, over.signal]);
@@ -80,13 +80,13 @@ async function anyChange(client: Client, { versions }: PendingRequests, signal: 
   }
 }
 
-/** A connection that is lost, an API that starts or is busy, and history that is gone, which the next list makes up for. */
+/** A lost connection, an API that starts or is overloaded, and an expired version, which the next list recovers from. */
 function mayPass(error: unknown): boolean {
   if (error instanceof StatusError) return error.code === 410 || error.code === 429 || error.code >= 500;
   return error instanceof ConnectionError;
 }
 
-/** Prints what is different from the time before; the first time everything, unless that is to be left out. */
+/** Prints the difference from the last list; the first time everything, unless that is to be left out. */
 function printer(args: Args, io: Io): (found: PendingRequests, skip: boolean) => Promise<void> {
   const output = args.text("output");
   const isWide = output === "wide";
@@ -105,7 +105,7 @@ function printer(args: Args, io: Io): (found: PendingRequests, skip: boolean) =>
     if (skip) return;
     if (isEmpty && isTable) io.stdout.write(pendingText(found, { io, isWide }));
     else await print(changed);
-    // Data is a stream of requests that wait; that one waits no longer has no form of its own there.
+    // Data is a stream of pending requests; it has no form for one that is no longer pending.
     if (isTable) for (const name of gone) io.stdout.write(`${printable(name)} is no longer pending\n`);
   };
 

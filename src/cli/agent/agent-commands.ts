@@ -2,13 +2,13 @@ import { type Command, defineCommand, defineOptions, type Operand, type Option }
 import { logOptions } from "../shared-options.ts";
 import { outputOption } from "../output.ts";
 
-/** For every command about kept credentials. */
+/** For every command about renewed credentials. */
 const agentFolders = defineOptions({
   "--dir DIR...":
     "a directory to which `pratique request` or `pratique join` has written, searched two levels deep; may be given several times (default: /var/lib/pratique for root, else ~/.pratique)",
 });
 
-/** Where the hub is. */
+/** The address of the hub. */
 const hubOperand: Operand = {
   name: "HOST:PORT|URL",
   required: false,
@@ -16,7 +16,7 @@ const hubOperand: Operand = {
   description: "the address of the hub; not with --discovery-file or --bootstrap-kubeconfig, which contain it",
 };
 
-/** How a hub is found and proven, for every command that joins. */
+/** The discovery options of every command that joins. */
 const discoveryOptions = defineOptions({
   "--token TOKEN": "the bootstrap token; prefer --token-file",
   "--token-file FILE": "a file that contains only the bootstrap token; - for standard input",
@@ -27,7 +27,7 @@ const discoveryOptions = defineOptions({
   "--bootstrap-kubeconfig FILE": "a kubelet's bootstrap kubeconfig: address, CA and credential",
 });
 
-/** Where the hub is and what the cluster is, for every command that works as a cluster's agent. */
+/** The hub and cluster options of every command that runs a cluster's agent. */
 export const klusterletOptions: readonly Option[] = defineOptions({
   "--bootstrap-kubeconfig FILE...":
     "the kubeconfig with address and CA of the hub and a bootstrap credential, as `pratique cluster token` writes it; of several, the agent uses the next one if a hub fails or denies the cluster",
@@ -89,7 +89,7 @@ export const requestCommand: Command = defineCommand({
     "With --ca-cert-hash the command verifies the hub's CA before it sends the request. Without it, read the six words to the approver: they are equal only if the connection between this machine and the hub is not intercepted.",
     "If no approver decides in time, run the same command again to resume with the same request. `pratique agent` renews the token.",
   ],
-  operands: [{ name: "HOST:PORT|URL", required: true, many: false, description: "where the hub is" }],
+  operands: [{ name: "HOST:PORT|URL", required: true, many: false, description: "the address of the hub" }],
   options: [
     ...defineOptions({
       "--ca-cert-hash PIN...": "sha256:<hex> of the public key of the hub's CA; may be given several times",

@@ -18,7 +18,7 @@ export function agentFolders(args: Args, io: Io): readonly string[] {
   return [io.isRoot ? "/var/lib/pratique" : join(io.home, ".pratique")];
 }
 
-/** How commands look into those folders. */
+/** The file operations of commands on those folders. */
 export function folderView(io: Io): FolderView {
   return {
     list: io.listFolder,
@@ -33,7 +33,7 @@ export function folderView(io: Io): FolderView {
   };
 }
 
-/** The files of this machine, read as the command reads them. */
+/** The files of this machine, read through the command's environment. */
 export function agentFiles(io: Io): PrivateFiles {
   return { ...privateFiles, textIfThere: folderView(io).text };
 }
@@ -47,11 +47,11 @@ export async function foundCredentials(args: Args, io: Io): Promise<readonly [Fo
   }
 }
 
-/** What to tell of what an agent threw: folders that nobody but their owner may look into are no empty ones. */
+/** Translates an agent's error: folders that only their owner may read are not reported as empty. */
 export async function agentFailure(error: unknown, args: Args, io: Io): Promise<unknown> {
   if (!(error instanceof JoinError) || error.code !== "no-access") return error;
   for (const at of agentFolders(args, io)) {
-    // A folder that may be opened is told from one that may not be by the error of reading it as a file.
+    // The error of reading a folder as a file shows whether it may be opened.
     const fault: unknown = await io.readFile(at).catch((thrown: unknown) => thrown);
     const code = systemErrorCode(fault);
     if (code !== "EACCES" && code !== "EPERM") continue;
@@ -62,7 +62,7 @@ export async function agentFailure(error: unknown, args: Args, io: Io): Promise<
   return error;
 }
 
-/** The folder in which a credential lies. */
+/** The folder of a credential. */
 export function folderOf(found: FoundCredential): string {
   return found.kind === "token" ? found.dir : found.certDir;
 }
@@ -74,13 +74,13 @@ const secretNames = {
   node: ["kubelet-client-current.pem", "kubelet-server-current.pem"],
 } as const;
 
-/** Warns of the secrets of these credentials that others may read, besides a group that is given them, or change. */
+/** Warns of the secrets of these credentials that other accounts may read, besides the group of `--owner`, or change. */
 export async function warnOfOpenAgentFiles(found: readonly FoundCredential[], io: Io): Promise<void> {
   const secrets = found.flatMap((one) => secretNames[one.kind].map((name) => join(folderOf(one), name)));
   await warnOfOpenSecrets(secrets, io, sharedBits);
 }
 
-/** The same for all credentials in these folders; that there is none, or none that can be read, is said by those who use them. */
+/** The same for all credentials in these folders; the command that uses them reports that there is none, or none that can be read. */
 export async function warnOfOpenAgentFolders(dirs: readonly string[], io: Io): Promise<void> {
   try {
     await warnOfOpenAgentFiles(await findCredentials(dirs, folderView(io)), io);
@@ -89,7 +89,7 @@ export async function warnOfOpenAgentFolders(dirs: readonly string[], io: Io): P
   }
 }
 
-/** Asks the hub whether it takes a credential. */
+/** Probes whether the hub accepts a credential. */
 export async function askHub(trust: Trust, timeoutMs: number, io: Io): Promise<Acceptance> {
   const { clock } = io;
   return io.probeCredential(trust, { clock, userAgent: `pratique/${release}`, signal: io.interrupted(), timeoutMs });

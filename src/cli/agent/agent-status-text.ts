@@ -6,7 +6,7 @@ import { titledLines } from "../output.ts";
 import { printable } from "../printable.ts";
 import type { Acceptance } from "../../credentials/proof/credential-probe.ts";
 
-/** What `pratique agent --status` tells a person, credential by credential. `now` in milliseconds since the epoch. */
+/** The output of `pratique agent --status` for people, by credential. `now` in milliseconds since the epoch. */
 export function agentStatusText(statuses: readonly CredentialStatus[], now: number): string {
   const bad = statuses.filter(({ good }) => !good).length;
   const count = statuses.length;
@@ -21,7 +21,7 @@ export function agentStatusText(statuses: readonly CredentialStatus[], now: numb
   return `${[first, ...statuses.map((status) => block(status, now))].join("\n")}\n`;
 }
 
-/** The same as data, with times as the API writes them. */
+/** The same as data, with times in the format of the API. */
 export function agentStatusData(statuses: readonly CredentialStatus[]): Readonly<Record<string, unknown>> {
   return { good: statuses.every(({ good }) => good), credentials: statuses.map(dataOf) };
 }
@@ -51,14 +51,19 @@ const remedies: Readonly<Record<CredentialStatus["kind"], string>> = {
   "serving-certificate": "run pratique agent, which asks for it",
 };
 
-/** What is to be done about one that is not good; undefined where what it waits for is told already. */
-function toDo({ kind, refused, hub, agent, expiresAt = Infinity }: CredentialStatus, now: number): string | undefined {
+/** The next step for a credential that is not valid; undefined where its agent rows have it already. */
+function nextStep(status: CredentialStatus, now: number): string | undefined {
+  const { kind, agent, expiresAt = Infinity } = status;
   if (agent?.returning !== undefined) return undefined;
   if (kind === "serving-certificate") {
     return agent?.request === undefined ? remedies[kind] : `on the hub: pratique approve csr/${agent.request}`;
   }
-  if (refused !== undefined || hub?.kind === "refused") return refusedRemedies[kind];
+  if (isRefused(status)) return refusedRemedies[kind];
   return expiresAt <= now ? `run pratique agent, which asks to come back; else ${remedies[kind]}` : remedies[kind];
+}
+
+function isRefused({ refused, hub }: CredentialStatus): boolean {
+  return refused !== undefined || hub?.kind === "refused";
 }
 
 function block(status: CredentialStatus, now: number): string {
@@ -72,7 +77,7 @@ function block(status: CredentialStatus, now: number): string {
       ["refused", refused && `by the hub since ${rfc3339(refused.since)}: ${refused.message}`],
       ["hub", hub && hubText(hub)],
       ...(agent === undefined ? [["agent", "has not looked at it"] as const] : agentRows(agent, now)),
-      ["to do", good ? undefined : toDo(status, now)],
+      ["to do", good ? undefined : nextStep(status, now)],
     ],
     10,
   );

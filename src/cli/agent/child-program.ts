@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 
-/** How a program of others is run: never by a shell. */
+/** How another program is run: never by a shell. */
 export interface ChildRun {
   /** Its whole environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** After that many milliseconds it is killed, with all that it started. */
+  /** After that many milliseconds it is killed, with its child processes. */
   readonly timeoutMs: number;
 }
 
@@ -13,18 +13,18 @@ export interface ChildEnd {
   /** `missing`: it could not be started. */
   readonly kind: "ended" | "killed" | "late" | "missing";
   readonly code: number;
-  /** The first 4096 bytes of what it wrote. */
+  /** The first 4096 bytes of its output. */
   readonly output: string;
 }
 
 const maxOutputCharacters = 4096;
 
-/** Runs a program by its words to its end. Never rejects. */
+/** Runs a program with its arguments to its end. Never rejects. */
 export async function runChild(words: readonly string[], run: ChildRun): Promise<ChildEnd> {
   try {
     return await endOf(words, run);
   } catch {
-    // Node throws what it expects of no program, such as that it is being written.
+    // Node throws some errors directly, such as ETXTBSY for a program that is being written.
     return { kind: "missing", code: -1, output: "" };
   }
 }
@@ -32,7 +32,7 @@ export async function runChild(words: readonly string[], run: ChildRun): Promise
 function endOf(words: readonly string[], { env, timeoutMs }: ChildRun): Promise<ChildEnd> {
   const [program = "", ...args] = words;
   return new Promise((resolve) => {
-    // A group of its own, so that what it has started can be ended with it.
+    // A process group of its own, so that its child processes can be killed with it.
     const child = spawn(program, args, { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
     let output = "";
     let late = false;
@@ -43,7 +43,7 @@ function endOf(words: readonly string[], { env, timeoutMs }: ChildRun): Promise<
     const deadline = setTimeout(() => {
       late = true;
       killGroup(child.pid);
-      // Somebody who left the group may hold the pipes open.
+      // A process that left the group may keep the pipes open.
       child.stdout.destroy();
       child.stderr.destroy();
     }, timeoutMs);

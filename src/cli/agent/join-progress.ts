@@ -8,7 +8,7 @@ import type { Io } from "../io.ts";
 import { progress, type Progress } from "../progress.ts";
 import { titledLines } from "../output.ts";
 
-/** What `use` gives, which tells its steps on stderr; `blamed` names the option that a fault of its kind comes from. @throws CliError */
+/** The result of `use`, which reports its steps on stderr; `blamed` names the option that causes an error of its kind. @throws CliError */
 export async function withProgress<T>(
   io: Io,
   blamed: Partial<Record<JoinErrorCode, string>>,
@@ -28,7 +28,7 @@ export async function withProgress<T>(
   }
 }
 
-/** What a machine now holds, and how it is tried and kept. */
+/** The files of the machine, and the commands to test and renew its credential. */
 export function heldText(
   first: string,
   rows: Parameters<typeof titledLines>[0],
@@ -43,7 +43,7 @@ export function heldText(
   ].join("\n");
 }
 
-/** Tells what a join and a request for access have in common: the way to the hub, and the files at its end; nothing of other events. */
+/** Reports the events that a join and a request for access share: discovery, and the files at its end; undefined for other events. */
 export function reportProgress(event: JoinEvent, shown: Progress): void {
   switch (event.kind) {
     case "discovering":

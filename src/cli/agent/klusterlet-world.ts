@@ -25,7 +25,7 @@ export function requireBootstrap(args: Args): void {
   ]);
 }
 
-/** What the options of `klusterletOptions` come to, connected to the spoke where there is one; `use` is done when its connections close. */
+/** The options of `klusterletOptions`, with a connection to the spoke where there is one; the connections close when `use` ends. */
 export async function withKlusterlet<T>(
   args: Args,
   io: Io,
@@ -38,7 +38,7 @@ export async function withKlusterlet<T>(
   const [servers, seconds] = [externalServers(args), expirationSeconds(args)];
   const dir = klusterletDir(args, io);
   if (dir !== undefined) {
-    // What is secret of it: the key in use, and the state, which holds the key of a request under way.
+    // The secret files: the key in use, and the state, which contains the key of a pending request.
     await warnOfOpenSecrets([join(dir, "tls.key"), join(dir, stateFile)], io);
   }
   const config = await spokeConfig(args, io);
@@ -75,7 +75,7 @@ async function spokeConfig(args: Args, io: Io): Promise<ResolvedKubeconfig | und
   }
 }
 
-/** The folder of credential and state; undefined where the cluster itself keeps them, and nothing is laid out beside. */
+/** The folder of credential and state; undefined where both are only in Secrets of the cluster itself. */
 function klusterletDir(args: Args, io: Io): string | undefined {
   const dir = args.text("dir");
   if (dir !== undefined) return resolve(io.cwd, dir);

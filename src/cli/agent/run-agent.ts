@@ -26,7 +26,7 @@ import { release } from "../release.ts";
 import { serviceManager, type ServiceManager, credentialsStatus, type CredentialsStatus } from "./service-status.ts";
 import type { FileAccess } from "../../host/private-files.ts";
 
-/** Keeps credentials until a signal, telling on stderr what it did and when it acts next. */
+/** Renews credentials until a signal, and reports on stderr what it did and when it acts next. */
 export const runAgent: Run = async (args, io) => {
   try {
     return args.on("status") ? await showStatus(args, io) : await keep(args, io);
@@ -123,7 +123,7 @@ async function showStatus(args: Args, io: Io): Promise<ExitName> {
 /** A health check must not wait for long. */
 const statusTimeoutMs = 5000;
 
-/** What is wrong with a credential itself comes first, then what the hub says of it, then that the hub says nothing. */
+/** A problem of the credential itself comes first, then a rejection by the hub, then an unreachable hub. */
 function statusExit(statuses: readonly CredentialStatus[]): ExitName {
   const isRefused = ({ hub, refused, agent }: CredentialStatus): boolean =>
     hub?.kind === "refused" || refused !== undefined || agent?.refused === true;
@@ -135,7 +135,7 @@ function statusExit(statuses: readonly CredentialStatus[]): ExitName {
 const rotationTimeoutMs = 30_000;
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** What `--after-rotation` asks for: the command is run after each renewal, and what came of it is logged. Undefined where it is not given. */
+/** Runs the command of `--after-rotation` after each renewal, and logs its result. Undefined where it is not given. */
 function afterRotation(args: Args, io: Io, log: Log): ((name: KeptName) => Promise<void>) | undefined {
   const words = (args.text("after-rotation") ?? "").split(/\s+/).filter((word) => word !== "");
   if (words.length === 0) return undefined;
@@ -161,7 +161,7 @@ function afterRotation(args: Args, io: Io, log: Log): ((name: KeptName) => Promi
   };
 }
 
-/** What `--owner` and `--mode` say of who may read credentials; undefined where neither is given. @throws CliError usage */
+/** The readers of credentials by `--owner` and `--mode`; undefined where neither is given. @throws CliError usage */
 async function fileAccess(args: Args, io: Io): Promise<FileAccess | undefined> {
   const [owner, mode] = [args.text("owner"), args.text("mode")];
   if (owner === undefined && mode === undefined) return undefined;
@@ -173,7 +173,7 @@ async function fileAccess(args: Args, io: Io): Promise<FileAccess | undefined> {
 
 function modeOf(text: string): number {
   const mode = /^0?[0-7]{3}$/.test(text) ? Number.parseInt(text, 8) : -1;
-  // The owner reads; nobody executes; nobody else writes; the rest of the world gets nothing.
+  // The owner must be able to read; execute, write by others, and any right of the world are rejected.
   if (mode < 0 || (mode & 0o400) === 0 || (mode & 0o137) !== 0) {
     throw usageError(`--mode ${text} is none of 0600, 0400, 0640 and 0440: a credential is never for everybody`);
   }

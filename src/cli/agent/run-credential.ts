@@ -12,7 +12,7 @@ import type { Args, Run } from "../command.ts";
 import type { Io } from "../io.ts";
 import { jsonText, writeLine } from "../printable.ts";
 
-/** Prints the credential as client.authentication.k8s.io wants it, or the kubeconfig that makes clients ask for it so. @throws CliError */
+/** Prints the credential in the format of client.authentication.k8s.io, or the kubeconfig that makes clients run this command. @throws CliError */
 export const runCredential: Run = async (args, io) => {
   const found = await chosen(args, io);
   await warnOfOpenAgentFiles([found], io);
@@ -28,7 +28,7 @@ export const runCredential: Run = async (args, io) => {
   io.stdout.write(`${jsonText(execCredential(asked.apiVersion, credential, io.clock.now()))}\n`);
 };
 
-/** The client is given it all the same: the hub may accept it again, and is the one to refuse it. */
+/** The client still receives it: the hub may accept it again, and decides itself. */
 function warnOfRefusal(found: FoundCredential, { refused, server }: MachineCredential, io: Io): void {
   if (refused === undefined) return;
   const remedy = remedies[found.kind === "token" ? "token" : "client-certificate"];
@@ -55,7 +55,7 @@ async function chosen(args: Args, io: Io): Promise<FoundCredential> {
 
 const apiVersions: readonly string[] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 
-/** What a client says of itself. Without it, as when a person types the command, version 1 is printed. */
+/** The client's KUBERNETES_EXEC_INFO. Without it, as when a person types the command, version 1 is printed. */
 function execInfo(text = ""): { readonly apiVersion: string; readonly server?: string | undefined } {
   if (text === "") return { apiVersion: "client.authentication.k8s.io/v1" };
   const info = parsed(text);
@@ -63,12 +63,12 @@ function execInfo(text = ""): { readonly apiVersion: string; readonly server?: s
   if (!apiVersions.includes(apiVersion)) {
     throw usageError("KUBERNETES_EXEC_INFO is not of client.authentication.k8s.io/v1 or v1beta1");
   }
-  // Where the client means to send the credential, if it says so.
+  // The server for which the client wants the credential, if it names one.
   const server = valueAt(info, "spec", "cluster", "server");
   return { apiVersion, server: typeof server === "string" ? server : undefined };
 }
 
-/** A token that is sent elsewhere is given away. */
+/** A token must not be sent to another server. */
 function requireSameServer(asked: string | undefined, own: string): void {
   if (asked === undefined || originOf(asked) === originOf(own)) return;
   throw new CliError("refused", `the credential is for ${own}, and the client wants to send it to another server`);
@@ -78,9 +78,9 @@ function originOf(server: string): string {
   return URL.canParse(server) ? new URL(server).origin : "";
 }
 
-/** Clients keep what they got until it expires; a minute is little enough to ask again, and enough not to ask for each call. */
+/** Clients cache a credential until it expires; a minute is short enough to be current, and long enough not to run for each call. */
 const minMs = 60_000;
-/** After the agent means to renew it, until it has. */
+/** Used from the planned renewal on, until it is done. */
 const graceMs = 30_000;
 
 function execCredential(
@@ -102,7 +102,7 @@ function execCredential(
   };
 }
 
-/** The file of the CA where it lies beside the credential: the agent keeps it, so that the kubeconfig outlives a change of the CA. */
+/** The CA file beside the credential, where there is one: the agent updates it, so that the kubeconfig survives a CA rotation. */
 async function caOf(
   found: FoundCredential,
   { caPem }: MachineCredential,

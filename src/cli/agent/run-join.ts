@@ -20,7 +20,7 @@ import { readText } from "../../host/read-text.ts";
 import { warnOfOpenKubeconfigFile, warnOfOpenSecrets } from "../open-secrets.ts";
 import { writeLine } from "../printable.ts";
 
-/** Joins, telling each step on stderr, and prints what the machine now holds. */
+/** Joins, reports each step on stderr, and prints the result. */
 export const runJoin: Run = async (args, io) => {
   const discovery = await discoveryOf(args, io);
   const joined = await withProgress(io, blamedOptions(args), (shown) =>
@@ -59,7 +59,7 @@ function blamedOptions(args: Args): Parameters<typeof withProgress>[1] {
   };
 }
 
-/** A machine may have joined and be revoked since, and a certificate of a revoked node is issued and rejected. */
+/** A machine may have been revoked since it joined, and a revoked node's new certificate is issued and rejected. */
 const acceptanceTimeoutMs = 5000;
 
 /** Whether the hub accepts the certificate of this machine; undefined where the files cannot be read. */
@@ -79,14 +79,14 @@ function rejectedText({ outcome, nodeName, server }: Joined, answer: string): st
     : `this machine joined ${server} earlier as system:node:${nodeName}, and the hub rejects its certificate (${answer}): ${remedies["client-certificate"]}`;
 }
 
-/** That the command names another address than the one this machine uses, and how to change to it. */
+/** Reports that the command names another address than the one this machine uses, and how to change to it. */
 function otherAddress(discovery: Discovery, server: string): string {
   if (discovery.kind !== "token" || server === `https://${discovery.endpoint}` || server === discovery.endpoint)
     return "";
   return `. This machine uses ${server}; to change it to ${discovery.endpoint}, add --force`;
 }
 
-/** What the agent is to keep beside the client certificate. @throws JoinError bad-node-name */
+/** The serving certificate that the agent renews beside the client certificate. @throws JoinError bad-node-name */
 function servingOf(args: Args): ServingWish | undefined {
   const [names, addresses] = [args.list("serving-name"), args.list("serving-address")];
   const isWanted = args.on("serving") || names.length + addresses.length > 0;
@@ -140,7 +140,7 @@ function requested(
   shown.doing("waiting for the certificate");
 }
 
-/** What to do where an approval is not what helps, by the reason that the hub gives. */
+/** The next step where an approval alone does not help, by the hub's reason. */
 const advices: readonly (readonly [reason: string, advice: string])[] = [
   [
     "NodeNameInUse",
@@ -171,7 +171,7 @@ function joinedText({ outcome, nodeName, server, certDir, kubeconfig, credential
   );
 }
 
-/** The one way to the hub that the command line names. @throws CliError usage */
+/** The one discovery method of the command line. @throws CliError usage */
 export async function discoveryOf(args: Args, io: Io): Promise<Discovery> {
   const [endpoint] = args.operands;
   const file = args.text("discovery-file");

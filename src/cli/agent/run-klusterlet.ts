@@ -15,7 +15,7 @@ import { warningInLog } from "../open-secrets.ts";
 import { writeResult, titledLines } from "../output.ts";
 import { printable } from "../printable.ts";
 
-/** Works as the agent of a cluster until a signal; or takes leave, or prints how it stands. */
+/** Runs the agent of a cluster until a signal; or detaches the cluster, or prints its status. */
 export const runKlusterlet: Run = async (args, io) => {
   if (args.on("status")) return showStatus(args, io);
   return args.on("leave") ? leave(args, io) : stay(args, io);

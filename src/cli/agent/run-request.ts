@@ -11,7 +11,7 @@ import { heldText, reportProgress, withProgress } from "./join-progress.ts";
 import type { Progress } from "../progress.ts";
 import { release } from "../release.ts";
 
-/** Asks for access, telling each step on stderr, and prints what the machine now holds. */
+/** Requests access, reports each step on stderr, and prints the result. */
 export const runRequest: Run = async (args, io) => {
   const [endpoint = ""] = args.operands;
   const dir = accessDir(args, io);
@@ -41,7 +41,7 @@ export const runRequest: Run = async (args, io) => {
   await writeResult(args, io, { data: { ...granted }, table: () => grantedText(granted, dir) });
 };
 
-/** Where a machine keeps its access. */
+/** The folder of a machine's access. */
 function accessDir(args: Args, io: Io): string {
   const dir = args.text("dir");
   if (dir !== undefined) return resolve(io.cwd, dir);
@@ -73,7 +73,7 @@ function printEvent(event: JoinEvent, shown: Progress, io: Io): void {
       return shown.doing("waiting for an answer");
     case "waiting-for-access":
       shown.note(
-        // An hour of which a moment has passed is told as an hour.
+        // Rounds up an hour of which a moment has passed.
         `waiting up to ${humanDuration(Math.ceil((event.until - io.clock.now()) / 1000) * 1000)} for an answer. On the hub: ${event.commands.join("  or  ")}`,
       );
       return shown.doing(`waiting for an approver to decide on accessrequest/${event.name}`);

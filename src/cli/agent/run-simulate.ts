@@ -13,12 +13,12 @@ import { release } from "../release.ts";
 const maxMachines = 20_000;
 const reportEveryMs = 10_000;
 
-/** Lets machines live, tells every ten seconds how they fare, and prints what they have seen. */
+/** Runs simulated machines, reports their tally every ten seconds, and prints the result. */
 export const runSimulate: Run = async (args, io) => {
   const { machines, namePrefix } = sizeOf(args);
   const discovery = await discoveryOf(args, io);
   const stop = new AbortController();
-  // Each machine listens to it several times over.
+  // Each machine listens to it several times.
   setMaxListeners(0, stop.signal);
   const interrupted = io.interrupted();
   const end = (): void => stop.abort();

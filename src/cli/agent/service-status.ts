@@ -3,14 +3,14 @@ import { rfc3339 } from "../../apimachinery/clock.ts";
 import { logEntry, type LogEntry } from "../../apimachinery/log-entry.ts";
 import type { Io } from "../io.ts";
 
-/** How all that an agent keeps stands, as its events tell. */
+/** The status of all credentials of an agent, from its events. */
 export interface CredentialsStatus {
   note(event: AgentEvent): void;
-  /** The hub has answered that it accepts the credential. */
+  /** The hub has replied that it accepts the credential. */
   confirm(name: CredentialName): void;
-  /** Whether `isGood` holds, and the hub has confirmed each credential with which the machine comes in. */
+  /** Whether `isGood` is true, and the hub has accepted each client credential of the machine. */
   isConfirmed(now: number): boolean;
-  /** Whether there is something and all of it is good. `now` in milliseconds since the epoch. */
+  /** Whether there is a credential and all of them are valid. `now` in milliseconds since the epoch. */
   isGood(now: number): boolean;
   /** One line for a service manager. */
   sentence(now: number): string;
@@ -25,11 +25,11 @@ interface One {
 }
 
 const unknown: One = { expiresAt: 0, nextAt: 0, lost: false, refused: false, confirmed: false };
-/** The machine comes in by none of these, and the hub is not asked about them. */
+/** None of these is a client credential, and the hub is not probed with them. */
 const isServing = (key: string): boolean => key.startsWith("serving-certificate ");
 
 const changes: Partial<Record<AgentEvent["reason"], Partial<One>>> = {
-  // Told of one that was there before as well, after it was told that it is refused.
+  // Reported for a credential that existed before as well, after its rejection was reported.
   RenewalScheduled: { lost: false },
   CredentialRenewed: { lost: false, refused: false },
   CredentialRejected: { refused: true },
@@ -38,7 +38,7 @@ const changes: Partial<Record<AgentEvent["reason"], Partial<One>>> = {
   RenewalRecovered: { lost: false },
 };
 
-/** Knows of nothing yet. */
+/** A status without any credential. */
 export function credentialsStatus(): CredentialsStatus {
   const known = new Map<string, One>();
   const isGoodOne = (one: One, now: number): boolean => !one.lost && !one.refused && now < one.expiresAt;
@@ -62,7 +62,7 @@ export function credentialsStatus(): CredentialsStatus {
       return isGood(now) && comesInBy.length > 0 && comesInBy.every(([, { confirmed }]) => confirmed);
     },
     note: (event) => {
-      // A CA that cannot be asked for is told of in the log; the credentials are good all the same.
+      // A failed check of the CA is in the log; the credentials are still valid.
       if (event.kind === "ca") return;
       const key = `${event.kind} ${event.path}`;
       known.set(key, after(event, known.get(key) ?? unknown));
@@ -79,11 +79,11 @@ export function credentialsStatus(): CredentialsStatus {
   };
 }
 
-/** Tells systemd how a service stands. @see sd_notify(3) */
+/** Sends the status of a service to systemd. @see sd_notify(3) */
 export interface ServiceManager {
-  /** Assignments such as `READY=1`; those told while earlier ones are on their way are joined, the last of a name counts. */
+  /** Assignments such as `READY=1`; while earlier ones are being sent, later ones are merged, and the last of a name wins. */
   notify(assignments: Readonly<Record<string, string>>): void;
-  /** Resolves when all is told. */
+  /** Resolves when all is sent. */
   idle(): Promise<void>;
 }
 
@@ -91,8 +91,8 @@ const timeoutMs = 5000;
 const maxStatusCharacters = 200;
 
 /**
- * The service manager that started this process, if it wants to be told. Node has no datagrams of the kind that it listens for, so
- * `systemd-notify`, which is part of systemd, sends them; units need `NotifyAccess=all` for that. `signal` ends the watchdog.
+ * The service manager that started this process, if it accepts notifications. Node has no Unix datagram sockets, so `systemd-notify`,
+ * which is part of systemd, sends them; units need `NotifyAccess=all` for that. `signal` ends the watchdog.
  */
 export function serviceManager(io: Io, log: (entry: LogEntry) => void, signal: AbortSignal): ServiceManager {
   const socket = io.env["NOTIFY_SOCKET"];

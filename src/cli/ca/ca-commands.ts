@@ -43,7 +43,7 @@ export const caCommands: CommandGroup = {
     step("cancel", {
       deprecatedName: "ca abandon",
       summary: "Remove the prepared CA and delete its key",
-      details: ["Possible only before `ca activate`."],
+      details: ["The command fails after `ca activate`."],
     }),
     step("activate", {
       deprecatedName: "ca switch",

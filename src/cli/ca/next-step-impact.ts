@@ -5,33 +5,33 @@ import { credentialOfIssue, isEndedAccess, type AccessGrants } from "../../apis/
 import type { CredentialIssue, IssuedCredential } from "../../apis/issued-credential.ts";
 import type { RevocationIndex } from "../../apis/revocation-index.ts";
 
-/** How one identity would fare at the next step: if the newest CA signed, or if every CA but the newest were gone. */
+/** The effect of the next step on one identity: if the newest CA signed, or if every other CA were removed. */
 export interface Impact {
   readonly username: string;
-  /** When it has shown that it trusts the newest CA, in milliseconds since the epoch. */
+  /** When it proved that it trusts the newest CA, in milliseconds since the epoch. */
   readonly trustsSince: number | undefined;
-  /** Whether what it holds is of the newest CA, or needs none, as tokens do; that counts once the newest signs. */
+  /** Whether its credential is of the newest CA, or needs none, as tokens do; relevant once the newest signs. */
   readonly holdsNewest: boolean;
-  /** When its newest credential ends. */
+  /** The expiry of its newest credential. */
   readonly expires: string;
-  /** Why it would be left behind, for people; empty where it would not. */
+  /** Why it would lose its connection, for people; empty where it would not. */
   readonly leftBehind: readonly string[];
 }
 
-/** What the fate of a machine hangs on. */
+/** The inputs of the decision for a machine. */
 export interface Circumstances {
   readonly authorities: Authorities;
   readonly check: CaCheck;
   readonly revoked: RevocationIndex;
-  /** What AccessRequests grant; undefined where that is not known. */
+  /** The AccessRequests; undefined where they are not known. */
   readonly grants: AccessGrants | undefined;
   /** In milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
- * The fate of each user who holds a credential that has not ended, those that would be left behind first. A credential that is revoked for
- * as long as it lasts does not count, nor does access whose request was revoked or deleted: the hub refuses both already.
+ * The effect on each user with an unexpired credential, those that would lose their connection first. A credential that is revoked until
+ * its expiry does not count, nor does access whose request was revoked or deleted: the hub rejects both already.
  */
 export function impactsOf(
   records: readonly IssuedCredential[],
@@ -67,7 +67,7 @@ export function impactsOf(
   );
 }
 
-/** The newest credential that is not revoked to its end. */
+/** The newest credential that is not revoked until its expiry. */
 function heldIssue({ spec, status }: IssuedCredential, revoked: RevocationIndex): CredentialIssue | undefined {
   return status?.issued?.findLast(
     (issue) => revoked.find(credentialOfIssue(spec.identity, issue), endOf(issue) - 1) === undefined,

@@ -16,7 +16,7 @@ import { failureOf } from "../failure.ts";
 import { printable } from "../printable.ts";
 import { withServer } from "../server-access.ts";
 
-/** Prints the CAs, what each does, and what comes next. */
+/** Prints the CAs, the role of each, and the next step. */
 export const caStatus: Run = async (args, io) => {
   const authorities = await authoritiesIn(args, io);
   const phase = phaseOf(authorities.state);
@@ -26,7 +26,7 @@ export const caStatus: Run = async (args, io) => {
   });
 };
 
-/** Takes a step of the change and prints how the CAs stand then. */
+/** Runs one step of the rotation and prints the CAs afterwards. */
 export async function caStep(step: AuthorityStep, args: Args, io: Io): Promise<void> {
   const dir = folderOf(args, io);
   const { before, after } = await clearly(async () => {
@@ -79,12 +79,12 @@ function table(authorities: Authorities, { clock }: Pick<Io, "clock">): string {
   });
 }
 
-/** Where the CAs of the hub lie. */
+/** The folder of the hub's CAs. */
 function folderOf(args: Args, io: Io): string {
   return join(resolve(io.cwd, args.text("data-dir") ?? ""), "pki");
 }
 
-/** The CAs in the data directory, those that have expired too. @throws CliError usage */
+/** The CAs in the data directory, expired ones included. @throws CliError usage */
 async function authoritiesIn(args: Args, io: Io): Promise<Authorities> {
   const dir = folderOf(args, io);
   return clearly(async () => {
@@ -93,7 +93,7 @@ async function authoritiesIn(args: Args, io: Io): Promise<Authorities> {
   });
 }
 
-/** The state of a folder in which there is a CA of the hub's own. @throws CliError usage */
+/** The state of a folder that contains a CA of the hub's own. @throws CliError usage */
 async function readable(dir: string, io: Io): Promise<Awaited<ReturnType<typeof readState>>["state"]> {
   const { state } = await readState(dir);
   const names = (await io.listFolder(dir)).map(({ name }) => name);
@@ -119,7 +119,7 @@ async function clearly<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Prints which identities would be left behind, and which would not. */
+/** Prints which identities would lose their connection, and which would not. */
 export const caCheck: Run = async (args, io) => {
   if (phaseOf((await authoritiesIn(args, io)).state) === "stable") {
     throw usageError("no CA change is in progress; `pratique ca prepare` starts one");
@@ -136,9 +136,9 @@ export const caCheck: Run = async (args, io) => {
   return left.length === 0 ? "ok" : "failed";
 };
 
-/** Ends the change, unless an identity would be left behind; with --force it names those that are. */
+/** Ends the rotation, unless an identity would lose its connection; with --force it names those that do. */
 export const caRevoke: Run = async (args, io) => {
-  // A step that is not due is told before the hub is asked.
+  // A step that is not due is reported before the hub is called.
   const { state } = await authoritiesIn(args, io);
   if (phaseOf(state) !== "activated") return caStep("revoke", args, io);
   if (!args.on("force")) {
@@ -160,10 +160,10 @@ async function requireNoneLeft(args: Args, io: Io): Promise<void> {
   ]);
 }
 
-/** How many of those that a forced revocation leaves behind are named. */
+/** How many of those that lose their connection by --force are named. */
 const maxNamed = 50;
 
-/** Whom the step leaves behind and what they need, for stderr; empty where there is none. A hub that cannot be asked does not prevent the step. */
+/** The identities that lose their connection by the step and their next step, for stderr; empty where there is none. An unreachable hub does not prevent the step. */
 async function leftBehindNote(args: Args, io: Io): Promise<string> {
   try {
     const left = await leftOf(args, io);

@@ -30,8 +30,8 @@ import type { Run } from "../command.ts";
 import { type Looked, waitFor } from "../wait-for.ts";
 
 /**
- * Approves the certificate of the agent that is meant, accepts the cluster, and waits until its agent has come in. A half that the
- * caller has no right to is left to others, and said so.
+ * Approves the certificate of the agent, accepts the cluster, and waits until its agent has joined. A half that the caller has no right
+ * to is left to another approver, and reported.
  */
 export const clusterAccept: Run = async (args, io) => {
   const chosen = { agentId: args.text("agent-id"), request: args.text("request") };
@@ -43,13 +43,13 @@ export const clusterAccept: Run = async (args, io) => {
 
 type Going = Extract<ClusterPlan, { kind: "go" }>;
 
-/** A half of the decision that the caller has no right to, and to whom it is left. */
+/** A half of the decision that the caller has no right to, and the role that has it. */
 interface Half {
   readonly why: string;
   readonly left: string;
 }
 
-/** What was decided about the cluster whose agent is waited for. */
+/** The decision about the cluster whose agent is awaited. */
 interface Decided {
   readonly plan: Going;
   readonly lacking: readonly Half[];
@@ -101,7 +101,7 @@ async function decide(one: NamedCluster, chosen: Chosen): Promise<Looked<Decided
   }
 }
 
-/** The halves that were not done for want of a right; undefined where something changed meanwhile, so that it is looked at anew. */
+/** The halves that failed for a missing right; undefined where the cluster changed meanwhile and must be read again. */
 async function decideBoth(plan: Going, one: NamedCluster): Promise<readonly Half[] | undefined> {
   const again = `pratique cluster accept ${one.name}`;
   const agent = plan.approve === undefined ? "" : ` --agent-id ${shellWord(plan.approve.agent)}`;
@@ -177,8 +177,8 @@ async function heartbeatOf(client: Client, cluster: string): Promise<string | un
 }
 
 /**
- * Waits until the agent has come in and said so. One that joined before says nothing new, so that its heartbeat is looked at.
- * @throws CliError refused where what is left to others was not done in time, timedOut, conflict, interrupted; StatusError
+ * Waits until the agent has joined and reported it. For one that joined before, the heartbeat counts. @throws CliError refused where
+ * another approver did not decide in time, timedOut, conflict, interrupted; StatusError
  */
 async function awaitArrival(decided: Decided, one: NamedCluster, timeoutMs: number): Promise<void> {
   const { io, name, did } = one;
@@ -209,14 +209,14 @@ async function arrived(decided: Decided, { client, name }: NamedCluster): Promis
   return missing === undefined ? { found: cluster } : { missing };
 }
 
-/** The request that was approved, where one was seen. */
+/** The approved request, where one was read. */
 function requestIn({ plan }: Decided): Pick<AgentRequest, "name" | "agent"> | undefined {
   return plan.approve ?? plan.approved;
 }
 
 async function missingCertificate(name: string | undefined, client: Client): Promise<string | undefined> {
   if (name === undefined) return undefined;
-  // Requests that are done with are cleared away.
+  // Completed requests are deleted.
   const request = getOrUndefined(client, certificateSigningRequests, { name });
   const object = await ignoreReasons(request, "Forbidden");
   if (object === undefined) return undefined;
@@ -249,7 +249,7 @@ function agentText(decided: Decided): string {
   return request === undefined ? "its agent" : `agent ${request.agent}`;
 }
 
-/** An agent whose certificate was revoked asks as another one, which is approved for itself. */
+/** An agent whose certificate was revoked registers as another one, which needs its own approval. */
 async function othersAsking(name: string, agent: string | undefined, client: Client): Promise<string> {
   const sight = await lookAtCluster(client, name);
   const isOther = (one: AgentRequest): boolean => one.agent !== agent;

@@ -10,13 +10,13 @@ import { withServer, type ServerAccess } from "../server-access.ts";
 
 const path = `/apis/${managedClusters.group}/${managedClusters.version}`;
 
-/** Whether clusters can join there; where they cannot, nobody needs a right to see them. Who may not ask is told nothing. */
+/** Whether the server serves managed clusters; `unknown` where it denies discovery to the caller. */
 export async function clustersServed(client: RemoteClient): Promise<"yes" | "no" | "unknown"> {
   const { status } = await client.raw("GET", path);
   return status === 200 ? "yes" : status === 401 || status === 403 ? "unknown" : "no";
 }
 
-/** As `withServer`, with a server that clusters join. @throws CliError failed where it is none; as `withServer` */
+/** As `withServer`, with a server that has managed clusters. @throws CliError failed where it has none; as `withServer` */
 export async function withClusters<T>(args: Args, io: Io, use: (server: ServerAccess) => Promise<T>): Promise<T> {
   return withServer(args, io, async (server) => {
     const { status } = await server.client.raw("GET", path);
@@ -29,19 +29,19 @@ export async function withClusters<T>(args: Args, io: Io, use: (server: ServerAc
   });
 }
 
-/** One of the clusters that a command names; each text that it tells is escaped to a line. */
+/** One of the clusters that a command names; each printed text is escaped to a line. */
 export interface NamedCluster {
   readonly name: string;
   readonly client: Client;
   readonly args: Args;
   readonly io: Io;
-  /** Tells something on standard error. */
+  /** Prints a note on standard error. */
   readonly note: (text: string) => void;
-  /** Tells on standard output what was done. */
+  /** Prints on standard output what was done. */
   readonly did: (text: string) => void;
 }
 
-/** Does something for each cluster that is named, all at once; the exit is that of the first, in their order, that failed. */
+/** Runs an action for each named cluster, concurrently; the exit is that of the first, in their order, that failed. */
 export async function eachCluster(
   args: Args,
   io: Io,

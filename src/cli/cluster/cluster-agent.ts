@@ -11,7 +11,7 @@ import { warnOfOpenKubeconfigFile } from "../open-secrets.ts";
 import { klusterletObjects } from "../../operator/manifests/klusterlet.ts";
 import { yamlText } from "../yaml-text.ts";
 
-/** Prints what the agent of a cluster needs to run in it, as documents of YAML in the order in which they are to be made. */
+/** Prints the objects that the agent of a cluster needs to run in it, as YAML documents in the order of creation. */
 export const clusterAgent: Run = async (args, io) => {
   const namespace = checkedText(args, "namespace", dnsLabelProblems);
   const clusterName = args.text("cluster-name");

@@ -19,7 +19,7 @@ import { CliError } from "../cli-error.ts";
 import type { Run } from "../command.ts";
 import { waitFor } from "../wait-for.ts";
 
-/** Shuts clusters out: open requests are denied, acceptance is taken back, and what the hub made of it is waited for. */
+/** Denies clusters: pending requests are denied, acceptance is withdrawn, and the command waits for the hub's controller. */
 export const clusterDeny: Run = async (args, io) => {
   return eachCluster(args, io, denyOne);
 };
@@ -31,18 +31,18 @@ async function denyOne(one: NamedCluster): Promise<void> {
     throw new CliError("notFound", `there is no managed cluster ${name}, and no request in its name`);
   }
   const refused: StatusError[] = [];
-  // Acceptance first: it is what gives rights.
-  const wasIn = await unlessRefused(refused, denyAcceptance(sight.cluster, one));
-  for (const request of openRequests(sight)) await unlessRefused(refused, turnAway(request, one));
+  // Acceptance first: it grants the rights.
+  const wasAccepted = await unlessRefused(refused, denyAcceptance(sight.cluster, one));
+  for (const request of openRequests(sight)) await unlessRefused(refused, denyRequest(request, one));
   if (sight.requests === undefined) note("its certificate requests may not be listed, and were left as they are");
-  if (wasIn === true) await awaitDenial(sight.cluster, one);
+  if (wasAccepted === true) await awaitDenial(sight.cluster, one);
   const [first] = refused;
   if (first !== undefined) throw first;
-  if (sight.cluster === undefined || wasIn === true) return;
+  if (sight.cluster === undefined || wasAccepted === true) return;
   did(`not accepted, as before; to have it gone: pratique cluster detach ${name}`);
 }
 
-/** What is done; where somebody has no right, the other half is still done. */
+/** The result; a missing right for one half does not stop the other. */
 async function unlessRefused<T>(refused: StatusError[], done: Promise<T>): Promise<T | undefined> {
   try {
     return await done;
@@ -53,29 +53,27 @@ async function unlessRefused<T>(refused: StatusError[], done: Promise<T>): Promi
   }
 }
 
-/** Whether it was accepted, or is still being shut out. */
+/** Whether it was accepted, or its denial is still in progress. */
 async function denyAcceptance(
   cluster: ManagedCluster | undefined,
   { client, name, args, did }: NamedCluster,
 ): Promise<boolean> {
   if (cluster === undefined) return false;
   const reason = args.text("reason");
-  const isIn = isAccepted(cluster);
-  const isRecorded = isIn || cluster.metadata.annotations?.[denialReasonAnnotation] !== undefined;
-  if (isIn || reason !== undefined || !isRecorded) {
-    // Of a cluster that was accepted, a condition says so; of any other, nothing else is stored once its request is gone.
-    const because = reason ?? (isRecorded ? undefined : defaultReason);
-    const annotations = because === undefined ? {} : { annotations: { [denialReasonAnnotation]: because } };
-    const metadata = { uid: cluster.metadata.uid, ...annotations };
-    await client.patch(managedClusters, { name }, { metadata, spec: { hubAcceptsClient: false } });
-  }
-  if (isIn) did("denied");
-  return isIn || conditionOf(cluster, clusterCondition.accepted)?.status === "True";
+  const isStillAccepted = isAccepted(cluster);
+  // A cluster that was accepted has a condition; of any other, nothing else is stored once its request is deleted.
+  const isRecorded = isStillAccepted || cluster.metadata.annotations?.[denialReasonAnnotation] !== undefined;
+  const because = reason ?? (isRecorded ? undefined : defaultReason);
+  if (isStillAccepted || because !== undefined)
+    await client.patch(managedClusters, { name }, denialOf(cluster, because));
+  if (!isStillAccepted) return conditionOf(cluster, clusterCondition.accepted)?.status === "True";
+  did("denied");
+  return true;
 }
 
 const defaultReason = "This cluster was denied by pratique cluster deny.";
 
-async function turnAway({ object, name: csr, agent }: AgentRequest, one: NamedCluster): Promise<void> {
+async function denyRequest({ object, name: csr, agent }: AgentRequest, one: NamedCluster): Promise<void> {
   const { client, name, args, did } = one;
   const message = args.text("reason") ?? defaultReason;
   const condition = { type: "Denied", status: "True", reason: "PratiqueDeny", message } as const;
@@ -105,7 +103,12 @@ async function awaitDenial(cluster: ManagedCluster | undefined, one: NamedCluste
   if (cluster !== undefined) for (const line of await certificates(cluster, one)) did(line);
 }
 
-/** What became of the certificates of its agents; they are revoked where CredentialRevocations are known. */
+function denialOf({ metadata: { uid } }: ManagedCluster, because: string | undefined) {
+  const annotations = because === undefined ? {} : { annotations: { [denialReasonAnnotation]: because } };
+  return { metadata: { uid, ...annotations }, spec: { hubAcceptsClient: false } };
+}
+
+/** The state of its agents' certificates; they are revoked where the hub has CredentialRevocations. */
 async function certificates(cluster: ManagedCluster, { client, io, name }: NamedCluster): Promise<readonly string[]> {
   const live = [...agentsOn(cluster)].filter(([, end]) => end > io.clock.now());
   if (live.length === 0) return [];

@@ -14,7 +14,7 @@ import { hasJoined } from "./cluster-review.ts";
 import type { Run } from "../command.ts";
 import { waitFor, type Looked } from "../wait-for.ts";
 
-/** Takes clusters off the hub, with all that belongs to them there, and waits until nothing is left. */
+/** Removes clusters and their objects from the hub, and waits until nothing is left. */
 export const clusterDetach: Run = async (args, io) => {
   return eachCluster(args, io, detachOne);
 };
@@ -23,7 +23,7 @@ async function detachOne({ client, io, args, name, note, did }: NamedCluster): P
   const force = args.on("force");
   const cluster = await client.get<ManagedCluster>(managedClusters, { name });
   const { uid = "", deletionTimestamp } = cluster.metadata;
-  // Before the deletion, so that nothing waits for the spoke even once.
+  // Before the deletion, so that nothing waits for the spoke.
   if (force) {
     const metadata = { uid, annotations: { [forceDetachAnnotation]: "true" } };
     await client.patch(managedClusters, { name }, { metadata });
@@ -54,7 +54,7 @@ async function detachOne({ client, io, args, name, note, did }: NamedCluster): P
 
 async function left(client: Client, name: string, uid: string): Promise<Looked<undefined>> {
   const cluster = await getOrUndefined<ManagedCluster>(client, managedClusters, { name });
-  // One of the same name with another uid has come after it.
+  // Another uid is another cluster of the same name, which came after it.
   if (cluster !== undefined && cluster.metadata.uid === uid) {
     const pending = conditionOf(cluster, clusterCondition.deleting)?.message;
     const finalizers = (cluster.metadata.finalizers ?? []).join(", ");

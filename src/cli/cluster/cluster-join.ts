@@ -14,8 +14,8 @@ import { printable } from "../printable.ts";
 import type { Progress } from "../progress.ts";
 
 /**
- * Works as the agent of a cluster until both decisions are made and the cluster is available on the hub; says what is waited for and what
- * people on the hub type. What it has made is kept, so that the same command, or `pratique klusterlet`, goes on where it ended.
+ * Runs the agent of a cluster until both decisions are made and the cluster is available on the hub; prints what it waits for and the
+ * commands for the approvers. Its state is stored, so that the same command, or `pratique klusterlet`, resumes.
  */
 export const clusterJoin: Run = async (args, io) => {
   requireBootstrap(args);
@@ -34,7 +34,7 @@ export const clusterJoin: Run = async (args, io) => {
   await writeResult(args, io, { data: joined, table: () => joinedText(joined, args) });
 };
 
-/** Ends too when time is up or somebody interrupts; what was reported tells which. */
+/** Ends too at the timeout or an interrupt; the reported events distinguish them. */
 async function untilAvailable(args: Args, io: Io, report: (event: KlusterletEvent) => void): Promise<KlusterletResult> {
   const [done, late] = [new AbortController(), new AbortController()];
   const signal = AbortSignal.any([io.interrupted(), late.signal]);
@@ -108,7 +108,7 @@ function nextAfter(event: KlusterletEvent): string | undefined {
 }
 
 function joinedText({ cluster, agent, server }: KlusterletResult, args: Args): string {
-  // Where there is no API there is no namespace.
+  // Without an API there is no namespace.
   const place = args.text("spoke-kubeconfig") === undefined ? ["dir"] : ["spoke-kubeconfig", "namespace", "dir"];
   const given: readonly (readonly [string, string | undefined])[] = [
     ...args.list("bootstrap-kubeconfig").map((file) => ["bootstrap-kubeconfig", file] as const),

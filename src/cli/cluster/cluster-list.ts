@@ -45,24 +45,29 @@ async function heartbeatsBySpoke(client: Client): Promise<ReadonlyMap<string, st
 /** One cluster as the list shows it. */
 type ListedCluster = ReturnType<typeof listed>;
 
-/** `beat` is when its agent was heard last, in RFC 3339; absent where there is none or it may not be read. */
+/** Denied, or accepted before and no longer: by what is stored on the cluster, never by requests, whose labels the requester sets. */
+function isDenied(cluster: ManagedCluster): boolean {
+  if (isAccepted(cluster)) return false;
+  if (conditionOf(cluster, clusterCondition.accepted)?.status !== undefined) return true;
+  return cluster.metadata.annotations?.[denialReasonAnnotation] !== undefined;
+}
+
+/** `beat` is the last heartbeat of its agent, in RFC 3339; absent where there is none or it may not be read. */
 function listed(cluster: ManagedCluster, beat: string | undefined, now: number) {
   const { name = "", labels = {}, annotations = {}, creationTimestamp = "", deletionTimestamp } = cluster.metadata;
   const state = (type: string): string | undefined => conditionOf(cluster, type)?.status;
   const joined = state(clusterCondition.joined) === "True";
-  const because = annotations[denialReasonAnnotation];
   return {
     name,
     accepted: isAccepted(cluster),
-    // Accepted once and not any more, or denied before that: by what is stored on the cluster, never by requests, whose labels the requester sets.
-    denied: !isAccepted(cluster) && (state(clusterCondition.accepted) !== undefined || because !== undefined),
-    deniedBecause: because,
+    denied: isDenied(cluster),
+    deniedBecause: annotations[denialReasonAnnotation],
     deleting: deletionTimestamp !== undefined,
     joined,
-    // `Unknown` where its agent is silent, `None` where it never spoke.
+    // `Unknown` where its agent no longer sends heartbeats, `None` where it never has.
     available: state(clusterCondition.available) ?? "None",
     version: cluster.status?.version?.kubernetes,
-    // The hub beats first when it makes the lease; until somebody has come in, that is not the agent's.
+    // The hub sets the first heartbeat when it creates the lease; before the cluster has joined, it is not the agent's.
     lastHeartbeat: joined ? beat : undefined,
     agents: [...agentsOn(cluster)]
       .filter(([, end]) => end > now)

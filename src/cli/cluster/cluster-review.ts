@@ -31,25 +31,25 @@ export interface AgentRequest {
   /** RFC 3339, or empty. */
   readonly created: string;
   readonly agent: string;
-  /** Who asks, as the server recorded. */
+  /** The requester that the server recorded. */
   readonly requester: UserInfo;
   /** `SHA256:<base64>` of the public key. */
   readonly fingerprint: string;
   readonly state: "Pending" | "Approved" | "Issued" | "Denied" | "Failed";
 }
 
-/** A cluster as somebody sees it who decides about it. */
+/** A cluster with its requests, for an approver. */
 export interface ClusterSight {
   readonly name: string;
-  /** Absent where only a request speaks of it. */
+  /** Absent where there is only a request for it. */
   readonly cluster: ManagedCluster | undefined;
   /** The newest first; undefined where requests may not be listed. */
   readonly requests: readonly AgentRequest[] | undefined;
-  /** Open requests that bear its name and cannot be its agent's. */
+  /** Pending requests with its name that cannot be its agent's. */
   readonly unfit: readonly { readonly name: string; readonly why: string }[];
 }
 
-/** What is there of one cluster. Requests that may not be listed are left out. @throws StatusError, ConnectionError */
+/** Reads one cluster and its requests. Requests that may not be listed are left out. @throws StatusError, ConnectionError */
 export async function lookAtCluster(client: Client, name: string): Promise<ClusterSight> {
   const labelSelector = `${clusterNameLabel}=${name}`;
   const [cluster, requests] = await Promise.all([
@@ -59,7 +59,7 @@ export async function lookAtCluster(client: Client, name: string): Promise<Clust
   return sightOf(name, cluster, requests?.items);
 }
 
-/** A cluster with those of the requests that bear its name. */
+/** A cluster with the requests of its name. */
 export function sightOf(
   name: string,
   cluster: ManagedCluster | undefined,
@@ -76,7 +76,7 @@ export function sightOf(
   };
 }
 
-/** Undefined for renewals, and for what is decided and never was an agent's. */
+/** Undefined for renewals, and for decided requests that were never an agent's. */
 function read(object: ApiObject, cluster: string): AgentRequest | ClusterSight["unfit"][number] | undefined {
   const view = csrView(object);
   const { name = "", creationTimestamp: created = "" } = object.metadata;
@@ -100,21 +100,21 @@ function stateOf(view: CsrView): AgentRequest["state"] {
   return view.certificate === "" ? "Approved" : "Issued";
 }
 
-/** Those that wait for a decision, the newest first. */
+/** The pending requests, the newest first. */
 export const openRequests = ({ requests = [] }: ClusterSight): readonly AgentRequest[] =>
   requests.filter(({ state }) => state === "Pending");
 
-/** Those that were denied, the newest first; their agents ask anew when they are gone. */
+/** The denied requests, the newest first; their agents request again when these are deleted. */
 export const deniedRequests = ({ requests = [] }: ClusterSight): readonly AgentRequest[] =>
   requests.filter(({ state }) => state === "Denied");
 
-/** Sentences about what needs care before anybody lets it in, for the open requests given. `now` in milliseconds. */
+/** Warnings for the approver of the given pending requests. `now` in milliseconds. */
 export function clusterWarnings(sight: ClusterSight, open: readonly AgentRequest[], now: number): readonly string[] {
   const marks = clusterNameMarks(sight, open, now);
   return [...marks.map(({ message }) => message), ...requesterWarnings(sight, open)];
 }
 
-/** Why the name of a cluster needs a second look before the open requests given are approved. `now` in milliseconds. */
+/** Why the name of a cluster needs a second look before the given pending requests are approved. `now` in milliseconds. */
 export function clusterNameMarks(sight: ClusterSight, open: readonly AgentRequest[], now: number): readonly NameMark[] {
   const messages = {
     NameContested: rivalWarnings(open),
@@ -163,7 +163,7 @@ function requesterWarnings({ cluster }: ClusterSight, open: readonly AgentReques
   const account = serviceAccountUser(namespace, name).username;
   const others = [...new Map(open.map(({ requester }) => [requester.username, requester])).values()];
   return others.flatMap((requester) => [
-    // Those that clusters join with.
+    // The identities that clusters join with.
     ...(requester.groups.includes(clusterBootstrapGroup) || requester.username === account
       ? []
       : [`${quoted(requester.username)}, who asks, is no bootstrap identity`]),
@@ -173,36 +173,36 @@ function requesterWarnings({ cluster }: ClusterSight, open: readonly AgentReques
   ]);
 }
 
-/** Whether an agent of the cluster has ever come in. */
+/** Whether an agent of the cluster has ever joined. */
 export function hasJoined(cluster: ManagedCluster): boolean {
   return conditionOf(cluster, clusterCondition.joined)?.status === "True";
 }
 
 const quoted = (text: string): string => JSON.stringify(text);
 
-/** Which request an approver means, where not any will do. */
+/** The request that an approver names, where the choice matters. */
 export interface Chosen {
   readonly agentId: string | undefined;
   readonly request: string | undefined;
 }
 
-/** What is to be done to let a cluster in, as it is seen now. */
+/** The next step towards accepting a cluster, from its present state. */
 export type ClusterPlan =
   | { readonly kind: "wait"; readonly missing: string }
-  /** Somebody has to compare first: why, and what there is to choose from. */
+  /** The approver must compare first: why, and the choices. */
   | { readonly kind: "refuse"; readonly why: readonly string[]; readonly choice: readonly AgentRequest[] }
   | { readonly kind: "gone" }
-  /** The requests of its agents were denied, which cannot be undone: the agent asks anew when they are gone. The newest first. */
+  /** The requests of its agents were denied, which is final: the agent requests again when they are deleted. The newest first. */
   | { readonly kind: "denied"; readonly requests: readonly [AgentRequest, ...AgentRequest[]] }
   | {
       readonly kind: "go";
       readonly cluster: ManagedCluster;
-      /** The request to approve; absent where it is approved already, or where requests may not be seen. */
+      /** The request to approve; absent where it is approved already, or where requests may not be listed. */
       readonly approve?: AgentRequest;
       /** The request that was approved before. */
       readonly approved?: AgentRequest;
       readonly accept: boolean;
-      /** What was looked past since the request was named. */
+      /** The warnings that were overridden by naming the request. */
       readonly warnings: readonly string[];
     };
 

@@ -30,18 +30,18 @@ import { waitFor } from "../wait-for.ts";
 import { systemErrorText } from "../../apimachinery/system-error.ts";
 import { writeLine } from "../printable.ts";
 
-/** What a spoke is given to ask with. */
+/** The bootstrap credential of a spoke. */
 interface Bootstrap {
   readonly user: string;
   readonly token: string;
   readonly ttlMs: number;
   /** In milliseconds since the epoch. */
   readonly until: number;
-  /** How it is taken back before it ends. */
+  /** How it is revoked before it expires. */
   readonly takeBack: string;
 }
 
-/** Makes an identity that may ask and nothing else, tries it, and writes the kubeconfig that a spoke needs, for its owner only. */
+/** Creates an identity that may only register a cluster, tests it, and writes the spoke's kubeconfig, readable by its owner only. */
 export const clusterToken: Run = async (args, io) => {
   const file = args.text("bootstrap-kubeconfig") ?? "";
   const path = file === "-" ? undefined : resolve(io.cwd, file);
@@ -72,7 +72,7 @@ export const clusterToken: Run = async (args, io) => {
   });
 };
 
-/** Asked before anything is made on the hub, where an identity that nobody was given would stay. @throws CliError */
+/** Checked before anything is created on the hub, where an unused identity would stay. @throws CliError */
 async function requirePlace(
   path: string,
   { file, force }: { readonly file: string; readonly force: boolean },
@@ -126,7 +126,7 @@ async function ofToken(
   };
 }
 
-/** A TokenRequest for the account of the original; one such token cannot be taken back alone. */
+/** A TokenRequest for OCM's bootstrap account; such a token cannot be revoked alone. */
 async function ofAccount({ client }: ServerAccess, ttlMs: number): Promise<Bootstrap> {
   const { namespace, name } = account;
   const request = {
@@ -152,7 +152,7 @@ interface IssuedToken extends ApiObject {
   readonly status?: { readonly token?: string; readonly expirationTimestamp?: string };
 }
 
-/** What an agent does before it has a certificate. */
+/** The requests of an agent before it has a certificate. */
 const needed = [
   { group: clusterGroup, resource: "managedclusters" },
   { group: "certificates.k8s.io", resource: "certificatesigningrequests" },
@@ -166,7 +166,7 @@ async function lackedRight(client: Client, resourceAttributes: (typeof needed)[n
   return status?.allowed === true ? undefined : `${resourceAttributes.verb} ${resourceAttributes.resource}`;
 }
 
-/** Asks the hub, as the spoke will, whether the identity is known and may do what it is for. @throws CliError */
+/** Checks on the hub, with the spoke's identity, whether it is authenticated and has its rights. @throws CliError */
 async function tried({ token, takeBack }: Bootstrap, { config }: ServerAccess, io: Io): Promise<void> {
   const { server, caPem, tlsServerName, insecureSkipTlsVerify } = config;
   const client = await io.connect({

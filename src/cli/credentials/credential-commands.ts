@@ -11,7 +11,15 @@ export const credentialsCommand: Command = defineCommand({
     "An identity renews after 70 to 90 % of the lifetime of its credential. It is MISSING if the hub has not seen it in that window, and LATE if the hub has seen it and it did not renew. LAST SEEN is exact to ten minutes; for credentials that are valid for minutes, to half a minute.",
     "2 KEYS VALID marks a node with two valid client certificates of different keys, the later of which the node did not request itself: a machine has joined twice, or two machines use the name.",
   ],
-  operands: [{ name: "list", required: false, many: false, choices: ["list"], description: "the same" }],
+  operands: [
+    {
+      name: "list",
+      required: false,
+      many: false,
+      choices: ["list"],
+      description: "list the credentials, as without it",
+    },
+  ],
   options: [...defineOptions({ "--care": "only credentials that need care" }), outputOption, ...serverOptions],
   examples: { "credentials that need care": "credentials --care" },
   run: async (args, io) => (await import("./run-credentials.ts")).runCredentials(args, io),
@@ -43,7 +51,7 @@ export const revocationsCommand: Command = defineCommand({
   ],
   options: [
     ...defineOptions({
-      "--format FORMAT = jws": { choices: ["jws", "crl"], description: "which signed list" },
+      "--format FORMAT = jws": { choices: ["jws", "crl"], description: "the format of the signed list" },
       "--dry-run": "with import: add nothing, and list what would be added",
     }),
     outputOption,

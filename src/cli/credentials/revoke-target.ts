@@ -7,15 +7,15 @@ import type { Args } from "../command.ts";
 import { requestKind } from "../access/decide.ts";
 import { usageError } from "../cli-error.ts";
 
-/** What is to be revoked, as it was named on the command line. */
+/** A target of a revocation from the command line. */
 export type NamedTarget =
   | { readonly kind: "credential"; readonly shown: string; readonly target: RevocationTarget }
-  /** The certificate that a certificate request was answered with. */
+  /** The certificate that a certificate request was issued. */
   | { readonly kind: "csr"; readonly name: string };
 
 const options = ["user", "fingerprint", "serial", "token"] as const;
 
-/** Whether the command line is about credentials, and not about access requests. @throws CliError usage where it is about both */
+/** Whether the command line names credentials, and not access requests. @throws CliError usage where it names both */
 export function isAboutCredentials(args: Args): boolean {
   const isMany = args.on("all") || args.text("selector") !== undefined;
   const named = options.filter((option) => args.text(option) !== undefined);
@@ -27,15 +27,19 @@ export function isAboutCredentials(args: Args): boolean {
   if (args.text("issuer") !== undefined && args.text("serial") === undefined) {
     throw usageError("--issuer belongs to --serial");
   }
-  if (isAny) return true;
+  if (!isAny) checkStray(args);
+  return isAny;
+}
+
+/** @throws CliError usage for an option of credential revocations */
+function checkStray(args: Args): void {
   const stray =
     ["until", "namespace"].find((option) => args.text(option) !== undefined) ??
     ["force", "remove-grants"].find((option) => args.on(option));
   if (stray !== undefined) throw usageError(`--${stray} belongs to the revocation of credentials`);
-  return false;
 }
 
-/** Everything that the command line names. @throws CliError usage */
+/** All targets of the command line. @throws CliError usage */
 export function namedTargets(args: Args): readonly NamedTarget[] {
   return [
     ...args.operands.map((operand) => ofOperand(operand, args.text("namespace"))),
@@ -63,7 +67,7 @@ function isAccessRequest(operand: string): boolean {
   return slash === -1 || requestKind(operand.slice(0, slash)) === "accessrequest";
 }
 
-/** What can be named by KIND/NAME, or by KIND/NAMESPACE/NAME. */
+/** The kinds of KIND/NAME, or KIND/NAMESPACE/NAME. */
 interface TargetKind {
   readonly words: readonly [string, ...string[]];
   readonly isNamespaced?: true;
@@ -84,23 +88,31 @@ const targetKinds: readonly TargetKind[] = [
 
 function ofOperand(operand: string, namespace: string | undefined): NamedTarget {
   const [word = "", ...rest] = operand.split("/");
-  const isCsr = requestKind(word) === "csr";
   const kind = targetKinds.find(({ words }) => words.includes(word.toLowerCase()));
+  const isKnown = kind !== undefined || requestKind(word) === "csr";
   const max = kind?.isNamespaced === true ? 2 : 1;
-  if ((kind === undefined && !isCsr) || rest.length > max || rest.includes("")) {
+  if (!isKnown || rest.length > max || rest.includes("")) {
     throw usageError(`"${operand}" cannot be revoked: name ${operandForms}`);
   }
   const name = rest.at(-1) ?? "";
   if (kind === undefined) return { kind: "csr", name };
-  const place = rest.length === 2 ? rest[0] : namespace;
-  if (kind.isNamespaced === true && place === undefined) {
-    throw usageError(`"${operand}" names no namespace: write ${kind.words[0]}/NAMESPACE/NAME, or add -n NAMESPACE`);
-  }
-  const target = kind.read(name, place ?? "");
+  const target = kind.read(name, namespaceOf(operand, rest, { kind, namespace }));
   return { kind: "credential", shown: targetText(target), target };
 }
 
-/** How things to revoke are named. */
+/** @throws CliError usage */
+function namespaceOf(
+  operand: string,
+  rest: readonly string[],
+  { kind, namespace }: { readonly kind: TargetKind; readonly namespace: string | undefined },
+): string {
+  if (kind.isNamespaced !== true) return "";
+  const found = rest.length === 2 ? rest[0] : namespace;
+  if (found !== undefined) return found;
+  throw usageError(`"${operand}" names no namespace: write ${kind.words[0]}/NAMESPACE/NAME, or add -n NAMESPACE`);
+}
+
+/** The forms of an operand. */
 const operandForms: string =
   "accessrequest/NAME, csr/NAME, node/NAME, user/NAME, serviceaccount/NAMESPACE/NAME, secret/NAMESPACE/NAME or bootstraptoken/ID";
 
@@ -117,7 +129,7 @@ function ofToken(text: string): RevocationTarget {
   if (text.startsWith("JTI=")) return { credentialID: text };
   if (text.toUpperCase().startsWith("X509SHA256="))
     return { fingerprint: digest(text.slice("X509SHA256=".length), "--token") };
-  // The hub and Kubernetes write them in small letters, and compare them as texts.
+  // The hub and Kubernetes write them in lower case, and compare them byte for byte.
   if (uuid.test(text)) return { credentialID: `JTI=${text.toLowerCase()}` };
   if (text.split(".").length === 3) {
     throw usageError("--token takes the id of a token, never the token: its claim jti, or what whoami shows");
@@ -125,7 +137,7 @@ function ofToken(text: string): RevocationTarget {
   return { bootstrapTokenID: tokenId(text) };
 }
 
-/** As openssl, kubectl and browsers show it: with colons, in either case, with `SHA256` or `X509SHA256=` before it. */
+/** In the format of openssl, kubectl and browsers: with colons, in either case, with `SHA256` or `X509SHA256=` before it. */
 function digest(text: string, option: string): string {
   const hex = text
     .replace(/^(?:X509)?SHA-?256(?: Fingerprint)?[=:]/i, "")
@@ -148,7 +160,7 @@ function certificate(text: string, issuer: string | undefined): NonNullable<Revo
   return { serialNumber, ...(issuer === undefined ? {} : { issuer: digest(issuer, "--issuer") }) };
 }
 
-/** When `--until` ends, as RFC 3339. @throws CliError usage */
+/** The end by `--until`, in RFC 3339. @throws CliError usage */
 export function untilText(text: string, now: number): string {
   const at = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : now + durationOf(text);
   if (Number.isNaN(at)) throw usageError(`--until ${text}: a time such as 2026-12-31T00:00:00Z, or 48h`);
@@ -165,7 +177,7 @@ function durationOf(text: string): number {
   }
 }
 
-/** What is revoked, as the command names it. */
+/** The target in the form of the command line. */
 export function targetText(target: RevocationTarget): string {
   const { user, fingerprint, certificate: numbered, credentialID, bootstrapTokenID, secret } = target;
   if (user !== undefined) return `user/${user}`;

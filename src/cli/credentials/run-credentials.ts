@@ -23,7 +23,7 @@ import { accessRequests, type AccessRequest } from "../../apis/access-request.ts
 import { clonedAnnotation, credentialRevocations } from "../../apis/credential-revocation.ts";
 import { revocationIndex, type RevocationIndex } from "../../apis/revocation-index.ts";
 
-/** How an identity stands; `cloned` and `revoked` count before all else. */
+/** The state of an identity; `cloned` and `revoked` take precedence. */
 type ShownState = CredentialState | "revoked" | "cloned";
 
 interface Row {
@@ -39,7 +39,7 @@ const careful: ReadonlySet<ShownState> = new Set(["cloned", "missing", "late", "
 export const runCredentials: Run = async (args, io) => {
   return withServer(args, io, async ({ client }) => {
     const now = io.clock.now();
-    // In this order: a record is there only after its request, so a request that is missing then was deleted.
+    // In this order: a record is created after its request, so a request that is missing then was deleted.
     const records = await recordsOf(client);
     const revoked = await revocationsOf(client);
     const rows = records
@@ -172,7 +172,7 @@ interface SecondKey {
   readonly later: CredentialIssue;
 }
 
-/** How to judge the certificates of a record. */
+/** The inputs for the certificates of a record. */
 interface KeyCircumstances {
   readonly isRevoked: (issue: CredentialIssue) => boolean;
   /** In milliseconds since the epoch. */
@@ -180,8 +180,8 @@ interface KeyCircumstances {
 }
 
 /**
- * The newest client certificate of a node that another requester was given while an earlier one with another key was and is valid. A
- * renewal, which the node itself requests, brings another key as well and does not count.
+ * The newest client certificate of a node that another requester obtained while an earlier one with another key was valid, and still is.
+ * A renewal, which the node itself requests, has another key as well and does not count.
  */
 function secondKeyOf(record: IssuedCredential, { isRevoked, now }: KeyCircumstances): SecondKey | undefined {
   const { username, purpose } = record.spec.identity;
@@ -201,7 +201,7 @@ function isOwnRequest({ requestedBy = "" }: CredentialIssue, username: string): 
   return requestedBy === username || nodeReturningAs({ username: requestedBy, groups: [returningGroup] }) === username;
 }
 
-/** What a person reads about it, and what to do next. Not escaped. */
+/** The explanation of the state, and the next step. Not escaped. */
 function secondKeyText(username: string, { earlier, later }: SecondKey): string {
   return `${username}: two client certificates with different keys are valid: ${issueText(earlier)}, and ${issueText(later)}. If one machine joined twice, revoke the earlier one; if two machines use this node name, revoke the one that must not: ${revokeLine(earlier)}, or ${revokeLine(later)}`;
 }
@@ -214,16 +214,16 @@ function revokeLine({ credentialID = "" }: CredentialIssue): string {
   return `pratique revoke --fingerprint ${credentialID.slice(credentialID.indexOf("=") + 1)}`;
 }
 
-/** What is revoked, as somebody may see it. */
+/** The revocations that the caller may read. */
 interface Revoked {
   readonly index: RevocationIndex;
-  /** What AccessRequests grant; undefined where the server has none, or where they may not be listed. */
+  /** The AccessRequests; undefined where the server has none, or where they may not be listed. */
   readonly grants: AccessGrants | undefined;
-  /** Names of those that were made because two machines hold one identity. */
+  /** Names of revocations that were created because two machines have one identity. */
   readonly clones: ReadonlySet<string>;
 }
 
-/** All revocations of a server; none where it has no such kind, or where they may not be seen. @throws StatusError */
+/** All revocations of a server; empty where it has no such kind, or where they may not be listed. @throws StatusError */
 export async function revocationsOf(client: Client): Promise<Revoked> {
   const index = revocationIndex();
   const clones = new Set<string>();

@@ -23,7 +23,7 @@ import { importRevocations } from "../../revocation/import-revocations.ts";
 import { type TrustRoot, loadTrustRoots } from "../../pki/verify-chain.ts";
 import { writeLine } from "../printable.ts";
 
-/** Prints what is revoked, or the list of it that the server signs, or adds what such a list holds. @throws CliError, StatusError */
+/** Prints the revocations, or the list of them that the server signs, or adds those of such a list. @throws CliError, StatusError */
 export const runRevocations: Run = async (args, io) => {
   const [action, file] = args.operands;
   if (action === "import") return importList(args, io);

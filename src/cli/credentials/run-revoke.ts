@@ -27,7 +27,7 @@ import { ignoreReasons } from "../../client/api-errors.ts";
 import { selfSubjectReviews, type SelfSubjectReview } from "../../apis/token-review.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 
-/** Revokes access requests or credentials. One that fails does not keep the others from being revoked; the first failure is the exit code. */
+/** Revokes access requests or credentials. A failure does not stop the others; the first failure is the exit code. */
 export const revoke: Run = async (args, io) => {
   if (!isAboutCredentials(args)) return decide("Revoked", args, io);
   const targets = namedTargets(args);
@@ -53,12 +53,12 @@ interface Revoking {
   readonly args: Args;
   readonly io: Io;
   readonly server: ServerAccess;
-  /** With which this command itself speaks to the server. */
+  /** The credential of this command itself. */
   readonly own: Credential;
   readonly expiresAt: string | undefined;
 }
 
-/** What is revoked, and when the last credential that it covers ends, where that is known. */
+/** The target of a revocation, and the expiry of the last credential that it covers, where that is known. */
 interface Resolved {
   readonly shown: string;
   readonly target: RevocationTarget;
@@ -79,15 +79,19 @@ async function revokeOne(named: NamedTarget, revoking: Revoking): Promise<void> 
   const isOwn = covers(target, own, io.clock.now());
   if (isOwn && !args.on("force")) throw lockedOut(shown);
   const stored = await storedRevocation(spec, { client: server.client, dryRun, isOwn });
-  if (stored === "no such kind") {
-    if (!args.on("remove-grants")) throw noSuchKind();
-    io.stderr.write("note: this cluster has no CredentialRevocation; only what gives rights is removed\n");
-  } else {
+  const removesGrants = args.on("remove-grants");
+  if (stored !== "no such kind") {
     printResult(io, { shown, ...stored, dryRun });
-    const unknown = stored.isNew ? await unknownTarget(target, server.client) : undefined;
-    if (unknown !== undefined) writeLine(io.stderr, `warning: ${unknown}; is the name right?`);
-  }
-  if (args.on("remove-grants")) await removeGrants(target, { client: server.client, io, dryRun });
+    if (stored.isNew) await warnOfUnknown(target, revoking);
+  } else if (removesGrants) {
+    io.stderr.write("note: this cluster has no CredentialRevocation; only what gives rights is removed\n");
+  } else throw noSuchKind();
+  if (removesGrants) await removeGrants(target, { client: server.client, io, dryRun });
+}
+
+async function warnOfUnknown(target: RevocationTarget, { io, server }: Revoking): Promise<void> {
+  const unknown = await unknownTarget(target, server.client);
+  if (unknown !== undefined) writeLine(io.stderr, `warning: ${unknown}; is the name right?`);
 }
 
 function covers(target: RevocationTarget, own: Credential, now: number): boolean {
@@ -111,7 +115,7 @@ function noSuchKind(): CliError {
   ]);
 }
 
-/** A day more than the certificate has: those who check elsewhere have other clocks. */
+/** A day more than the certificate has, for hubs and authorizers with other clocks. */
 const marginMs = 86_400_000;
 
 async function resolved(named: NamedTarget, client: Client): Promise<Resolved> {
@@ -127,7 +131,7 @@ async function resolved(named: NamedTarget, client: Client): Promise<Resolved> {
   }
   const fingerprint = createHash("sha256").update(leaf.bytes).digest("hex");
   const target = { fingerprint };
-  // With a certificate that has expired a machine may ask to come back: one that was revoked stays so until nobody can.
+  // A machine may recover with an expired certificate: a revoked one stays revoked until recovery is no longer possible.
   const ends = rfc3339(parseCertificate(leaf.bytes).notAfter + returningMs + marginMs);
   return { shown: targetText(target), target, ends };
 }
@@ -135,7 +139,7 @@ async function resolved(named: NamedTarget, client: Client): Promise<Resolved> {
 interface Stored {
   readonly revocation: CredentialRevocation;
   readonly isNew: boolean;
-  /** When the one that was there already was to end. */
+  /** The previous end of the existing revocation. */
   readonly endedAt?: string | undefined;
 }
 
@@ -155,14 +159,14 @@ async function storedRevocation(
     if (error.reason === "NotFound") return "no such kind";
     if (error.reason !== "AlreadyExists") throw error;
   }
-  // Of the same name, hence of the same target: end and reason are those that were given last.
+  // Of the same name, hence of the same target: the last end and reason apply.
   const patch = { spec: { ...spec, expiresAt: spec.expiresAt ?? null } };
   const before = await storedBefore(name, client);
   const revocation = await client.patch<CredentialRevocation>(credentialRevocations, { name }, patch, { dryRun });
   return { revocation, isNew: false, endedAt: before?.spec.expiresAt };
 }
 
-/** To compare with; who may revoke and not look is told less. */
+/** The existing revocation for comparison; a caller with no right to read it gets a shorter result. */
 async function storedBefore(name: string, client: Client): Promise<CredentialRevocation | undefined> {
   return client.get<CredentialRevocation>(credentialRevocations, { name }).catch((error: unknown) => {
     if (error instanceof StatusError) return undefined;
@@ -186,7 +190,7 @@ function printResult(io: Io, result: Stored & { readonly shown: string; readonly
   );
 }
 
-/** With what the kubeconfig comes in, as the server sees it and as far as its certificate says it. */
+/** The caller's own credential, from the server's SelfSubjectReview and the certificate of the kubeconfig. */
 async function ownCredential({ client, config }: ServerAccess): Promise<Credential> {
   const seen = credentialOf(await whoAmI(client));
   const leaf = config.clientCertPem === undefined ? undefined : decodePem(config.clientCertPem)[0];
@@ -201,7 +205,7 @@ async function ownCredential({ client, config }: ServerAccess): Promise<Credenti
   };
 }
 
-/** Servers before 1.28 do not say; what is not known is no user. */
+/** Servers before 1.28 do not report it; an unknown user is none. */
 async function whoAmI(client: Client): Promise<UserInfo> {
   const { group, version, kind } = selfSubjectReviews;
   const review = { apiVersion: `${group}/${version}`, kind, metadata: {} };

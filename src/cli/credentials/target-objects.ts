@@ -34,9 +34,8 @@ interface Subject {
 const accountUser = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
 /**
- * Deletes what gives rights to whom is revoked, on any Kubernetes: its subjects in bindings, its certificate requests that are not
- * answered yet, the account or the Secret that its tokens stand on. Rights that it has by a group stay. What is gone already is passed over.
- * @throws StatusError
+ * Deletes the grants of a revoked identity, on any Kubernetes: its subjects in bindings, its pending certificate requests, and the
+ * account or Secret of its tokens. Rights by a group stay. Ignores what is already deleted. @throws StatusError
  */
 export async function removeGrants(target: RevocationTarget, removing: Removing): Promise<void> {
   const { user: named, bootstrapTokenID, secret } = target;
@@ -59,7 +58,7 @@ async function removeUser(user: string, removing: Removing): Promise<void> {
   await removeWaiting(user, removing);
   const [, namespace, name] = accountUser.exec(user) ?? [];
   if (namespace === undefined || name === undefined) return;
-  // The Secrets first: the account's end removes them later, by a controller.
+  // The Secrets first: after the account is deleted, a controller removes them only later.
   const { items } = await removing.client.list(secrets, {
     namespace,
     fieldSelector: "type=kubernetes.io/service-account-token",
@@ -128,8 +127,8 @@ interface Sought {
 }
 
 /**
- * A sentence about something revoked that nobody has heard of, whose name may be mistyped; undefined where there is such a thing, where that
- * may not be seen, and of users and certificates, of which no list is complete.
+ * A sentence about a target that does not exist, whose name may be mistyped; undefined where it exists, where that may not be read, and
+ * for users and certificates, of which no list is complete.
  */
 export async function unknownTarget(target: RevocationTarget, client: Client): Promise<string | undefined> {
   const sought = soughtFor(target);

@@ -15,7 +15,7 @@ export const hubCommand: Command = defineCommand({
       "--quota-backend-bytes BYTES = 0":
         "the maximum size of the store, in bytes of objects with their history; beyond it the hub rejects writes with 507, but not deletions, Leases and revocations. 0: 2 GiB, or an eighth of the memory that the hub may use beyond 128 MiB if that is less, and at least 16 MiB",
       "--revocations-from FILE":
-        "a list of revocations that this hub has signed (pratique revocations export), or revocation lists of X.509 by its CA, to add before the port opens: after a restore, those that the backup does not know",
+        "a list of revocations that this hub has signed (pratique revocations export), or revocation lists of X.509 by its CA, to add before the port opens: after a restore, those that are missing in the backup",
       "--bind-address IP = 127.0.0.1": "the address to listen on; 0.0.0.0 or :: for all",
       "--secure-port PORT = 6443": "the port to listen on; 0 picks a free one",
       "--tls-san NAME...":
@@ -25,7 +25,7 @@ export const hubCommand: Command = defineCommand({
         description: "the authorization modes in their order; default Node,RBAC",
       },
       "--authorization-policy-file FILE": "the policies of mode ABAC, one JSON object on each line",
-      "--authorization-webhook-config-file FILE": "the kubeconfig of the service that mode Webhook asks",
+      "--authorization-webhook-config-file FILE": "the kubeconfig of the service that mode Webhook calls",
       "--authorization-webhook-version VERSION = v1beta1": {
         choices: ["v1", "v1beta1"],
         description: "the version of SubjectAccessReview that the hub sends to that service",

@@ -14,12 +14,12 @@ import { tlsSans } from "../serving.ts";
 import { logEntry } from "../../apimachinery/log-entry.ts";
 import { shellWord } from "../../apimachinery/shell-word.ts";
 
-/** Starts a hub, says how to reach it, and waits for a signal or its end. */
+/** Starts a hub, prints how to reach it, and waits for a signal or its end. */
 export const runHub: Run = async (args, io) => {
   const options = hubOptions(args, io);
   const interrupted = io.interrupted();
   const hub = await start(options, io);
-  // Said while the hub still starts, the signal counts all the same.
+  // A signal takes effect also while the hub still starts.
   if (!interrupted.aborted) printReady(hub, args, io);
   const ended = await Promise.race([hub.stopped.then(() => "stopped", reason), aborted(interrupted)]);
   if (ended === "signal") {
@@ -34,7 +34,7 @@ export const runHub: Run = async (args, io) => {
   if (ended !== "stopped") throw new CliError("failed", `the hub stopped: ${ended}`);
 };
 
-/** A wrong flag or file is the fault of the command line; a port or a folder that is taken is not. */
+/** A wrong flag or file is an error of the command line; a port or a folder in use is not. */
 async function start(options: HubOptions, io: Io): Promise<Hub> {
   try {
     return await io.startHub(options);
@@ -111,7 +111,7 @@ function hubOptions(args: Args, io: Io): HubOptions {
   };
 }
 
-/** As with kubeadm, nodes are served by their own authorizer and everybody else by RBAC. */
+/** As with kubeadm, the Node authorizer is for nodes and RBAC for all others. */
 const defaultModes: readonly string[] = ["Node", "RBAC"];
 
 function authorizationFlags(args: Args): Pick<HubOptions, Extract<keyof HubOptions, `authorization${string}`>> {
@@ -134,7 +134,7 @@ function authorizationFlags(args: Args): Pick<HubOptions, Extract<keyof HubOptio
   };
 }
 
-/** Nothing at all where no option of the kind is given, defaults aside. */
+/** Undefined where no option of the kind is given, defaults aside. */
 function oidcFlags(args: Args): HubOptions["oidc"] {
   const flags = {
     issuerUrl: args.text("oidc-issuer-url"),
@@ -154,7 +154,7 @@ function oidcFlags(args: Args): HubOptions["oidc"] {
   };
 }
 
-/** The file of an option that is of no use without another. @throws CliError usage */
+/** The file of an option that requires another one. @throws CliError usage */
 function fileOf(
   args: Args,
   option: string,
@@ -165,7 +165,7 @@ function fileOf(
   throw usageError(`--${option} needs --${needed.option}`);
 }
 
-/** A file alone would approve nothing, which nobody means who writes one. */
+/** A file alone would approve nothing, which its author cannot intend. */
 function servingApproval(args: Args): HubOptions["servingApproval"] {
   const providers = args.list("serving-approval");
   const given = providers.length > 0;
@@ -205,7 +205,7 @@ function auditFlags(args: Args): Pick<HubOptions, Extract<keyof HubOptions, `aud
   };
 }
 
-/** @throws CliError for a type of address that there is not */
+/** @throws CliError for an unknown type of address */
 function kubeletFlags(args: Args): Pick<HubOptions, "kubeletPreferredAddressTypes" | "kubeletCertificateAuthority"> {
   const types = args.list("kubelet-preferred-address-types");
   const unknown = types.find((type) => !kubeletAddressTypes.includes(type));
@@ -218,7 +218,7 @@ function kubeletFlags(args: Args): Pick<HubOptions, "kubeletPreferredAddressType
   };
 }
 
-/** Below it, what the hub itself keeps would leave no room. */
+/** Below it, the hub's own objects would leave no room. */
 const minQuotaBytes = 16 * 1024 * 1024;
 
 function quotaBackendBytes(args: Args): number {
@@ -242,7 +242,7 @@ function inflightFlags(
   };
 }
 
-/** For a person, the next steps as well; in a log of JSON, one line. */
+/** For a person, with the next steps; in a log of JSON, one line. */
 function printReady(hub: Hub, args: Args, io: Io): void {
   if (args.text("log-format") !== "json") {
     io.stdout.write(welcome(hub, io));

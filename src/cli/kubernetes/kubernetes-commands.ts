@@ -27,7 +27,7 @@ export const manifestsCommand: Command = defineCommand({
   }),
   examples: {
     install: "manifests | kubectl apply -f -",
-    "with the webhook outside the cluster the cluster": "manifests --webhook-url https://10.0.0.5:8443 --no-workloads",
+    "with controller and webhook outside the cluster": "manifests --webhook-url https://10.0.0.5:8443 --no-workloads",
   },
   run: async (args, io) => (await import("./run-manifests.ts")).runManifests(args, io),
 });

@@ -9,7 +9,7 @@ import { logTo } from "../log-line.ts";
 import { warningInLog } from "../open-secrets.ts";
 import { withServer } from "../server-access.ts";
 
-/** Runs the controllers against the cluster of the kubeconfig until a signal; with an election, whenever it is the leader. */
+/** Runs the controllers against the cluster of the kubeconfig until a signal; with leader election, only while it is the leader. */
 export const runController: Run = async (args, io) => {
   const log = logTo(args, io);
   const signal = io.interrupted();
@@ -17,7 +17,7 @@ export const runController: Run = async (args, io) => {
     const options = controllerOptions(args);
     const lease = leaseOf(args);
     const plan = await controllerPlan(options, server, io);
-    // One that waits for its turn is as ready as it will be.
+    // A standby is ready.
     const health = await serveHealth(args.text("health-address"), { isReady: () => true, log });
     try {
       await runControllerManager({ client: server.client, plan, world: { ...io, log }, signal, lease });

@@ -7,7 +7,7 @@ import { checkedText, usageError } from "../cli-error.ts";
 import type { Args, Run } from "../command.ts";
 import { yamlText } from "../yaml-text.ts";
 
-/** Prints everything that access requests need on a cluster, as documents of YAML in the order in which they are to be made. */
+/** Prints the objects that access requests need on a cluster, as YAML documents in the order of creation. */
 export const runManifests: Run = async (args, io) => {
   const namespace = checkedText(args, "namespace", dnsLabelProblems);
   const caFile = args.text("webhook-ca-file");
@@ -25,14 +25,14 @@ export const runManifests: Run = async (args, io) => {
   io.stdout.write(documents.map(yamlText).join("---\n"));
 };
 
-/** Whether add-ons are served in their older version too. @throws CliError usage where clusters are no concern */
+/** Whether add-ons are served in their older version too. @throws CliError usage without managed clusters */
 export function asksForOlderAddOns(args: Args): boolean {
   if (!args.on("older-add-ons")) return false;
   if (!args.on("managed-clusters")) throw usageError("--older-add-ons needs --managed-clusters");
   return true;
 }
 
-/** Where the webhook is. @throws CliError usage for a URL that kube-apiserver would refuse */
+/** The address of the webhook. @throws CliError usage for a URL that kube-apiserver would reject */
 export function placeOf(url: string | undefined, namespace: string, option = "--webhook-url"): WebhookPlace {
   if (url === undefined) return { service: { namespace, name: accountNames.webhook } };
   const parsed = URL.canParse(url) ? new URL(url) : undefined;

@@ -13,7 +13,7 @@ import { yamlText } from "../yaml-text.ts";
 import { asksForOlderAddOns, placeOf } from "./run-manifests.ts";
 import { configurationsOf } from "../../operator/manifests/manifests.ts";
 
-/** Serves admission for access requests until a signal, or prints the configurations that lead there. */
+/** Serves admission for access requests until a signal, or prints the webhook configurations. */
 export const runWebhook: Run = async (args, io) => {
   const options = webhookOptions(args);
   const { serving, place } = options;
@@ -32,7 +32,7 @@ export const runWebhook: Run = async (args, io) => {
   await withServer(args, logged, async (server) => {
     const { client } = server;
     const { pins } = await trustBundleOf(args.text("ca-file"), server, io);
-    // Made last: a kubeconfig or CA that cannot be used leaves no CA of the webhook's own behind.
+    // Created last: a kubeconfig or CA that cannot be used leaves no CA of the webhook's own behind.
     const pair = await pairOf();
     await serveWebhook({ options, world: { ...io, log }, client, pair, pins, signal: io.interrupted() });
   });

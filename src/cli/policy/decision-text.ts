@@ -1,7 +1,7 @@
 import type { ChainDecision, TraceStep } from "../../authorization/chain.ts";
 import type { Attributes } from "../../authorization/authorizer.ts";
 
-/** Who decided, and why, in words for a table; of a decision with its trace. Whoever allows without a reason has none. */
+/** The authorizer that decided, and its reason, for a table; of a decision with its trace. The reason is empty where the authorizer returned none. */
 export function verdictText({ reason, error, by, trace = [] }: ChainDecision): {
   readonly by: string;
   readonly why: string;
@@ -27,7 +27,7 @@ function withName(name: TraceStep["name"], text: string): string {
   return text.startsWith(`${name}: `) ? text : `${name}: ${text}`;
 }
 
-/** A request in the words of kubectl: `patch pods/status web -n default`, or a verb and a path. */
+/** A request in kubectl's form: `patch pods/status web -n default`, or a verb and a path. */
 export function requestText(asked: Omit<Attributes, "user" | "version">): string {
   const { verb, path, group, resource, subresource, name, namespace, fieldSelector = [] } = asked;
   if (path !== undefined) return `${verb} ${path}`;

@@ -9,7 +9,7 @@ import {
 import { outputOption } from "../output.ts";
 import { serverOptions, logOptions, servingOptions } from "../shared-options.ts";
 
-/** The options that say what decides: one of four kinds of policy. */
+/** The options that select the policy: one of four kinds. */
 const policyOptions: readonly Option[] = defineOptions({
   "--policy FILE|DIR": "a Rego file, or a directory with .rego files, without those that end in _test.rego",
   "--query data.PATH = data.k8s.allow": "the rule that decides; for a bundle its entry point",
@@ -33,7 +33,7 @@ const proposedOptions: readonly Option[] = [
     "--authorization-config FILE": "an AuthorizationConfiguration (apiserver.config.k8s.io/v1) in place of modes",
     "--authorization-policy-file FILE": "the policies of mode ABAC",
     "--authorization-webhook-config-file FILE":
-      "the kubeconfig of the service that mode Webhook asks, which the command calls unless a policy is given",
+      "the kubeconfig of the service of mode Webhook, which the command calls unless a policy is given",
     "--authorization-webhook-version VERSION = v1beta1": {
       choices: ["v1", "v1beta1"],
       description: "the version of SubjectAccessReview that the hub sends to that service",

@@ -6,7 +6,7 @@ import type { RbacObject } from "../../authorization/rbac-types.ts";
 import type { Args } from "../command.ts";
 import type { Io } from "../io.ts";
 
-/** What decides, as these options say. */
+/** The policy that these options select. */
 export function policySource(args: Args): PolicySource {
   const given = policyKinds.map((name) => [name, args.text(name)] as const);
   return {
@@ -20,7 +20,7 @@ export function policySource(args: Args): PolicySource {
   };
 }
 
-/** What the options of a chain say that is not in force yet. */
+/** The options of a chain that is not in force yet. */
 export function proposedChainOf(args: Args): Omit<ProposedOptions, "world" | "release" | "index" | "graph"> {
   return {
     policy: policySource(args),

@@ -19,7 +19,7 @@ import { yamlText } from "../yaml-text.ts";
 import { policySource } from "./policy-flags.ts";
 import { usageError } from "../cli-error.ts";
 
-/** Serves decisions until a signal, or prints the kubeconfig that leads there. */
+/** Serves decisions until a signal, or prints the kubeconfig for kube-apiserver. */
 export const runAuthorizer: Run = async (args, io) => {
   const serving = secureServing(args);
   await checkServing(serving, io);
@@ -40,7 +40,7 @@ export const runAuthorizer: Run = async (args, io) => {
   const isAlone = followed !== undefined && Object.keys(source.sources).length === 0;
   const policy = isAlone ? noPolicy : await openPolicy({ ...source, world: { ...world, reloaded: metrics.reloaded } });
   try {
-    // Made last: a policy or a kubeconfig that cannot be used leaves no CA behind.
+    // Created last: a policy or a kubeconfig that cannot be used leaves no CA behind.
     const pair = await pairOf();
     const revocations = followed?.revocations;
     await serveAuthorizer({ policy, revocations, serving, pair, metrics, world, signal: io.interrupted() });
@@ -58,12 +58,12 @@ async function followRevocations(
 ): Promise<{ readonly revocations: WatchedRevocations; readonly close: () => void }> {
   const { watchedRevocations } = await import("../../operator/watched-revocations.ts");
   const client = await io.connect(await requireKubeconfig(args, warningInLog(io, log)));
-  const life = new AbortController();
-  const revocations = watchedRevocations({ client, clock, log, signal: life.signal });
+  const running = new AbortController();
+  const revocations = watchedRevocations({ client, clock, log, signal: running.signal });
   return {
     revocations,
     close: () => {
-      life.abort();
+      running.abort();
       client.close();
     },
   };

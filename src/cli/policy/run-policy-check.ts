@@ -10,7 +10,7 @@ import { release } from "../release.ts";
 import { proposedChainOf, proposedRbacOf } from "./policy-flags.ts";
 import { requestText, verdictText } from "./decision-text.ts";
 
-/** What became of one question. */
+/** The result of one check. */
 interface Answered {
   readonly component: string;
   readonly user: string;
@@ -20,11 +20,11 @@ interface Answered {
   readonly by: string;
   readonly why: string;
   readonly source: string;
-  /** What a webhook did in place of an answer; what it would say is then not known, whatever others have decided. */
+  /** The failure of a webhook; its decision is then not known, whatever others have decided. */
   readonly unanswered?: string;
 }
 
-/** Asks the chain that the options describe what those ask for who must not be locked out. */
+/** Runs the requests of the identities that must not be locked out through the chain that the options describe. */
 export const runPolicyCheck: Run = async (args, io) => {
   const place = args.text("for");
   const components = essentialComponents().filter(
@@ -96,7 +96,7 @@ function rowOf({ component, request, verdict, by, why }: Answered): readonly str
   return [component, request, verdict, by, why];
 }
 
-/** One row for each component, since what is in order interests nobody in detail. */
+/** One row for each component: the allowed requests need no detail. */
 function summed(allowed: readonly Answered[]): readonly (readonly string[])[] {
   const groups = new Map<string, Answered[]>();
   for (const one of allowed) groups.set(one.component, [...(groups.get(one.component) ?? []), one]);

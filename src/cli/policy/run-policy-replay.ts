@@ -7,7 +7,7 @@ import { recordedRelations, replay, type Replay, type ReplayChange } from "../..
 import { verdictText, requestText } from "./decision-text.ts";
 import { usageError } from "../cli-error.ts";
 
-/** A log holds the same question many times; a webhook is asked once about each. */
+/** A log contains the same request many times; a webhook is called once about each. */
 const cacheMs = 3_600_000;
 
 const proposals = [
@@ -20,7 +20,7 @@ const proposals = [
   "authorization-webhook-config-file",
 ] as const;
 
-/** Puts the requests of audit logs to a chain that is not in force, and prints which decisions would be others. */
+/** Runs the requests of audit logs through a chain that is not in force, and prints which decisions would change. */
 export const runPolicyReplay: Run = async (args, io) => {
   const files = args.list("audit-log");
   if (files.length === 0) throw usageError("--audit-log is needed: which requests to replay");
@@ -55,7 +55,7 @@ export const runPolicyReplay: Run = async (args, io) => {
 
 const headings = ["CHANGE", "COUNT", "USER", "REQUEST", "BEFORE", "AFTER"];
 
-/** The changes as a table, and what they come to. */
+/** The changes as a table, and their totals. */
 function replayReport(replay: Replay, names: readonly string[]): string {
   const table = replay.changes.length === 0 ? "" : `${textTable({ headings, rows: replay.changes.map(rowOf) })}\n`;
   return `${table}${[...conclusion(replay, names), ...remarks(replay)].join("\n")}\n`;

@@ -21,7 +21,7 @@ export const runPolicyEval: Run = async (args, io) => {
   }
 };
 
-/** What to look at where nobody answered. */
+/** What to check where no service answered. */
 function isHere(away: "unreachable" | "timedOut" | undefined, args: Args): readonly string[] {
   return away === undefined ? [] : [`Does an OPA server run at --opa-url ${args.text("opa-url") ?? ""}?`];
 }
@@ -37,7 +37,7 @@ async function inputOf(args: Args, io: Io): Promise<unknown> {
   }
 }
 
-/** Runs the tests of a policy and prints what became of each. @throws CliError usage when there are none */
+/** Runs the tests of a policy and prints the result of each. @throws CliError usage when there are none */
 export const runPolicyTest: Run = async (args, io) => {
   const [path = ""] = args.operands;
   const policy = await policyAt(path, io, { tests: true });

@@ -24,7 +24,7 @@ import { certificatesOfBundle } from "../../trust/pins.ts";
 import type { Io } from "../io.ts";
 import { shellWord } from "../../apimachinery/shell-word.ts";
 
-/** Prints the tokens; Secrets that hold none are named on stderr. */
+/** Prints the tokens; Secrets without a valid one are named on stderr. */
 export const tokenList: Run = async (args, io) => {
   return withServer(args, io, async ({ client }) => {
     const { items } = await client.list(secrets, {
@@ -83,10 +83,7 @@ function ttl(secret: ApiObject, now: number): string {
   return formatDuration(Math.floor(lifetime.afterMs / 1000) * 1000);
 }
 
-/**
- * Deletes the named tokens in order; all names are checked before the first is deleted. One that is not there does not keep the others
- * from being deleted.
- */
+/** Deletes the named tokens in order; all names are validated before the first is deleted. A missing one does not stop the others. */
 export const tokenDelete: Run = async (args, io) => {
   const ids = args.operands.map(requireTokenId);
   return withServer(args, io, async ({ client }) => {
@@ -119,7 +116,7 @@ export const tokenCreate: Run = async (args, io) => {
     throw usageError("--print-join-command needs a token with the usages signing,authentication");
   }
   return withServer(args, io, async ({ client, config }) => {
-    // Made first, so that no token is left behind when the kubeconfig does not say enough.
+    // Built first, so that no token is left behind when the kubeconfig is incomplete.
     const text = wantsCommand ? joinCommand(config, token) : formatToken(token);
     try {
       await client.create(secrets, secret);
@@ -152,14 +149,14 @@ function joinCommand(config: ResolvedKubeconfig, token: BootstrapToken): string 
   ].join(" ");
 }
 
-/** `host:port`, or the URL itself where a path belongs to it. */
+/** `host:port`, or the URL itself where it has a path. */
 function endpoint(server: string): string {
   const url = new URL(server);
   if (url.pathname !== "/") return server;
   return url.port === "" ? `${url.hostname}:443` : url.host;
 }
 
-/** Warns of a server that is this machine to every other, with what to do about it. */
+/** Warns of a loopback server, which no other machine can reach, with the next step. */
 export function warnOfLoopback(server: string, advice: string, io: Io): void {
   const { hostname } = new URL(server);
   const isLoopback =

@@ -12,24 +12,24 @@ import { usageError } from "../cli-error.ts";
 import { writeLine } from "../printable.ts";
 import type { Io } from "../io.ts";
 
-/** What a command line asks about, without whom. */
+/** The action of a command line, without its subject. */
 interface AskedAction {
   readonly attributes: Omit<Attributes, "user">;
-  /** What was understood otherwise than it may have been meant, for people. */
+  /** Warnings about words that the caller may have meant otherwise. */
   readonly warnings: readonly string[];
-  /** Whether a word is one that no request has, so that a right to it would be of no use. */
+  /** Whether a word occurs in no request, so that a right to it would be of no use. */
   readonly isMistyped: boolean;
 }
 
-/** What the words are read with. */
+/** The inputs for parsing the words. */
 interface ActionSurroundings {
-  /** Undefined where the server tells nobody. */
+  /** Undefined where discovery is denied. */
   readonly kinds: readonly DiscoveredKind[] | undefined;
   /** The namespace of the kubeconfig's context. */
   readonly namespace: string;
 }
 
-/** What the command line asks of the server, with the kinds that it serves; tells on standard error what may have been meant otherwise. @throws CliError usage */
+/** The action of the command line, with the kinds that the server serves; prints warnings about ambiguous words on standard error. @throws CliError usage */
 export async function askedOf(
   args: Args,
   io: Io,
@@ -45,18 +45,17 @@ export async function askedOf(
 const nothing = { group: "", version: "", resource: "", subresource: "", namespace: "", name: "" };
 
 /**
- * Reads VERB and RESOURCE[/NAME] or /PATH as `kubectl auth can-i` does. Other than there the namespace is what a real request would
- * have: none for a resource that is not namespaced. @throws CliError usage
+ * Parses VERB and RESOURCE[/NAME] or /PATH as `kubectl auth can-i` does. Unlike there the namespace is that of a real request: none for a
+ * resource that is not namespaced. @throws CliError usage
  */
 function askedAction(args: Args, { kinds, namespace }: ActionSurroundings): AskedAction {
   const [verb = "", what = ""] = args.operands;
   if (what.startsWith("/")) return askedPath(verb, what, args);
-  if (kindNamed(kinds ?? [], verb) !== undefined && (storedVerbs as readonly string[]).includes(what)) {
-    throw usageError(`the verb comes first: ${what} ${verb}, and not ${verb} ${what}`);
-  }
-  const slash = what.indexOf("/");
-  const [word, name] = slash < 0 ? [what, ""] : [what.slice(0, slash), what.slice(slash + 1)];
-  const kind = word === "*" ? undefined : kindNamed(kinds ?? [], word);
+  const known = kinds ?? [];
+  checkOrder(verb, what, known);
+  const [word = "", ...rest] = what.split("/");
+  const name = rest.join("/");
+  const kind = word === "*" ? undefined : kindNamed(known, word);
   const subresource = args.text("subresource") ?? "";
   const { resource, group, version, isClusterWide } = namedResource(word, kind);
   const place = placeOf(args, { kind: { group, plural: resource, isClusterWide }, namespace, name });
@@ -67,11 +66,18 @@ function askedAction(args: Args, { kinds, namespace }: ActionSurroundings): Aske
     warnings: [
       ...(kinds === undefined ? [unknownKinds] : []),
       ...hints.map(({ text }) => text),
-      ...(kind === undefined ? [] : nameWarnings(kind, name, subresource)),
+      ...nameWarnings(kind, name, subresource),
       ...place.warnings,
     ],
     isMistyped: hints.some(isMistyped),
   };
+}
+
+/** @throws CliError usage */
+function checkOrder(verb: string, what: string, kinds: readonly DiscoveredKind[]): void {
+  if (kindNamed(kinds, verb) !== undefined && (storedVerbs as readonly string[]).includes(what)) {
+    throw usageError(`the verb comes first: ${what} ${verb}, and not ${verb} ${what}`);
+  }
 }
 
 const unknownKinds = "the server does not say which resources it has; the words are taken as they are";
@@ -83,8 +89,10 @@ function askedPath(verb: string, path: string, args: Args): AskedAction {
   return { attributes: { ...nothing, verb, path }, warnings: [], isMistyped: false };
 }
 
-/** A part is often written like a name. */
-function nameWarnings({ plural, subresources }: DiscoveredKind, name: string, subresource: string): readonly string[] {
+/** Callers often write a subresource like a name. */
+function nameWarnings(kind: DiscoveredKind | undefined, name: string, subresource: string): readonly string[] {
+  if (kind === undefined) return [];
+  const { plural, subresources } = kind;
   if (name.includes("/")) return [`no ${plural} are called ${name}; for a part: NAME --subresource=PART`];
   if (subresource !== "" || !subresources.includes(name)) return [];
   return [`${name} is taken as the name of one object; for the part of any give --subresource=${name}`];
@@ -105,7 +113,7 @@ function namedResource(word: string, kind: DiscoveredKind | undefined): NamedRes
   return { ...written, isClusterWide: isAboutSigners({ ...written, path: undefined }) };
 }
 
-/** A resource that the server does not have is asked about all the same. */
+/** A resource that the server does not have is still valid in the question. */
 function asWritten(word: string): Pick<Attributes, "resource" | "group" | "version"> {
   const [resource = "", ...group] = word.split(".");
   return { resource, group: word === "*" ? "*" : group.join("."), version: "" };
@@ -130,8 +138,8 @@ function placeOf(
 }
 
 /**
- * What to say where -n names a namespace that the server does not have: the answer is about that name all the same. Nothing where it
- * is there, or where the caller may not look.
+ * A warning where -n names a namespace that the server does not have: the decision is still about that name. Empty where it exists, or
+ * where the caller may not read it.
  */
 async function namespaceWarnings(args: Args, asked: string, client: Client): Promise<readonly string[]> {
   if (asked === "" || args.text("namespace") !== asked) return [];

@@ -27,9 +27,9 @@ import { accessReviewSpec } from "../../authorization/access-review-spec.ts";
 import type { DiscoveredKind } from "./served-kinds.ts";
 
 /**
- * Explains a decision of a server that has no explanations of its own. The verdict is the server's; the binding, or what comes nearest,
- * is worked out from the roles and bindings that the caller may read, by the code that decides in a hub.
- * @throws CliError refused where the caller may not ask
+ * Explains a decision of a server that has no explanations of its own. The verdict is the server's; the binding, or the nearest rights,
+ * are computed from the roles and bindings that the caller may read, by the hub's own code. @throws CliError refused where the caller may
+ * not create the review
  */
 export async function explainFromOutside(question: Question, server: ServerAccess): Promise<Explained> {
   const { action, user: asked, kinds } = question;
@@ -48,12 +48,8 @@ export async function explainFromOutside(question: Question, server: ServerAcces
   }
   const attributes = { ...action, user };
   const ours = await firstDecision([masters, rbacAuthorizer(policy.index)]).decide(attributes, { trace: true });
-  const { grant, note } = ours.trace?.at(-1) ?? {};
-  const notes = [
-    ...(ours.verdict === "allow" && note !== undefined ? [`The subject is ${note}.`] : []),
-    ...differences(verdict, ours),
-    ...unseenNotes(policy),
-  ];
+  const { grant } = ours.trace?.at(-1) ?? {};
+  const notes = [...subjectNotes(ours), ...differences(verdict, ours), ...unseenNotes(policy)];
   const more = verdict.allowed ? { ...(grant && { grant }), notes } : refusal({ attributes, policy, kinds, notes });
   return { status: { ...status, ...more }, source: { verdict: kind, rights: "worked out here" } };
 }
@@ -75,7 +71,12 @@ function refusal(known: {
   return { nearest, toAllow: commands, notes: [...known.notes, ...notes] };
 }
 
-/** Where the server and the roles read here do not agree, the reader must not be led astray. */
+function subjectNotes({ verdict, trace }: ChainDecision): readonly string[] {
+  const note = trace?.at(-1)?.note;
+  return verdict === "allow" && note !== undefined ? [`The subject is ${note}.`] : [];
+}
+
+/** Notes where the server and the roles that were read here do not agree. */
 function differences(server: SubjectAccessReviewStatus, ours: ChainDecision): readonly string[] {
   const allows = ours.verdict === "allow";
   if (server.allowed && !allows) {
@@ -122,7 +123,7 @@ async function reviewed(client: Client, { action, user }: Question): Promise<Sub
   }
 }
 
-/** Who the caller is: as the server says, and where it cannot, as the certificate or the ServiceAccount token says. */
+/** The caller: from the server's SelfSubjectReview, and where that is unavailable, from the certificate or the ServiceAccount token. */
 async function ownUser({ client, config }: ServerAccess): Promise<UserInfo | undefined> {
   const { group, version, kind } = selfSubjectReviews;
   try {
@@ -136,7 +137,7 @@ async function ownUser({ client, config }: ServerAccess): Promise<UserInfo | und
   }
 }
 
-/** The ServiceAccount that a token says it is of; nothing is decided by it here, the server has accepted it already. */
+/** The ServiceAccount in a token; it decides nothing here, the server has accepted the token already. */
 function accountOf(token = ""): UserInfo | undefined {
   const [, kind, namespace = "", name = ""] = stringAt(tokenClaims(token), "sub").split(":");
   return kind === "serviceaccount" && name !== "" ? serviceAccountUser(namespace, name) : undefined;
@@ -149,28 +150,28 @@ function certificateUser(pem: string): UserInfo | undefined {
   return { username: commonName, groups: [...organizations, authenticatedGroup] };
 }
 
-/** Who said what of an explanation. */
+/** The sources of an explanation. */
 interface ExplanationSource {
-  /** The kind of review that the verdict comes from. */
+  /** The kind of review that returned the verdict. */
   readonly verdict: string;
-  /** Whether the server told what comes nearest, or it was worked out here from roles and bindings. */
+  /** Whether the server returned the nearest rights, or they were computed here from roles and bindings. */
   readonly rights: "the server" | "worked out here" | "not known";
 }
 
-/** An explanation, whoever made it. */
+/** An explanation of the server or of this program. */
 export interface Explained {
   readonly status: AccessExplanationStatus;
   readonly source: ExplanationSource;
 }
 
-/** A question as the command line put it; `user` is undefined for the caller. */
+/** The question of the command line; `user` is undefined for the caller. */
 export interface Question {
   readonly action: Omit<Attributes, "user">;
   readonly user: UserInfo | undefined;
   readonly kinds: readonly DiscoveredKind[] | undefined;
 }
 
-/** The spec of a review that asks for it, in the words of the API. */
+/** The spec of its review in the API. */
 export function specOf(action: Omit<Attributes, "user">, user: UserInfo | undefined): object {
   const { user: _anonymous, ...about } = accessReviewSpec({ ...action, user: { username: "", groups: [] } });
   return user === undefined ? about : accessReviewSpec({ ...action, user });

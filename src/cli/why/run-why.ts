@@ -22,7 +22,7 @@ export const why: Run = async (args, io) => {
   return withServer(args, io, async (server) => {
     const { attributes: action, isMistyped, kinds } = await askedOf(args, io, server);
     const answer = await explain({ action, user, kinds }, server);
-    // A hub names no words that were meant to those who ask about themselves.
+    // A hub suggests no similar words to callers who ask about themselves.
     const explained = isMistyped ? { ...answer, status: { ...answer.status, toAllow: [] } } : answer;
     await writeResult(args, io, {
       data: {
@@ -51,7 +51,7 @@ async function explain(question: Question, server: ServerAccess): Promise<Explai
   return { status: { ...status, notes: [...(status.notes ?? []), note] }, source };
 }
 
-/** Where the kind is not known a server refuses it to most, and has not found it for the rest. */
+/** Where the kind is not known, a server rejects it as forbidden for most callers, and as not found for the rest. */
 async function ifServed(
   client: Client,
   resource: ResourceRef,
@@ -72,7 +72,7 @@ async function ifServed(
   }
 }
 
-/** The user that --as names, with the groups that signing in adds; undefined without --as. @throws CliError usage */
+/** The user of --as, with the groups that authentication adds; undefined without --as. @throws CliError usage */
 function askedUser(args: Args): UserInfo | undefined {
   const username = args.text("as") ?? "";
   const groups = args.list("as-group");

@@ -3,7 +3,7 @@ import type { RemoteClient } from "../../client/remote.ts";
 import { arrayAt, fieldListAt, isFields, isTrueAt, stringAt, stringsAt } from "../../apis/json-fields.ts";
 import { parsedJson } from "../../client/replies.ts";
 
-/** A kind as a server's discovery tells of it. */
+/** A kind in a server's discovery. */
 export interface DiscoveredKind extends ServedKind {
   readonly version: string;
   readonly namespaced: boolean;
@@ -11,7 +11,7 @@ export interface DiscoveredKind extends ServedKind {
 
 /**
  * All kinds that the server serves, the core group first and then in its own order, preferred versions before others. Undefined where
- * discovery is refused; a group that cannot be read is passed over.
+ * discovery is denied; a group that cannot be read is left out.
  */
 export async function servedKinds(client: RemoteClient): Promise<readonly DiscoveredKind[] | undefined> {
   const groups = await read(client, "/apis");

@@ -6,14 +6,14 @@ import type { Explained } from "./explain-from-outside.ts";
 import { printable } from "../printable.ts";
 import { textTable } from "../output.ts";
 
-/** An explanation and what it is of. */
+/** An explanation and its question. */
 export interface WhyShown extends Explained {
   readonly action: Omit<Attributes, "user">;
   /** Undefined for the caller. */
   readonly user: UserInfo | undefined;
 }
 
-/** An explanation for people: the answer first, then who said what, then what to do. Texts of others are escaped. */
+/** An explanation for people: the answer first, then each authorizer, then the next step. Foreign texts are escaped. */
 export function whyText(shown: WhyShown): string {
   const { status, source } = shown;
   const paragraphs = [
@@ -40,13 +40,18 @@ function escaped(lines: readonly string[]): string {
 
 function answer({ status, action, user }: WhyShown): string {
   const { verb, resource, group, subresource, name, path } = action;
-  const who = user === undefined ? "you" : user.username === "" ? `group ${user.groups[0] ?? ""}` : user.username;
-  const groups = user === undefined || user.groups.length === 0 ? "" : ` (groups: ${user.groups.join(", ")})`;
   const kind = group === "" || group === "*" ? resource : `${resource}.${group}`;
   const object = `${kind}${name === "" ? "" : `/${name}`}${subresource === "" ? "" : ` (${subresource})`}`;
   const what = path === undefined ? `${object} ${placeOf(action)}` : `path ${path}`;
   const [yes, may] = status.allowed ? ["yes", "may"] : ["no", "may not"];
-  return `${yes}: ${who}${groups} ${may} ${verb} ${what}`;
+  return `${yes}: ${subjectText(user)} ${may} ${verb} ${what}`;
+}
+
+function subjectText(user: WhyShown["user"]): string {
+  if (user === undefined) return "you";
+  const { username, groups } = user;
+  const who = username === "" ? `group ${groups[0] ?? ""}` : username;
+  return groups.length === 0 ? who : `${who} (groups: ${groups.join(", ")})`;
 }
 
 const verdicts: Readonly<Record<string, string>> = { allow: "allows", deny: "forbids", noOpinion: "no opinion" };
@@ -54,7 +59,7 @@ const verdicts: Readonly<Record<string, string>> = { allow: "allows", deny: "for
 function chainText({ authorizers = [], allowed, denied }: AccessExplanationStatus): string {
   if (authorizers.length === 0) return "";
   const timed = authorizers.some(({ ms }) => ms !== undefined);
-  // It stands before every chain and has nothing to say about most.
+  // It precedes every chain and has no opinion on most requests.
   const reported = authorizers.filter(({ type, verdict }) => type !== "Masters" || verdict !== "noOpinion");
   const rows = reported.map(({ name, type = name, verdict, ms, reason, error, note }) => [
     type === name ? name : `${name} (${type})`,

@@ -23,7 +23,7 @@ export interface AgentCertificate {
   /** Leaf first. */
   readonly certificatePem: string;
   readonly keyPem: string;
-  /** The latest beginning and the earliest end of the chain. */
+  /** The latest beginning and the earliest end in the chain. */
   readonly notBefore: number;
   readonly notAfter: number;
 }
@@ -33,7 +33,7 @@ export interface ClusterCredential extends AgentCertificate {
   readonly hub: HubAddress;
 }
 
-/** The credential that files hold, valid at any time, or undefined where they hold none, or where its parts do not belong together. */
+/** The credential in files, valid at any time, or undefined where there is none, or where its parts do not belong together. */
 export function readClusterCredential(files: Partial<CredentialFiles>): ClusterCredential | undefined {
   if (!isComplete(files)) return undefined;
   const hub = hubIn(files.kubeconfig);
@@ -45,8 +45,8 @@ export function readClusterCredential(files: Partial<CredentialFiles>): ClusterC
 }
 
 /**
- * Proves that the PEM is the certificate that was asked for with this key. Who signed it is the hub's affair: it need not be the CA that
- * the hub serves with. @throws JoinError bad-certificate, or clock-skew where it has ended by this machine's clock
+ * Verifies that the PEM is the certificate that was requested with this key. Its CA is not checked: it need not be the CA of the hub's
+ * serving certificate. @throws JoinError bad-certificate, or clock-skew where it has expired by this machine's clock
  */
 export function ownClusterCertificate(
   pem: string,
@@ -113,20 +113,20 @@ export interface HubAddress {
   readonly server: string;
   /** Absent: the roots of the system. */
   readonly caPem: string | undefined;
-  /** The way there; it may hold a password. */
+  /** The proxy; it may contain a password. */
   readonly proxyUrl?: string | undefined;
-  /** The name that the hub's certificate is for, where it is not that of the URL. */
+  /** The name in the hub's certificate, where it differs from the host of the URL. */
   readonly tlsServerName?: string | undefined;
-  /** The name of the cluster entry, as the bootstrap kubeconfig has it. */
+  /** The name of the cluster entry in the bootstrap kubeconfig. */
   readonly entry: string;
 }
 
 /**
- * The kubeconfig beside `tls.crt` and `tls.key`, byte for byte as client-go writes it: an agent of OCM that finds any other bytes asks for
- * another certificate. @see open-cluster-management.io/ocm pkg/registration/register, client-go clientcmd.Write
+ * The kubeconfig beside `tls.crt` and `tls.key`, byte for byte as client-go writes it: an agent of OCM that finds any other bytes
+ * requests another certificate. @see open-cluster-management.io/ocm pkg/registration/register, client-go clientcmd.Write
  */
 export function hubKubeconfig({ server, caPem, proxyUrl, tlsServerName, entry }: HubAddress): string {
-  // Fields that are undefined are left out.
+  // Undefined fields are omitted.
   const cluster = {
     "certificate-authority-data": caPem && Buffer.from(caPem, "utf8").toString("base64"),
     "proxy-url": proxyUrl,

@@ -7,13 +7,13 @@ import type { Manager, Turn } from "../run-managers.ts";
 import type { ClientCredentials } from "../../client/transport.ts";
 import { count, stateFormat, text, time } from "../storage/state-format.ts";
 
-/** A credential as it is now. The credentials are secret. */
+/** The present state of a credential. The credentials are secret. */
 export interface Presented extends Trust {
-  /** Until when it is good, by this machine's clock, in milliseconds since the epoch. From when on is for the hub to say. */
+  /** Its expiry by this machine's clock, in milliseconds since the epoch. The hub judges the beginning. */
   readonly notAfter: number;
 }
 
-/** Where it is read, and where it is written down that the hub refuses it. */
+/** The source of the credential, and the file that records its rejection. */
 export interface PresentedStore {
   readonly name: CredentialName & { readonly kind: "token" | "client-certificate" };
   /** @throws JoinError no-access */
@@ -21,12 +21,12 @@ export interface PresentedStore {
   readonly refusals: RefusalFile;
 }
 
-/** How it is found out whether the hub takes a credential. */
+/** How a credential is probed. */
 export interface CredentialProbeManagerOptions extends AgentWorld {
   readonly store: PresentedStore;
-  /** Is called with each answer of the hub that it accepts the credential; must not throw. */
+  /** Called with each reply of the hub that it accepts the credential; must not throw. */
   readonly confirmed?: (() => void) | undefined;
-  /** Is told the digest of a credential that counts as refused, and undefined when none does. */
+  /** Receives the digest of a credential that counts as rejected, and undefined when none does. */
   readonly refused?: ((digest: string | undefined) => void) | undefined;
 }
 
@@ -35,7 +35,7 @@ const startMs = 60_000;
 const againMs = 60_000;
 const onceAgainMs = 5000;
 
-/** What to do where the hub takes a credential no more. */
+/** The next step where the hub no longer accepts a credential. */
 export const remedies: Readonly<Record<PresentedStore["name"]["kind"], string>> = {
   token:
     "see why on the hub (pratique credentials, pratique revocations list); then request access with pratique request under another --name, which an approver must approve",
@@ -50,9 +50,9 @@ const nouns: Readonly<Record<PresentedStore["name"]["kind"], string>> = {
 };
 
 /**
- * Finds out whether the hub takes a credential that has not ended: asks about every ten minutes, after a refusal again within a minute, and
- * believes the third in a row; one answer that it is taken ends that. A hub that cannot be reached, or says neither, counts for nothing.
- * With `once` all is asked in this run, and such a hub is an error, as is a refusal.
+ * Probes whether the hub accepts a credential that has not expired: about every ten minutes, after a rejection again within a minute; the
+ * third rejection in a row counts, and one acceptance ends the count. A hub that cannot be reached, or answers neither, does not count.
+ * With `once` all probes run in this run, and such a hub is an error, as is a rejection.
  */
 export function credentialProbeManager(options: CredentialProbeManagerOptions): Manager {
   const { clock, once } = options;
@@ -80,17 +80,17 @@ export function credentialProbeManager(options: CredentialProbeManagerOptions): 
     act: async (signal): Promise<Turn> => {
       const presented = await read();
       const now = clock.now();
-      memory = await remembered(memory, credentialDigest(presented.credentials), options);
-      // What has ended is refused for that, and its keeper tells it.
+      memory = await loadMemory(memory, credentialDigest(presented.credentials), options);
+      // An expired credential is rejected for that, and its own manager reports it.
       if (now >= presented.notAfter) return { kind: "wait", until: now + startMs };
-      // A clock that was set back would else wait for as long as it was set back.
+      // A clock that was set back would else prolong the wait by as much.
       if (memory.lastAt <= now && now < memory.until) return { kind: "wait", until: memory.until };
       return asked(presented, memory, signal);
     },
   };
 }
 
-/** Why there is nothing more to ask in a run that has no later look. */
+/** Why there is nothing more to probe in a run with no later check. */
 function lastError(
   name: PresentedStore["name"],
   refusals: Refusals | undefined,
@@ -101,15 +101,15 @@ function lastError(
 }
 
 interface Memory {
-  /** The digest of the credential that it is about. */
+  /** The digest of the probed credential. */
   readonly credential: string;
   readonly refusals: Refusals | undefined;
   readonly lastAt: number;
   readonly until: number;
 }
 
-/** Whoever put another credential there began a new life; an agent that is started anew goes on with what was written down. */
-async function remembered(
+/** A credential that another program installed starts a new count; a restarted agent continues the stored one. */
+async function loadMemory(
   memory: Memory | undefined,
   credential: string,
   options: CredentialProbeManagerOptions,
@@ -121,7 +121,7 @@ async function remembered(
   const refusals = stored?.credential === credential ? stored : undefined;
   if (memory === undefined && isRefused(refusals)) notify(refusals, options);
   else await noted(stored, refusals, options);
-  // Machines that were started together do not come together.
+  // Spreads machines that were started together.
   return { credential, refusals, lastAt: now, until: once ? now : now + Math.floor(startMs * fraction()) };
 }
 
@@ -145,14 +145,14 @@ function nextAsk(
   return clock.now() + Math.round(everyMs * (0.8 + 0.4 * fraction()));
 }
 
-/** Writes down and tells what has changed. */
+/** Stores and reports changes. */
 async function noted(
   before: Refusals | undefined,
   after: Refusals | undefined,
   options: CredentialProbeManagerOptions,
 ): Promise<void> {
   const was = isRefused(before);
-  // How often it was refused beyond that is of no use to anybody, and would be written for ever.
+  // Counting further rejections has no use, and would write the file without end.
   if (before !== after && !(was && isRefused(after))) await writeRefusals(options.store.refusals, after);
   if (isRefused(after)) {
     if (!was) notify(after, options);
@@ -175,20 +175,20 @@ function sentence({ kind }: PresentedStore["name"], { message }: Refusals): stri
   return `the hub does not accept ${nouns[kind]} (${message}); ${remedies[kind]}`;
 }
 
-/** How often in a row a hub has refused a credential before its end. */
+/** How many times in a row a hub has rejected an unexpired credential. */
 export interface Refusals {
   /** The digest of the credential. */
   readonly credential: string;
   readonly count: number;
-  /** When the first was, in milliseconds since the epoch. */
+  /** The time of the first, in milliseconds since the epoch. */
   readonly since: number;
-  /** What the hub said. */
+  /** The hub's message. */
   readonly message: string;
 }
 
-/** Where they are written down; there is no file while the hub takes the credential. */
+/** The file of rejections; it does not exist while the hub accepts the credential. */
 export interface RefusalFile {
-  /** As it is now, undefined where there is none. */
+  /** The present contents, undefined where there is no file. */
   readonly text: () => Promise<string | undefined>;
   /** @throws JoinError write-failed */
   readonly write: (content: string) => Promise<void>;
@@ -196,10 +196,10 @@ export interface RefusalFile {
   readonly remove: () => Promise<void>;
 }
 
-/** A hub that has just begun, or one of several behind an address, may refuse what it takes a moment later. */
+/** A hub that has just started, or one of several behind an address, may reject what it accepts a moment later. */
 const minRefusals = 3;
 
-/** Whether they are so many that the credential counts as refused. */
+/** Whether they are so many that the credential counts as rejected. */
 export function isRefused(refusals: Refusals | undefined): refusals is Refusals {
   return refusals !== undefined && refusals.count >= minRefusals;
 }
@@ -211,15 +211,15 @@ const format = stateFormat<Refusals, keyof Refusals>({ credential: text, count, 
   "message",
 ]);
 
-/** What was written down, or undefined where nothing was, or nothing that can be read. */
+/** The stored rejections, or undefined where there are none, or none that can be read. */
 async function readRefusals(file: Pick<RefusalFile, "text">): Promise<Refusals | undefined> {
   return format.parse(await unlessUnusable(file.text()));
 }
 
-/** That the hub does not take a credential before its end: since when, in milliseconds since the epoch, and what it said. */
+/** That the hub rejects an unexpired credential: since when, in milliseconds since the epoch, and with which message. */
 export type Refused = Pick<Refusals, "since" | "message">;
 
-/** Whether what was written down says that this very credential is refused; what was written about another one says nothing of it. */
+/** Whether the stored rejections are of this very credential; those of another one do not count. */
 export async function refusalOf(
   credentials: ClientCredentials,
   file: Pick<RefusalFile, "text">,
@@ -229,7 +229,7 @@ export async function refusalOf(
   return { since: found.since, message: found.message };
 }
 
-/** Writes them down, or that there are none. It is for people and for the next agent; where it cannot be written, keeping goes on. */
+/** Stores them, or removes the file. It serves people and the next agent; where it cannot be written, the agent continues. */
 async function writeRefusals(file: RefusalFile, refusals: Refusals | undefined): Promise<void> {
   await unlessUnusable(refusals === undefined ? file.remove() : file.write(format.print(refusals)));
 }

@@ -9,15 +9,15 @@ import type { Trust } from "../trust/trust-bundle-manager.ts";
 import { hubClient } from "../../host/hub-client.ts";
 import { describeError } from "../request/connection-failure.ts";
 
-/** Whether a hub takes a credential. */
+/** Whether a hub accepts a credential. */
 export type Acceptance =
   | { readonly kind: "accepted" }
-  /** The hub said that it does not. The message holds no secret and no control character. */
+  /** The hub rejected it. The message contains no secret and no control character. */
   | { readonly kind: "refused"; readonly message: string }
-  /** It was not reached, or said neither; the message says which, and what to do. */
+  /** It was unreachable, or answered neither; the message has the cause and the next step. */
   | { readonly kind: "unknown"; readonly message: string };
 
-/** How it is asked. */
+/** The parameters of a probe. */
 export interface AskOptions {
   readonly clock: Clock;
   readonly userAgent: string;
@@ -28,13 +28,13 @@ export interface AskOptions {
 
 const timeoutMs = 30_000;
 const maxReplyBytes = 262_144;
-/** How our authorizer begins its reason on clusters where a credential that is revoked is still authenticated. */
+/** The prefix of this project's authorizer reason on clusters where a revoked credential is still authenticated. */
 const revokedReason = "the credential is revoked: ";
 
 /**
- * Asks a hub once, as the machine itself, for what everybody may read; over TLS that is verified by what the machine trusts. Only a Status
- * counts as a refusal: 401, or 403 for a credential that is revoked. Any other 403 speaks of rights, and so of a credential that is known.
- * Never throws for what a server does.
+ * Probes a hub once, as the machine itself, with a request that every subject may make; over TLS that is verified by the machine's
+ * trusted CAs. Only a Status counts as a rejection: 401, or 403 for a revoked credential. Any other 403 concerns rights, and so a known
+ * credential. Never throws for what a server does.
  */
 export async function probeCredential(
   { credentials, ...address }: Trust,
@@ -76,8 +76,8 @@ function acceptanceIn({ status, body }: RawReply, server: string): Acceptance {
 }
 
 /**
- * Proves that the hub accepts the certificate with which a client speaks, before it takes the place of the one in use: a hub that signs
- * with one CA and trusts another would lock the machine out of itself. Closes the client. @throws JoinError bad-certificate
+ * Verifies that the hub accepts a client's certificate before it replaces the one in use: a hub that signs with one CA and trusts another
+ * would lock the machine out. Closes the client. @throws JoinError bad-certificate
  */
 export async function requireAccepted(client: Pick<RemoteClient, "raw" | "close">): Promise<void> {
   try {
@@ -91,7 +91,7 @@ export async function requireAccepted(client: Pick<RemoteClient, "raw" | "close"
   }
 }
 
-/** By what one credential is told from another without keeping it: lower-case hexadecimal SHA-256 of its public part, or of the token. */
+/** Identifies a credential without storing it: lower-case hexadecimal SHA-256 of its public part, or of the token. */
 export function credentialDigest({ clientCertPem, token }: ClientCredentials): string {
   return createHash("sha256")
     .update(clientCertPem ?? token ?? "")

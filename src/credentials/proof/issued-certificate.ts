@@ -11,7 +11,7 @@ import { JoinError } from "../join-error.ts";
 import { isSubjectOf, nodesGroup, nodeUser } from "../request/node-identity.ts";
 import type { ServingNames } from "../request/certificate-request.ts";
 
-/** A certificate that is ours: for our key, in our name, from the hub's CA, valid now. */
+/** A verified certificate: for this key, in this name, from the hub's CA, valid now. */
 export interface OwnCertificate {
   /** The certificates alone, leaf first, in canonical PEM. */
   readonly pem: string;
@@ -19,22 +19,22 @@ export interface OwnCertificate {
   readonly validUntil: number;
 }
 
-/** What a certificate must fit; `now` in milliseconds since the epoch. */
+/** The requirements on a certificate; `now` in milliseconds since the epoch. */
 export interface Expectation {
-  /** DER SubjectPublicKeyInfo of our key. */
+  /** DER SubjectPublicKeyInfo of this machine's key. */
   readonly spki: Uint8Array;
   readonly nodeName: string;
   readonly caPem: string;
   readonly now: number;
   /** How far this clock is ahead of the hub's, in milliseconds, where that is known. */
   readonly aheadMs?: number | undefined;
-  /** What a serving certificate was asked for; absent: it is one to be a client with. */
+  /** The requested names of a serving certificate; absent: a client certificate. */
   readonly serving?: ServingNames | undefined;
 }
 
 /**
- * Proves that the PEM (leaf first) is the certificate that this node asked for.
- * @throws JoinError bad-certificate, or clock-skew when it is valid at another time than this machine has
+ * Verifies that the PEM (leaf first) is the certificate that this node requested. @throws JoinError bad-certificate, or clock-skew when
+ * it is not valid at this machine's time
  */
 export function ownCertificate(pem: string, expected: Expectation): OwnCertificate {
   try {
@@ -77,7 +77,7 @@ function canonical(blocks: readonly PemBlock[]): string {
   return blocks.map((block) => encodePem("CERTIFICATE", block.bytes)).join("");
 }
 
-/** Who trusts it is not known here: a cluster may sign serving certificates with a CA of their own. */
+/** Its trust anchor is not known here: a cluster may sign serving certificates with another CA. */
 function requireServing(leaf: ParsedCertificate, { dns, ip }: ServingNames): void {
   if (leaf.extendedKeyUsage?.includes(oids.serverAuth) !== true) throw bad("it is not for servers");
   const names = new Set([...leaf.sans.dns, ...leaf.sans.ip]);

@@ -1,7 +1,7 @@
 import { parsedJson } from "../../client/replies.ts";
 import { dnsLabelProblems, pathSegmentProblems } from "../../apimachinery/names.ts";
 
-/** What a ServiceAccount token says of itself, unverified: enough to plan by, nothing to trust. Times in milliseconds since the epoch. */
+/** The claims of a ServiceAccount token, unverified: enough for a schedule, not for trust. Times in milliseconds since the epoch. */
 export interface TokenClaims {
   readonly namespace: string;
   readonly serviceAccount: string;
@@ -13,7 +13,7 @@ export interface TokenClaims {
 const maxTokenCharacters = 65_536;
 const subjectPrefix = "system:serviceaccount:";
 
-/** Reads the claims of a token in the compact form of a JWT, or undefined where it is none of a ServiceAccount. @see RFC 7519 */
+/** Reads the claims of a token in the compact form of a JWT, or undefined where it is not of a ServiceAccount. @see RFC 7519 */
 export function tokenClaims(token: string): TokenClaims | undefined {
   if (token.length > maxTokenCharacters) return undefined;
   const { sub, aud, iat, exp } = parsed(/^[\w-]+\.([\w-]+)\.[\w-]+$/.exec(token)?.[1] ?? "");

@@ -20,17 +20,17 @@ import { overdueDelay, renewalDeadline, rotationPause } from "./rotation-plan.ts
 export interface CertificateScheduleOptions extends Omit<AgentWorld, "userAgent"> {
   readonly kind: "client-certificate" | "serving-certificate";
   readonly folder: CertificateFolder;
-  /** For which names it must be good now; undefined while there are none, and nothing is requested then. Absent: a client certificate. */
+  /** The names that it must have now; undefined while there are none, and then nothing is requested. Absent: a client certificate. */
   readonly servingNames?: (() => ServingNames | undefined) | undefined;
-  /** The certificate (DER) by which the hub was known last, where that is known: its issuer is the CA that signs now. */
+  /** The serving certificate (DER) that the hub presented last, where that is known: its issuer is the CA that signs now. */
   readonly shown?: (() => Promise<Uint8Array | undefined>) | undefined;
-  /** Is called once a new certificate is there, once more if the agent was killed meanwhile; must not throw. */
+  /** Called once for a new certificate, once more if the agent was killed meanwhile; must not throw. */
   readonly renewed?: ((name: CredentialName) => Promise<void>) | undefined;
 }
 
-/** The schedule of a certificate, with the state file in which it is remembered. */
+/** The schedule of a certificate, with its state file. */
 export interface CertificateSchedule extends RenewalSchedule<HeldCertificate, unknown> {
-  /** Writes down which request is under way, and what the hub says that it waits for. */
+  /** Stores the pending request, and the hub's condition that it waits for. */
   readonly requested: (request: string, waitsFor?: string) => Promise<void>;
 }
 
@@ -39,22 +39,22 @@ export function certificateSchedule(options: CertificateScheduleOptions, name: K
   const { kind, folder, clock } = options;
   const keeping: Keeping = { options, name };
   let memory: Memory | undefined;
-  let underWay: UnderWay = {};
+  let inProgress: PendingRequest = {};
   let writing = Promise.resolve();
 
   return {
     requested: (request, waitsFor) => {
-      underWay = { request, waitsFor };
+      inProgress = { request, waitsFor };
       const { state } = memory ?? {};
-      const next = state && { ...state, ...underWay };
+      const next = state && { ...state, ...inProgress };
       if (next !== undefined) writing = writing.then(() => writeCertificateState(folder, next));
       return writing;
     },
     next: async ({ session, current, serving }) => {
-      memory = await remembered(memory, current, keeping);
-      memory = await announced(memory, current, keeping);
-      memory = await hastened(memory, { current, session }, keeping);
-      underWay = {};
+      memory = await loadMemory(memory, current, keeping);
+      memory = await notifyRenewed(memory, current, keeping);
+      memory = await rotateEarly(memory, { current, session }, keeping);
+      inProgress = {};
       const until = nextLook({ memory, current, serving, session }, options);
       if (until > clock.now()) return { kind: "wait", until };
       const { notAfter: expiresAt } = session.identity;
@@ -73,14 +73,14 @@ export function certificateSchedule(options: CertificateScheduleOptions, name: K
       await writing;
       const failure = rotationFailure(error, held.session, held.session.identity.notAfter <= clock.now());
       if (signal.aborted || memory === undefined) return { kind: "wait", until: clock.now() };
-      const state = { ...memory.state, ...(failure.spent ? noRequest : underWay) };
+      const state = { ...memory.state, ...(failure.spent ? noRequest : inProgress) };
       memory = await afterFailure({ ...held, memory: { ...memory, state } }, failure, keeping);
       return options.once ? { kind: "lost", error: new JoinError(failure.code, failure.message) } : { kind: "again" };
     },
   };
 }
 
-type UnderWay = Pick<CertificateState, "request" | "waitsFor">;
+type PendingRequest = Pick<CertificateState, "request" | "waitsFor">;
 
 const noRequest = { request: undefined, waitsFor: undefined } as const;
 
@@ -91,14 +91,14 @@ interface Keeping {
 
 interface Memory {
   readonly state: CertificateState;
-  /** When this agent rotated it, while the new certificate has not been looked at. */
+  /** When this agent rotated it, until the new certificate is checked. */
   readonly rotatedAt?: number;
 }
 
 type Looked = HeldCertificate & { readonly memory: Memory };
 
-/** What is known of the certificate that is there; whoever has put another one there began a new life. */
-async function remembered(
+/** The stored state of the present certificate; a certificate that another program installed starts a new state. */
+async function loadMemory(
   memory: Memory | undefined,
   current: StoredCertificate | undefined,
   { options, name }: Keeping,
@@ -150,9 +150,9 @@ function deadlineOf(
   { once, fraction }: CertificateScheduleOptions,
 ): number {
   if (drawn !== undefined && !once) return drawn;
-  // With `once` nobody comes back later in this life, so all of the time from the earliest moment on is used.
+  // With `once` there is no later run for this certificate, so all of the time from the earliest moment on is used.
   const planned = renewalDeadline(current, { spread: once ? 0 : fraction(), receivedAt: renewedAt });
-  // Drawn before that is what was hastened.
+  // An earlier moment was chosen by an early rotation.
   return Math.min(drawn ?? planned, planned);
 }
 
@@ -165,8 +165,8 @@ function startAt(
   return once || deadline > now ? deadline : now + overdueDelay(notAfter - now, fraction());
 }
 
-/** Tells others of a certificate of which they were not told, even where this agent is not the one that fetched it. */
-async function announced(
+/** Calls `renewed` for a certificate that was not passed to it, even where this agent did not fetch it. */
+async function notifyRenewed(
   memory: Memory,
   current: StoredCertificate | undefined,
   { options }: Keeping,
@@ -178,8 +178,8 @@ async function announced(
   return { ...memory, state };
 }
 
-/** Whoever holds a certificate of a CA that signs no more renews soon, lest everybody waits for the last to do so before the CA can go. */
-async function hastened(
+/** A certificate of a CA that no longer signs is renewed early, so that the CA can be removed before the last such certificate expires. */
+async function rotateEarly(
   memory: Memory,
   { current, session }: Pick<Looked, "current" | "session">,
   { options, name }: Keeping,
@@ -192,7 +192,7 @@ async function hastened(
   if (signer === undefined) return memory;
   const own = issuerInBundle(decodePem(current.certificatesPem)[0]?.bytes, session.caPem);
   if (own === undefined) return memory;
-  // With `once` nobody comes back at the moment that was drawn.
+  // With `once` there is no run at the moment that was drawn.
   const plan = earlyRotation({ own, signer, deadline, last, now, random: once ? 0 : fraction() });
   if (plan === undefined) return memory;
   const { deadline: at, ...decided } = plan;
@@ -212,9 +212,9 @@ function nextLook(
   const { nextAt, failures } = memory.state;
   const now = clock.now();
   if (servingNames !== undefined && serving === undefined) return now + namesAgainMs;
-  // Only the client certificate can come back; whoever serves waits until it has.
+  // Only the client certificate can be recovered; a serving certificate waits for it.
   if (serving !== undefined && session.identity.notAfter <= now) return Math.max(nextAt, now + namesAgainMs);
-  // One from the future, of a clock that was ahead, serves nobody with a right clock.
+  // A certificate from the future, of a clock that was ahead, is not valid for a correct clock.
   const fits =
     current !== undefined &&
     (serving === undefined || (coversNames(current.names, serving) && current.notBefore <= now));

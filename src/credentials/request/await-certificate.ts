@@ -10,34 +10,37 @@ import { connectionFailure, type CallTarget } from "./connection-failure.ts";
 import { JoinError, plainText, stopIfAborted } from "../join-error.ts";
 import { certificateOf, certificateRequests, type NodeRequest, type RequestObject } from "./certificate-request.ts";
 
-/** How to wait; times in milliseconds. */
+/** The pauses and deadlines of a wait; times in milliseconds. */
 export interface Waiting {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
   readonly target: CallTarget;
-  /** Yields [0, 1). Where it is given, pauses after trouble grow to half a minute and are spread, lest a fleet comes back together. */
+  /** Returns [0, 1). Where it is set, pauses after failures grow to half a minute with jitter, so that a fleet does not retry at once. */
   readonly random?: () => number;
-  /** Whether messages shall say which command to give next; an agent gives none. Default true. */
+  /** Whether messages name the next command; an agent's do not. Default true. */
   readonly advise?: boolean;
-  /** Called with why there is no certificate yet, as the request's conditions say it: reason and message. Whenever that changes, and once when an approved request stays unsigned for half a minute. */
+  /**
+   * Called with why there is no certificate yet, from the request's conditions: reason and message. On each change, and once when an
+   * approved request stays unsigned for half a minute.
+   */
   readonly waitsFor?: ((message: string) => void) | undefined;
   /** Called with each new failure to reach the hub, and with undefined once the hub answers again. */
   readonly connection?: ((failure: JoinError | undefined) => void) | undefined;
-  /** Called once when no decision has come after a second, and once when an approval has. */
+  /** Called once when there is no decision after a second, and once at the approval. */
   readonly on: (state: "pending" | "approved") => void;
 }
 
 const quietMs = 1000;
 const pollMs = 2000;
-/** How long an approved request may stay unsigned before that is told. */
+/** How long an approved request may stay unsigned before that is reported. */
 const unsignedMs = 30_000;
 
 /**
- * Waits until the request holds a certificate and gives its PEM, not yet verified. Lists and watches by name; whenever a stream ends
- * or fails it lists again after 2 seconds, or when the hub asks for more, so that a hub that restarts is waited for.
- * @throws JoinError denied, failed, deleted, csr-conflict, timeout-waiting, tls-mismatch, clock-skew, aborted
- * @throws StatusError when the hub no longer answers the asker: Unauthorized, Forbidden
+ * Waits until the request has a certificate and returns its PEM, not yet verified. Lists and watches by name; when a stream ends or fails
+ * it lists again after 2 seconds, or after the longer pause that the hub requests, so that it survives a restart of the hub. @throws
+ * JoinError denied, failed, deleted, csr-conflict, timeout-waiting, tls-mismatch, clock-skew, aborted @throws StatusError when the hub
+ * rejects the caller: Unauthorized, Forbidden
  */
 export async function awaitCertificate(client: Client, request: NodeRequest, waiting: Waiting): Promise<string> {
   const over = new AbortController();
@@ -48,7 +51,7 @@ export async function awaitCertificate(client: Client, request: NodeRequest, wai
     observation.state = state;
     waiting.on(state);
     if (state !== "approved") return;
-    // What was said before the approval is answered by it.
+    // The approval supersedes what was reported before.
     delete observation.lastMessage;
     void waiting.clock.sleep(unsignedMs, signal).then(() => {
       if (!signal.aborted && observation.lastMessage === undefined) waiting.waitsFor?.(unsigned(observation.signer));
@@ -70,11 +73,11 @@ export async function awaitCertificate(client: Client, request: NodeRequest, wai
 
 interface Observation {
   state: "new" | "pending" | "approved";
-  /** What the hub has said last. */
+  /** The last conditions from the hub. */
   lastMessage?: string;
-  /** Which signer the request asks. */
+  /** The signer of the request. */
   signer?: string;
-  /** The last trouble in reaching the hub. */
+  /** The last failure to reach the hub. */
   trouble?: JoinError;
 }
 
@@ -134,7 +137,7 @@ async function listAndWatch(client: Client, request: NodeRequest, observing: Obs
   return undefined;
 }
 
-/** The trouble, when it may pass. @throws what will not */
+/** The failure, when it is temporary. @throws it when it is not */
 function passing(error: unknown, { target }: Observing): JoinError {
   if (error instanceof ConnectionError) {
     const failure = connectionFailure(error, target);
@@ -242,7 +245,7 @@ function timeoutError(
   return new JoinError("timeout-waiting", `${what}${next}`);
 }
 
-/** Where an approval is not what helps. By the reason of the condition with which the hub leaves a request to an approver. */
+/** For requests that an approval alone does not help. By the reason of the condition with which the hub leaves a request to an approver. */
 const stepsByReason: Readonly<Record<string, string>> = {
   NodeNameInUse: "join with another --node-name, or have the certificate in use revoked on the hub",
   UserRevoked:

@@ -24,28 +24,28 @@ export interface RequestObject extends ApiObject {
   readonly status?: { readonly certificate?: string; readonly conditions?: readonly Condition[] | null };
 }
 
-/** A request that is on the hub. */
+/** A request that exists on the hub. */
 export interface NodeRequest {
   readonly name: string;
   readonly uid: string;
-  /** Made by an earlier join with the same key. */
+  /** Created by an earlier join with the same key. */
   readonly found: boolean;
 }
 
-/** The names for which a serving certificate is asked; addresses as text. */
+/** The names of a serving certificate; addresses as text. */
 export interface ServingNames {
   readonly dns: readonly string[];
   readonly ip: readonly string[];
 }
 
-/** What is asked for, and with which key. */
+/** The subject of the request, and its key. */
 export interface WantedCertificate {
   readonly nodeName: string;
   readonly key: NodeKey;
   readonly usages: readonly string[];
   /** In milliseconds since the epoch. */
   readonly now: number;
-  /** A request that this user has made is not used again: the hub approves none. */
+  /** A request that this user has created is not reused: the hub approves none. */
   readonly refusedUser?: string | undefined;
   /** Absent: a client certificate. */
   readonly serving?: ServingNames | undefined;
@@ -56,9 +56,9 @@ const clientSigner = "kubernetes.io/kube-apiserver-client-kubelet";
 const servingSigner = "kubernetes.io/kubelet-serving";
 
 /**
- * Asks for a node's certificate, or finds the request that an earlier run made with this key. Nothing but the public key
- * leaves the machine. @throws JoinError csr-conflict @throws StatusError, ConnectionError of the client
- * @see pkg/kubelet/certificate/bootstrap, client-go util/certificate/csr
+ * Requests a node's certificate, or finds the request that an earlier run created with this key. Only the public key leaves the machine.
+ * @throws JoinError csr-conflict @throws StatusError, ConnectionError of the client @see pkg/kubelet/certificate/bootstrap, client-go
+ * util/certificate/csr
  */
 export async function nodeRequest(client: Client, wanted: WantedCertificate): Promise<NodeRequest> {
   const { usages, serving } = wanted;
@@ -73,7 +73,7 @@ export async function nodeRequest(client: Client, wanted: WantedCertificate): Pr
   return { name, uid: stored.metadata.uid ?? "", found: !created };
 }
 
-/** What a certificate is asked for, and of which signer. */
+/** The contents of a certificate request, and its signer. */
 export type CertificateWish = Parameters<typeof createCsr>[0] & {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -82,7 +82,7 @@ export type CertificateWish = Parameters<typeof createCsr>[0] & {
   readonly expirationSeconds?: number | undefined;
 };
 
-/** A request as it is sent; nothing of the key but its public half is in it. */
+/** A request as it is sent; it contains only the public half of the key. */
 export function requestObject({
   name,
   labels,
@@ -100,13 +100,13 @@ export function requestObject({
   };
 }
 
-/** The certificate in the status of a request as PEM text, empty where there is none yet. */
+/** The certificate in the status of a request as PEM text, empty while there is none. */
 export function certificateOf(request: RequestObject): string {
   const data = request.status?.certificate;
   return typeof data === "string" ? Buffer.from(data, "base64").toString("latin1") : "";
 }
 
-/** The cause of a conflict with an own request whose certificate has expired before it was fetched: only another key helps. */
+/** The cause of a conflict with an own request whose certificate expired before it was fetched: only another key helps. */
 export const outlivedCode = "CertificateExpired";
 
 const outlived = "its certificate has expired";
@@ -149,7 +149,7 @@ function sameTexts(some: readonly string[], others: readonly string[]): boolean 
   return some.length === others.length && some.every((text, at) => text === others[at]);
 }
 
-/** What a request asks for; undefined where that cannot be read. */
+/** The contents of a request; undefined where they cannot be read. */
 export function csrOf({ spec }: RequestObject): ParsedCsr | undefined {
   const data: unknown = spec?.request;
   if (typeof data !== "string") return undefined;
@@ -161,7 +161,7 @@ export function csrOf({ spec }: RequestObject): ParsedCsr | undefined {
   }
 }
 
-/** When the first certificate expires; undefined for none, and for what cannot be read, which is judged when it is used. */
+/** When the first certificate expires; undefined for none, and for an unreadable one, which fails when it is used. */
 function expiryOf(pem: string): number | undefined {
   try {
     const [block] = pem === "" ? [] : decodePem(pem, { surroundingText: "ignore" });

@@ -28,18 +28,18 @@ import type { PendingRequest, StoredState } from "../storage/registration-state.
 const signerName = "kubernetes.io/kube-apiserver-client";
 const usages: readonly string[] = ["digital signature", "key encipherment", "client auth"];
 
-/** What is told of a request while it is under way. */
+/** What is reported of a pending request. */
 export type RequestNews =
   | { readonly kind: "sent"; readonly request: string; readonly fingerprint: string; readonly found: boolean }
   | { readonly kind: "pending" | "approved"; readonly request: string; readonly fingerprint: string }
-  /** Why it has no certificate yet, as the hub says it: reason and message. */
+  /** Why it has no certificate yet, from the hub's conditions: reason and message. */
   | { readonly kind: "waits-for"; readonly request: string; readonly message: string }
-  /** Ten requests of the cluster are about; no more are made. */
+  /** Ten requests of the cluster are pending; no more are created. */
   | { readonly kind: "rate-limited" }
-  /** Somebody denied it, or it could not be signed, or it went away; it is asked again when that is mended. */
+  /** It was denied, failed, or was deleted; the agent requests again when the cause is gone. */
   | { readonly kind: "refused"; readonly request: string; readonly error: JoinError };
 
-/** One certificate to get. */
+/** One certificate to request. */
 export interface CertificateCall {
   readonly client: Client;
   readonly server: string;
@@ -61,9 +61,9 @@ const againMs = 5_000;
 const waitMs = 24 * 3_600_000;
 
 /**
- * Gets a certificate for the agent: with a key and a request name that are safely kept before the hub hears of them, so that whoever was
- * interrupted goes on with the same request. Waits as long as it takes; a request that was denied is asked anew once it is gone. The
- * certificate is in the kept state when this returns. @throws JoinError aborted, clock-skew @throws StatusError, ConnectionError
+ * Requests a certificate for the agent: key and request name are stored before the request is sent, so that an interrupted agent resumes
+ * the same request. Waits without a deadline; a denied request is followed by another once it is deleted. The certificate is in the
+ * stored state when this returns. @throws JoinError aborted, clock-skew @throws StatusError, ConnectionError
  */
 export async function obtainCertificate(call: CertificateCall): Promise<AgentCertificate> {
   for (;;) {
@@ -189,7 +189,7 @@ function proven(pem: string, { keyPem }: PendingRequest, { state, clock }: Certi
   return ownClusterCertificate(pem, { keyPem, identity: identityOf(state), now: clock.now() });
 }
 
-/** Waits until asking anew makes sense: a request that was denied must be gone, lest each denial made another one. */
+/** Waits until another request is useful: a denied one must be deleted first, or each denial would cause the next request. */
 async function retried({ code }: JoinError, { request }: PendingRequest, call: CertificateCall): Promise<void> {
   const { client, clock, signal } = call;
   if (code !== "denied")

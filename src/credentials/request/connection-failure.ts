@@ -5,16 +5,16 @@ import { systemErrorCode, systemErrorText } from "../../apimachinery/system-erro
 import { hasReason } from "../../client/api-errors.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 
-/** Where a call went, for the sentence about its failure. */
+/** The target of a call, for the message about its failure. */
 export interface CallTarget {
   readonly server: string;
-  /** How the machine came to that address, where it is not the one that was given. */
+  /** The source of that address, where it is not the given one. */
   readonly learnedFrom?: "cluster-info" | undefined;
   /** How far this clock is ahead of the hub's, in milliseconds, where that is known. */
   readonly aheadMs?: number | undefined;
 }
 
-/** What those mean that say themselves what to do. */
+/** The codes whose message already has the next step. */
 const completeErrors: ReadonlyMap<string, JoinErrorCode> = new Map([
   ["EXEC_PLUGIN", "bad-discovery-file"],
   ["PROXY", "unreachable"],
@@ -32,8 +32,8 @@ const mismatches: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a failure to talk to the hub means: `unreachable`, `not-a-hub`, `tls-mismatch`, `clock-skew`, or `aborted`. The hub's
- * certificate is not trusted, so nothing in it but its names is told.
+ * Classifies a connection failure: `unreachable`, `not-a-hub`, `tls-mismatch`, `clock-skew`, or `aborted`. The hub's certificate is not
+ * trusted, so the message contains only its names.
  */
 export function connectionFailure(error: ConnectionError, target: CallTarget): JoinError {
   const { code } = error;
@@ -107,7 +107,7 @@ function isForeign(code: string): boolean {
   );
 }
 
-/** A deadline of ours means what one of the system does. */
+/** A timeout of this client counts as one of the system. */
 function causeOf(error: ConnectionError): unknown {
   return systemErrorCode(error.cause) === undefined ? error : error.cause;
 }
@@ -118,7 +118,7 @@ function learned(target: CallTarget): string {
     : "; the address comes from cluster-info, so perhaps the hub must advertise another one";
 }
 
-/** What a failed call means, in one sentence without secrets. @throws what is no failure of the world */
+/** The meaning of a failed call, in one sentence without secrets. @throws any error that is no failure of a call */
 export function describeError(error: unknown, server: string): string {
   if (error instanceof JoinError) return error.message;
   if (error instanceof ConnectionError) {
@@ -132,8 +132,8 @@ export function describeError(error: unknown, server: string): string {
 }
 
 /**
- * Whether an update may go well upon a newer version. A kube-apiserver lets webhooks judge before it compares versions: what the hub has
- * changed meanwhile, such as a taint, then looks like a change of ours.
+ * Whether an update may succeed upon a newer version. A kube-apiserver runs webhooks before it compares versions: a change by the hub,
+ * such as a taint, then looks like a change by this client.
  */
 export function isRace(error: unknown): boolean {
   return hasReason(error, "Conflict", "BadRequest", "Invalid");

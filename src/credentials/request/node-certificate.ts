@@ -15,40 +15,40 @@ import { nodeRequest, type NodeRequest, type ServingNames } from "./certificate-
 export interface NodeCertificateRequest extends Omit<AgentWorld, "userAgent"> {
   readonly name: KeptName;
   readonly folder: CertificateFolder;
-  /** For which names a serving certificate must be good by now; asked while a request waits. */
+  /** The names that a serving certificate must have now; called while a request waits. */
   readonly servingNames?: (() => ServingNames | undefined) | undefined;
   readonly signal: AbortSignal;
-  /** Is given the name of the request before it is waited for, and again with what the hub says that it waits for. */
+  /** Receives the name of the request before the wait, and again with the condition of the hub that it waits for. */
   readonly requested: (request: string, waitsFor?: string) => Promise<void>;
 }
 
-/** What the hub has issued, not yet proven, and the key for which it was requested. */
+/** The issued certificate, not yet verified, and the key for which it was requested. */
 export interface NodeAnswer {
   readonly pem: string;
   readonly key: NodeKey;
 }
 
-/** Why a rotation came to nothing. */
+/** Why a rotation failed. */
 export interface RotationFailure {
   readonly code: JoinErrorCode;
   /** One sentence without secrets. */
   readonly message: string;
-  /** Whether somebody decided so; else it may pass by itself. */
+  /** Whether an approver or a signer decided so; else it may be temporary. */
   readonly decided: boolean;
-  /** Whether the next try needs another key, since a request is named after its key. */
+  /** Whether the next try needs another key, since the name of a request derives from its key. */
   readonly spent: boolean;
   readonly retryAfterMs: number | undefined;
 }
 
 const waitMs = 900_000;
-/** The next run goes on with the same request. */
+/** The next run resumes the same request. */
 const onceWaitMs = 30_000;
 const namesAgainMs = 10_000;
 
 /**
- * Requests the next certificate and waits up to 15 minutes for it, with `once` half a minute. The key is safely there before the hub
- * hears of it and its request is found again by it, so that a rotation that was interrupted is resumed, never begun anew. Nothing of what
- * is in use changes. @throws JoinError, ConnectionError, StatusError
+ * Requests the next certificate and waits up to 15 minutes for it, with `once` half a minute. The key is on disk before the request is
+ * sent, and the request is found again by it, so that an interrupted rotation resumes. Nothing in use changes. @throws JoinError,
+ * ConnectionError, StatusError
  */
 export async function requestNodeCertificate(
   held: HeldCertificate,
@@ -67,7 +67,7 @@ export async function requestNodeCertificate(
   return { pem: await waited(request, held, wanted), key };
 }
 
-/** The key of a rotation that was interrupted, or a new one. */
+/** The key of an interrupted rotation, or a new one. */
 async function nextKey({ current }: HeldCertificate, { folder }: NodeCertificateRequest): Promise<NodeKey> {
   const place = { pendingKey: folder.nextKey, read: folder.text, replace: folder.writePrivate };
   const key = await nodeKey(place, "keep");
@@ -143,10 +143,10 @@ const decidedCodes: ReadonlySet<JoinErrorCode> = new Set([
   "bad-certificate",
   "clock-skew",
 ]);
-/** A request that was deleted makes room for another one of the same name. */
+/** A deleted request leaves its name to another one. */
 const sparing: ReadonlySet<JoinErrorCode> = new Set(["deleted", "clock-skew"]);
 
-/** What a rotation died of. @throws what is no failure of the world */
+/** The failure that ended a rotation. @throws any error that is no failure of a call */
 export function rotationFailure(error: unknown, session: NodeSession, expired: boolean): RotationFailure {
   if (error instanceof ConnectionError) {
     const { code, message } = connectionFailure(error, session);

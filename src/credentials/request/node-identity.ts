@@ -19,9 +19,9 @@ import { KeyError } from "../../pki/public-key.ts";
 export const nodesGroup = "system:nodes";
 
 /**
- * What a kubelet asks for with an EC key. A Kubernetes older than 1.25 signs nothing without key encipherment, though such a key
- * cannot do it, and its kubelets left it out from 1.27 on; so it is asked for wherever the version is older or not known. `minor`
- * is the 27 of 1.27. @see kubernetes/kubernetes#109077
+ * The usages that a kubelet requests with an EC key. A Kubernetes older than 1.25 signs nothing without key encipherment, though such a
+ * key cannot do it, and its kubelets left it out from 1.27 on; so it is included wherever the version is older or not known. `minor` is
+ * the 27 of 1.27. @see kubernetes/kubernetes#109077
  */
 export function nodeUsages(minor: number | undefined): readonly string[] {
   return minor !== undefined && minor >= 27
@@ -29,7 +29,7 @@ export function nodeUsages(minor: number | undefined): readonly string[] {
     : ["digital signature", "key encipherment", "client auth"];
 }
 
-/** The same for a certificate to serve with. */
+/** The usages of a serving certificate. */
 export function servingUsages(minor: number | undefined): readonly string[] {
   return nodeUsages(minor).map((usage) => (usage === "client auth" ? "server auth" : usage));
 }
@@ -44,7 +44,7 @@ export function isSubjectOf(nodeName: string, { commonName, organizations }: Sub
   return commonName === nodeUser(nodeName) && organizations.length === 1 && organizations[0] === nodesGroup;
 }
 
-/** The name, as a node may be called. @throws JoinError bad-node-name */
+/** Validates a node name. @throws JoinError bad-node-name */
 export function requireNodeName(text: string): string {
   const [problem] = text === "" ? ["it is empty"] : dnsSubdomainProblems(text);
   if (problem !== undefined) {
@@ -57,16 +57,16 @@ export function requireNodeName(text: string): string {
 }
 
 /**
- * The name of a node's first certificate request: a digest of key, subject and usages, so that the same machine with the same key
- * finds its own request again. It is base64url and no DNS name. `spki` is the DER SubjectPublicKeyInfo.
- * @see pkg/kubelet/certificate/bootstrap digestedName
+ * The name of a node's first certificate request: a digest of key, subject and usages, so that the same machine with the same key finds
+ * its own request again. It is base64url and no DNS name. `spki` is the DER SubjectPublicKeyInfo. @see pkg/kubelet/certificate/bootstrap
+ * digestedName
  */
 export function nodeRequestName(input: {
   readonly spki: Uint8Array;
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly usages: readonly string[];
-  /** What a serving certificate is asked for. */
+  /** The subject and names of a serving certificate. */
   readonly names?: readonly string[];
 }): string {
   const hash = createHash("sha512-256");
@@ -76,17 +76,17 @@ export function nodeRequestName(input: {
   return `node-csr-${hash.digest("base64url")}`;
 }
 
-/** The 27 of Kubernetes 1.27 that the hub says it is; undefined when it does not say, or is no version 1. @throws ConnectionError */
+/** The minor version of the hub's Kubernetes, 27 of 1.27; undefined when it reports none, or is no version 1. @throws ConnectionError */
 export async function kubernetesMinor(client: RemoteClient): Promise<number | undefined> {
   const reply = await client.raw("GET", "/version");
   if (reply.status !== 200) return undefined;
   const version = parsedJson(reply.body);
-  // Some vendors write `27+`.
+  // Some vendors report `27+`.
   const minor = /^(\d{1,4})\+?$/.exec(stringAt(version, "minor"))?.[1];
   return minor === undefined || stringAt(version, "major") !== "1" ? undefined : Number(minor);
 }
 
-/** The private file of the key of a request under way. */
+/** The private key file of a pending request. */
 export interface PendingKeyFile {
   readonly pendingKey: string;
   /** The text of a file, or undefined where there is none. */
@@ -95,20 +95,20 @@ export interface PendingKeyFile {
   replace(path: string, content: string): Promise<void>;
 }
 
-/** The private key of a request under way. It never leaves this machine. */
+/** The private key of a pending request. It never leaves this machine. */
 export interface NodeKey {
   readonly key: KeyObject;
   /** DER SubjectPublicKeyInfo. */
   readonly spki: Uint8Array;
   /** `SHA256:<base64>`, for two people to compare. */
   readonly fingerprint: string;
-  /** Made by an earlier join that did not end. */
+  /** Created by an earlier join that did not end. */
   readonly reused: boolean;
 }
 
 /**
- * The P-256 key in the file for the one of a request under way, or a new one that is safely there before this returns. A file that holds no such key
- * is replaced, and with `replace` any. @throws JoinError write-failed
+ * The P-256 key in the file of a pending request, or a new one that is on disk before this returns. A file that contains no such key is
+ * replaced, and with `replace` any. @throws JoinError write-failed
  */
 export async function nodeKey(folder: PendingKeyFile, pending: "keep" | "replace"): Promise<NodeKey> {
   const text = pending === "replace" ? undefined : await folder.read(folder.pendingKey);

@@ -6,24 +6,24 @@ import { tokenClaims, type TokenClaims } from "../proof/token-claims.ts";
 import { hubClient } from "../../host/hub-client.ts";
 import { stringAt } from "../../apis/json-fields.ts";
 
-/** Where the token is renewed, and the token. */
+/** The address for the renewal, and the token. */
 export interface RenewalTarget extends Pick<
   RemoteOptions,
   "server" | "clock" | "userAgent" | "proxyUrl" | "tlsServerName"
 > {
-  /** The CA that the hub must show. */
+  /** The CA of the hub's certificate. */
   readonly caPem: string;
   readonly token: string;
   readonly claims: TokenClaims;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What one try gave. Messages hold no secret and no control character. */
+/** The result of one try. Messages contain no secret and no control character. */
 export type Renewal =
   | { readonly kind: "renewed"; readonly token: string; readonly claims: TokenClaims }
   | {
       readonly kind: "failed";
-      /** `unauthorized` where the token itself was refused. */
+      /** `unauthorized` where the hub rejected the token itself. */
       readonly code: "unauthorized" | "refused" | "unreachable";
       readonly message: string;
       readonly retryAfterMs: number | undefined;
@@ -33,11 +33,11 @@ const timeoutMs = 30_000;
 const minSeconds = 600;
 const maxReplyBytes = 262_144;
 
-/** Asks once for the next token of the same account, life and audiences, with the token itself. Never throws for what a server does. */
+/** Requests the next token of the same account, lifetime and audiences once, with the token itself. Never throws for what a server does. */
 export async function renewToken(target: RenewalTarget): Promise<Renewal> {
   const client = hubClient({ ...target, timeoutMs, maxReplyBytes, retryBudgetMs: 0 });
   try {
-    // Unasked, a hub gives the audiences of the profile or its own, which are mostly those of before; to name its own may be refused.
+    // Without audiences in the request, a hub uses those of the profile or its own, mostly the same; naming its own may be denied.
     const plain = renewalOf(await posted(client, target, []), target.claims);
     if (plain.kind === "failed" || sameAudiences(plain.claims, target.claims)) return plain;
     return renewalOf(await posted(client, target, target.claims.audiences), target.claims);

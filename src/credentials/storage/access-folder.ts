@@ -7,11 +7,11 @@ import { resolveKubeconfig, type ResolvedKubeconfig } from "../../client/resolve
 import type { NodeHubAddress } from "../node-client.ts";
 import { tokenClaims, type TokenClaims } from "../proof/token-claims.ts";
 
-/** What a machine remembers of its request, so that asking again goes on with it. */
+/** The stored request of a machine, which a later run resumes. */
 export interface AskedRequest {
   readonly server: string;
   readonly name: string;
-  /** Given by the hub. */
+  /** Set by the hub. */
   readonly uid: string;
   readonly fingerprint: string;
   readonly caPin: string;
@@ -28,9 +28,9 @@ export interface AccessFolder {
   readonly token: string;
   readonly kubeconfig: string;
   readonly bootstrapToken: string;
-  /** What the agent that renews has done and will do; holds no secret. */
+  /** What the renewing agent has done and will do; contains no secret. */
   readonly state: string;
-  /** That the hub refuses the token; holds no secret, and is there only then. */
+  /** That the hub rejects the token; contains no secret, and exists only then. */
   readonly refusals: string;
   /** @throws JoinError write-failed */
   prepare(): Promise<void>;
@@ -39,11 +39,11 @@ export interface AccessFolder {
   /** @throws JoinError write-failed */
   remove(path: string): Promise<void>;
   text(path: string): Promise<string | undefined>;
-  /** What was asked before, or undefined where nothing was, or nothing that can be read. */
+  /** The stored request, or undefined where there is none, or none that can be read. */
   asked(): Promise<AskedRequest | undefined>;
 }
 
-/** The folder `dir`; nothing is touched yet. `keyFile` is a key of the operator's own in place of one made here. */
+/** The folder `dir`; touches nothing yet. `keyFile` is a key of the operator's own in place of a generated one. */
 export function accessFolder(dir: string, keyFile: string | undefined, files: PrivateFiles): AccessFolder {
   const request = join(dir, "request.json");
   const attempt = (path: string, act: () => Promise<void>): Promise<void> =>
@@ -79,9 +79,9 @@ const askedFormat = stateFormat<AskedRequest, "server" | "name" | "uid" | "finge
   ["server", "name", "uid", "fingerprint", "caPin"],
 );
 
-/** What the agent remembers beside the token. Times in milliseconds since the epoch, by this machine's clock. */
+/** What the agent stores beside the token. Times in milliseconds since the epoch, by this machine's clock. */
 export interface AgentState {
-  /** The end of the token that this is about, as the token says it. */
+  /** The expiry in the token that this is about. */
   readonly expiresAt: number;
   readonly nextAt: number;
   readonly renewedAt?: number | undefined;
@@ -90,7 +90,7 @@ export interface AgentState {
   /** How many tries have failed in a row. */
   readonly failures: number;
   readonly lastError?: string | undefined;
-  /** Whether the hub refused the token for good. */
+  /** Whether the hub rejected the token for good. */
   readonly refused: boolean;
 }
 
@@ -107,24 +107,24 @@ const stateOfAgent = stateFormat<AgentState, "expiresAt" | "nextAt">(
   ["expiresAt", "nextAt"],
 );
 
-/** Writes it, with times that people can read. @throws JoinError write-failed */
+/** Writes it, with times in RFC 3339. @throws JoinError write-failed */
 export async function writeAgentState(folder: AccessFolder, state: AgentState, access?: FileAccess): Promise<void> {
   await folder.write(folder.state, stateOfAgent.print(state), access);
 }
 
-/** What was written before, or undefined where nothing was, or nothing that can be read. */
+/** The stored state, or undefined where there is none, or none that can be read. */
 export async function readAgentState(folder: AccessFolder): Promise<AgentState | undefined> {
   const stored = stateOfAgent.parse(await folder.text(folder.state));
   return stored && { failures: 0, refused: false, ...stored };
 }
 
-/** The access that a folder holds. The token is secret. */
+/** The access in a folder. The token is secret. */
 export interface StoredAccess extends NodeHubAddress {
   readonly token: string;
   readonly claims: TokenClaims;
 }
 
-/** Reads the access that `pratique request` has left. @throws JoinError no-access where there is none, or none that can be read */
+/** Reads the access that `pratique request` has written. @throws JoinError no-access where there is none, or none that can be read */
 export async function storedAccess(folder: AccessFolder): Promise<StoredAccess> {
   const kubeconfig = await folder.text(folder.kubeconfig);
   const token = (await folder.text(folder.token))?.trim();

@@ -4,33 +4,33 @@ import type { FileAccess, PrivateFiles } from "../../host/private-files.ts";
 import type { EarlyRotation } from "../renewal/early-rotation.ts";
 import { count, record, stateFormat, text, time } from "./state-format.ts";
 
-/** Which of a node's certificates: as a kubelet names its files. */
+/** Which of a node's certificates, by the kubelet's file name. */
 export type CertificatePrefix = "kubelet-client" | "kubelet-server";
 
-/** The files of one certificate that is kept fresh. Each failure is a JoinError write-failed that names its path. */
+/** The files of one renewed certificate. Each failure is a JoinError write-failed that names its path. */
 export interface CertificateFolder {
   readonly certDir: string;
   /** The link to the certificate and key in use. */
   readonly current: string;
-  /** The key of a rotation under way. */
+  /** The key of a pending rotation. */
   readonly nextKey: string;
-  /** What the agent remembers; holds no secret. */
+  /** The stored state of the agent; contains no secret. */
   readonly state: string;
-  /** That the hub refuses it; holds no secret, and is there only then. */
+  /** That the hub rejects it; contains no secret, and exists only then. */
   readonly refusals: string;
   text(path: string): Promise<string | undefined>;
-  /** Writes what nobody but the agent may read. */
+  /** Writes a file that only the agent may read. */
   writePrivate(path: string, content: string): Promise<void>;
-  /** Writes what whoever may read the certificate may read as well. */
+  /** Writes a file that every reader of the certificate may read. */
   writeShared(path: string, content: string): Promise<void>;
   remove(path: string): Promise<void>;
   /** Writes certificate and key to a file of their own and points `current` to it, in this order. */
   install(content: string, now: number): Promise<void>;
-  /** Removes all earlier files but the one before `current`, and what killed writers have left. Failures are passed over. */
+  /** Removes all earlier files but the one before `current`, and the leftovers of killed writers. Ignores failures. */
   tidy(now: number): Promise<void>;
 }
 
-/** The files of `prefix` in a folder; nothing is touched yet. @see client-go util/certificate certificate_store */
+/** The files of `prefix` in a folder; touches nothing yet. @see client-go util/certificate certificate_store */
 export function certificateFolder(
   where: { readonly certDir: string; readonly prefix: CertificatePrefix },
   files: PrivateFiles,
@@ -45,7 +45,7 @@ export function certificateFolder(
 
   async function install(content: string, now: number): Promise<void> {
     const taken = new Set(await files.namesIn(certDir).catch(() => []));
-    // Names count seconds, and two rotations may fall into one.
+    // Names have a resolution of a second, and two rotations may fall into one.
     let at = now;
     while (taken.has(credentialPath("", at, prefix))) at += 1000;
     const path = credentialPath(certDir, at, prefix);
@@ -56,17 +56,17 @@ export function certificateFolder(
 
   async function tidy(now: number): Promise<void> {
     try {
-      // A minute is more than any writer takes.
+      // No writer takes longer than a minute.
       await files.removeUnfinished(certDir, now - 60_000);
       const inUse = basename(await files.targetOf(current));
       const names = (await files.namesIn(certDir)).filter((name) => own.test(name) && name !== inUse);
       const older = names.filter((name) => name < inUse).toSorted();
-      // What is later than the file in use was never installed: the agent was killed before.
+      // A file later than the one in use was never installed: the agent was killed before.
       for (const name of names.filter((one) => one > inUse)) await files.removeFile(join(certDir, name));
-      // Whoever has just read the link may still open what it pointed to.
+      // A reader that has just resolved the link may still open its old target.
       for (const name of older.slice(0, -1)) await files.removeFile(join(certDir, name));
     } catch {
-      // Old files do no harm, and the next rotation looks at them again.
+      // Old files do no harm, and the next rotation removes them.
     }
   }
 
@@ -85,31 +85,31 @@ export function certificateFolder(
   };
 }
 
-/** `<certDir>/<prefix>-YYYY-MM-DD-HH-MM-SS.pem`, by the time in UTC; `now` in milliseconds since the epoch. The prefix is `kubelet-client` unless given. */
+/** `<certDir>/<prefix>-YYYY-MM-DD-HH-MM-SS.pem`, by the time in UTC; `now` in milliseconds since the epoch. The default prefix is `kubelet-client`. */
 export function credentialPath(certDir: string, now: number, prefix = "kubelet-client"): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[T:]/g, "-");
   return join(certDir, `${prefix}-${stamp}.pem`);
 }
 
-/** What the agent remembers of a certificate beside the files. Times in milliseconds since the epoch, by this machine's clock. */
+/** What the agent stores of a certificate beside the files. Times in milliseconds since the epoch, by this machine's clock. */
 export interface CertificateState {
-  /** The serial number of the certificate that this is about; empty where there is none yet. */
+  /** The serial number of the certificate that this is about; empty while there is none. */
   readonly serial: string;
   /** When it is rotated; drawn once. */
   readonly deadline: number;
-  /** When something is done next: the deadline, or the next try. */
+  /** The time of the next action: the deadline, or the next try. */
   readonly nextAt: number;
   readonly renewedAt?: number | undefined;
-  /** The serial number of the last certificate of which others were told. */
+  /** The serial number of the last certificate that was passed to `renewed`. */
   readonly announced: string;
   /** How many tries have failed in a row. */
   readonly failures: number;
   readonly lastError?: string | undefined;
-  /** The request under way. */
+  /** The pending request. */
   readonly request?: string | undefined;
-  /** What the hub says that the request waits for: reason and message. */
+  /** The hub's condition that the request waits for: reason and message. */
   readonly waitsFor?: string | undefined;
-  /** The last rotation before its time, of this certificate or one before it. */
+  /** The last early rotation, of this certificate or one before it. */
   readonly hastened?: EarlyRotation | undefined;
 }
 
@@ -129,12 +129,12 @@ const format = stateFormat<CertificateState, "serial" | "deadline" | "nextAt">(
   ["serial", "deadline", "nextAt"],
 );
 
-/** Writes it, with times that people can read. It is for people, and for a deadline that stays; where it cannot be written, keeping goes on. */
+/** Writes it, with times in RFC 3339. It serves people, and a stable deadline; where it cannot be written, renewal continues. */
 export async function writeCertificateState(folder: CertificateFolder, state: CertificateState): Promise<void> {
   await unlessUnusable(folder.writeShared(folder.state, format.print(state)));
 }
 
-/** What was written before, or undefined where nothing was, or nothing that can be read. */
+/** The stored state, or undefined where there is none, or none that can be read. */
 export async function readCertificateState(
   folder: Pick<CertificateFolder, "text" | "state">,
 ): Promise<CertificateState | undefined> {

@@ -9,8 +9,8 @@ const dataLink = "..data";
 const generations = ["..credential-a", "..credential-b"] as const;
 
 /**
- * A store in a folder that only its owner may enter, laid out as a mounted Secret is: each key is a link through one link that is moved
- * at one stroke from a complete set of files to the next. Failures are JoinError write-failed.
+ * A store in a folder that only its owner may enter, laid out as a mounted Secret is: each key is a link through one link that moves
+ * atomically from a complete set of files to the next. Failures are JoinError write-failed.
  */
 export function folderStore(dir: string, files: PrivateFiles): KlusterletStore {
   const folder = resolve(dir);
@@ -26,7 +26,7 @@ export function folderStore(dir: string, files: PrivateFiles): KlusterletStore {
       await files.privateFolder(path(generation));
       for (const key of credentialKeys) await files.replaceFile(path(generation, key), next[key]);
       await files.replaceLink({ path: path(dataLink), target: generation, via: path("..data_tmp") });
-      // The kubeconfig last: other programs take it as the sign that all that it names is there.
+      // The kubeconfig last: for other programs it is the sign that every file that it names exists.
       for (const key of credentialKeys.toReversed()) await linked(key);
     });
   }

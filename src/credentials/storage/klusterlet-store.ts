@@ -1,4 +1,4 @@
-/** The keys of what work agents and add-ons beside the agent read. */
+/** The keys that work agents and add-ons read. */
 export type CredentialKey = "kubeconfig" | "tls.crt" | "tls.key" | "cluster-name" | "agent-name";
 
 export const credentialKeys: readonly CredentialKey[] = [
@@ -12,22 +12,22 @@ export const credentialKeys: readonly CredentialKey[] = [
 /** The credential for a hub, by its keys. The texts are secret. */
 export type CredentialFiles = Readonly<Record<CredentialKey, string>>;
 
-/** Where an agent of a cluster keeps what must outlive it: its state, and the credential in a form that others read. */
+/** The persistent data of a cluster's agent: its state, and the credential in a form that other programs read. */
 export interface KlusterletStore {
   /** For messages: a folder, or a Secret. */
   readonly place: string;
-  /** The state of registration, which is secret, or undefined where there is none. */
+  /** The secret state of registration, or undefined where there is none. */
   readState(): Promise<string | undefined>;
   writeState(text: string): Promise<void>;
-  /** Those keys that are there. */
+  /** The keys that exist. */
   readCredential(): Promise<Partial<CredentialFiles>>;
-  /** Replaces all keys at one stroke. */
+  /** Replaces all keys atomically. */
   writeCredential(files: CredentialFiles): Promise<void>;
-  /** Removes both; what is not there is no failure. */
+  /** Removes both; a missing one is no failure. */
   remove(): Promise<void>;
 }
 
-/** A store whose credential is also laid out in a second place. */
+/** A store that also writes its credential to a second place. */
 export function mirroredStore(store: KlusterletStore, mirror: KlusterletStore): KlusterletStore {
   return {
     ...store,
@@ -47,7 +47,7 @@ export function mirroredStore(store: KlusterletStore, mirror: KlusterletStore): 
   };
 }
 
-/** Whether all keys are there. */
+/** Whether all keys exist. */
 export function isComplete(files: Partial<CredentialFiles>): files is CredentialFiles {
   return credentialKeys.every((key) => files[key] !== undefined);
 }

@@ -1,44 +1,44 @@
 import { oneOf, record, stateFormat, text } from "./state-format.ts";
 import type { KlusterletStore } from "./klusterlet-store.ts";
 
-/** A request for a certificate that is under way, or answered and not yet laid out. The key is secret. */
+/** A certificate request that is pending, or answered and not yet installed. The key is secret. */
 export interface PendingRequest {
-  /** Which hub it was sent to. */
+  /** The hub that it was sent to. */
   readonly origin: string;
-  /** Who asks: the bootstrap identity, or the agent itself with the certificate that it has. */
+  /** The requester: the bootstrap identity, or the agent itself with its certificate. */
   readonly by: "bootstrap" | "agent";
   /** The name of the CertificateSigningRequest, chosen before it is sent. */
   readonly request: string;
   readonly keyPem: string;
-  /** Leaf first, once it is there. */
+  /** Leaf first; absent while there is none. */
   readonly certificatePem?: string;
-  /** That it was denied, and why, as this agent has last heard. */
+  /** That it was denied, and why, as last read by this agent. */
   readonly denied?: string;
 }
 
-/** What was learned of a hub since its bootstrap kubeconfig was written. */
+/** Changes of a hub since its bootstrap kubeconfig was written. */
 export interface LearnedTrust {
-  /** Which bootstrap kubeconfig is behind. */
+  /** The bootstrap kubeconfig that is outdated. */
   readonly origin: string;
   /** An `https://` URL. */
   readonly server: string;
   readonly caPem: string;
 }
 
-/** That the hub has shut the cluster out, as far as this agent has heard. */
+/** That the hub denied the cluster, as last read by this agent. */
 export interface Rejection {
   /** RFC 3339, by this machine's clock. */
   readonly since: string;
   readonly message: string;
 }
 
-/** What an agent of a cluster knows of itself from its first moment on. */
+/** The identity and registration of a cluster's agent, from its first start on. */
 export interface RegistrationState {
   readonly clusterName: string;
   readonly agentName: string;
-  /** Which bootstrap kubeconfig the credential comes from; absent while there is none. */
+  /** The bootstrap kubeconfig that the credential comes from; absent while there is none. */
   readonly origin?: string | undefined;
-  /** The address that the hub told in cluster-info when it was last looked at. */
+  /** The hub's address in cluster-info at the last check. */
   readonly told?: string | undefined;
   readonly learned?: LearnedTrust | undefined;
   readonly pending?: PendingRequest | undefined;
@@ -71,17 +71,17 @@ const format = stateFormat<RegistrationState, "clusterName" | "agentName">(
 /** The text of a state; secret. */
 export const registrationStateText: (state: RegistrationState) => string = format.print;
 
-/** What a text says, or undefined where it is no state. */
+/** Parses a text, or returns undefined where it is no state. */
 export const readRegistrationState: (content: string | undefined) => RegistrationState | undefined = format.parse;
 
-/** The state of a registration, in memory and in its place. */
+/** The state of a registration, in memory and in its store. */
 export interface StoredState {
   now(): RegistrationState;
-  /** Writes it down with these fields in place, after all changes before it; `undefined` takes one away. It counts once it is written. */
+  /** Stores it with these fields replaced, after all earlier changes; `undefined` removes one. It takes effect once it is stored. */
   change(fields: { readonly [field in keyof RegistrationState]?: RegistrationState[field] | undefined }): Promise<void>;
 }
 
-/** A state that is in the store already, or is not and will be with its first change. */
+/** A state that is in the store, or is stored with its first change. */
 export function storedState(store: KlusterletStore, first: RegistrationState): StoredState {
   let state = first;
   let changing: Promise<void> = Promise.resolve();
@@ -94,7 +94,7 @@ export function storedState(store: KlusterletStore, first: RegistrationState): S
 
   return {
     now: () => state,
-    // One at a time: two that begin with the same state would each undo the other, and a pending key must not be lost.
+    // One at a time: two changes of the same state would undo each other, and a pending key must not be lost.
     change: (fields) => {
       changing = changing.catch(() => undefined).then(() => write(fields));
       return changing;

@@ -10,7 +10,7 @@ const namespaces: ResourceRef = { group: "", version: "v1", plural: "namespaces"
 
 /** The name of the Secret that work agents and add-ons read. */
 export const hubSecretName = "hub-kubeconfig-secret";
-/** The name of the Secret with what is known before the first certificate; the operator of OCM takes the other Secret for a sign that there is one. */
+/** The name of the Secret with the state before the first certificate; for the operator of OCM the other Secret is the sign that there is one. */
 export const stateSecretName = "klusterlet-registration-state";
 const stateKey = "state.json";
 
@@ -18,7 +18,7 @@ interface Secret extends ApiObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** A store in two Secrets of a namespace, which is made where it is missing. Failures are JoinError unreachable and refused. */
+/** A store in two Secrets of a namespace, which is created where it is missing. Failures are JoinError unreachable and refused. */
 export function secretStore(client: Client, namespace: string): KlusterletStore {
   const key = (name: string): ObjectKey => ({ namespace, name });
 
@@ -83,7 +83,7 @@ function textIn(secret: Secret | undefined, field: string): string | undefined {
   return Buffer.from(data[field] ?? "", "base64").toString("utf8");
 }
 
-/** Lest somebody looks for the trouble at the hub. */
+/** So that the user does not look for the cause at the hub. */
 async function guarded<T>(place: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();

@@ -1,22 +1,22 @@
 import { rfc3339 } from "../../apimachinery/clock.ts";
 
-/** How one field of a state stands in JSON. */
+/** The format of one field of a state in JSON. */
 export interface FieldFormat<T> {
-  /** The value, or undefined where what stands there is none. */
+  /** The value, or undefined where the JSON has another type. */
   readonly read: (value: unknown) => T | undefined;
   readonly write: (value: T) => unknown;
 }
 
-/** How a state stands in a file. */
+/** The format of a state file. */
 export interface StateFormat<T, Read> {
-  /** What a text says, or undefined where there is none, or none that can be read. */
+  /** Parses a text, or returns undefined where there is none, or none that can be parsed. */
   readonly parse: (text: string | undefined) => Read | undefined;
   readonly print: (state: T) => string;
 }
 
 type Fields<T> = { readonly [K in keyof T]-?: FieldFormat<Exclude<T[K], undefined>> };
 
-/** The required fields; others may be missing, and are where they cannot be read. */
+/** The required fields; others may be missing, and count as missing where they cannot be parsed. */
 export type ReadState<T, Required extends keyof T> = Pick<T, Required> & Partial<T>;
 
 export const text: FieldFormat<string> = plain((value) => typeof value === "string");
@@ -29,7 +29,7 @@ export const textMap: FieldFormat<Readonly<Record<string, string>>> = plain(
   (value) => typeof value === "object" && value !== null && Object.values(value).every(isText),
 );
 
-/** Milliseconds since the epoch, which people read as RFC 3339. */
+/** Milliseconds since the epoch, written as RFC 3339. */
 export const time: FieldFormat<number> = {
   read: (value) => {
     const at = isText(value) ? Date.parse(value) : Number.NaN;
@@ -43,7 +43,7 @@ export function oneOf<T extends string>(...values: readonly T[]): FieldFormat<T>
   return plain((value) => values.some((one) => one === value));
 }
 
-/** An object; it counts only where all that is required can be read. */
+/** An object; undefined where a required field cannot be parsed. */
 export function record<T extends object, Required extends keyof T = keyof T>(
   fields: Fields<T>,
   required: readonly Required[],

@@ -20,7 +20,7 @@ export interface StoredCertificate extends CertificateTimes {
   readonly keyPem: string;
 }
 
-/** Reads a file as a kubelet writes it, or undefined where it is none. */
+/** Reads a file as a kubelet writes it, or undefined where it has another format. */
 export function readStoredCertificate(text: string): StoredCertificate | undefined {
   return readable(() => {
     const key = loadPrivateKey(text);
@@ -45,7 +45,7 @@ export function readStoredCertificate(text: string): StoredCertificate | undefin
   });
 }
 
-/** What `read` gives of keys and certificates, or undefined where it meets one that cannot be read. */
+/** The result of `read` on keys and certificates, or undefined where one cannot be parsed. */
 export function readable<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -3,21 +3,21 @@ import type { Acceptance } from "../proof/credential-probe.ts";
 import { stateFormat, text } from "../storage/state-format.ts";
 import type { PublishedHub, Trust, TrustFiles } from "./trust-bundle-manager.ts";
 
-/** How an address that a hub tells is taken up. */
+/** The checks of a new address. */
 export interface FollowAddressOptions {
   readonly files: TrustFiles;
   readonly name: KeptName;
   readonly report: AgentReport;
-  /** What cluster-info says at an address, over TLS that is verified by the CAs that are trusted, or why it cannot be read. */
+  /** The cluster-info at an address, over TLS that is verified by the trusted CAs, or why it cannot be read. */
   readonly published: (trust: Trust) => Promise<PublishedHub | string>;
   /** Whether the hub at an address accepts the credential of this machine. */
   readonly ask: (trust: Trust) => Promise<Acceptance>;
 }
 
 /**
- * Takes up an address that the hub tells in cluster-info and did not tell before, once cluster-info there says the same and the hub there
- * accepts the credential of this machine; until then the one in use stays. What it tells from the start changes nothing: people chose the
- * address in use. A text says why a new one is not taken up; it is tried again at the next look. @throws JoinError write-failed
+ * Adopts a new address from the hub's cluster-info, once cluster-info there is the same and the hub there accepts the credential of this
+ * machine; until then the one in use stays. The first known address changes nothing: people chose the address in use. A returned text is
+ * the reason why a new one is not adopted; the next check retries. @throws JoinError write-failed
  */
 export async function followAddress(
   trust: Trust,
@@ -41,12 +41,12 @@ export async function followAddress(
     const message = "server address updated from cluster-info";
     report({ ...name, reason: "ServerAddressUpdated", message, details: { server: address } });
   }
-  // Last: an agent that is killed before it looks at the same address again.
+  // Last: an agent that is killed before it checks the same address again.
   await files.write(files.published, publishedFormat.print({ server: address }));
   return undefined;
 }
 
-/** The text of a kubeconfig with another server in the place of one that stands in it once; undefined where it does not. */
+/** The text of a kubeconfig with its server replaced, where it occurs once; undefined where it does not. */
 export function withServer(kubeconfig: string, before: string, after: string): string | undefined {
   const lines = kubeconfig.split("\n");
   const at = lines.flatMap((line, index) => (/^\s*(- )?server: /.test(line) ? [index] : []));

@@ -13,30 +13,30 @@ import { followAddress, type FollowAddressOptions } from "./follow-address.ts";
 import { parsedJson } from "../../client/replies.ts";
 import { stringAt } from "../../apis/json-fields.ts";
 
-/** What a machine believes of its hub, and who it is there. The credentials are secret. */
+/** The CAs that a machine trusts for its hub, and its identity there. The credentials are secret. */
 export interface Trust extends NodeHubAddress {
   readonly credentials: ClientCredentials;
 }
 
-/** Where it stands in files. */
+/** The files of the trust bundle. */
 export interface TrustFiles {
-  /** The file by which others find the CA. */
+  /** The CA file that other programs read. */
   readonly ca: string;
-  /** The kubeconfig that names it as well. */
+  /** The kubeconfig that contains it as well. */
   readonly kubeconfig: string;
-  /** Where the address is kept that the hub told last; absent: it is not followed to another. */
+  /** The file of the last address from cluster-info; absent: a new address is not followed. */
   readonly published?: string;
-  /** As the files say it now. @throws JoinError no-access */
+  /** Reads the present contents. @throws JoinError no-access */
   readonly read: () => Promise<Trust>;
   readonly text: (path: string) => Promise<string | undefined>;
   /** Replaces a file as a whole. @throws JoinError write-failed */
   readonly write: (path: string, content: string) => Promise<void>;
 }
 
-/** How it is kept. */
+/** The parameters of the manager. */
 export interface TrustBundleManagerOptions extends Omit<AgentWorld, "once"> {
   readonly files: TrustFiles;
-  /** Is told at the end of each look by which certificate (DER) the hub was known; undefined where it was not reached. */
+  /** Receives at the end of each check the certificate (DER) that the hub presented; undefined where it was not reached. */
   readonly shown?: ((leaf: Uint8Array | undefined) => void) | undefined;
 }
 
@@ -45,10 +45,10 @@ const timeoutMs = 30_000;
 const maxReplyBytes = 1_048_576;
 
 /**
- * Keeps the CAs that a machine trusts, and where the files say so the address of the hub, as its hub tells them in cluster-info, once an hour: told over TLS that is verified by what it
- * trusts already, and written only when the hub can be reached with the new ones alone. While a change of the CA is under way it shows
- * the hub that it trusts the newest. A hub that tells nothing, or nothing that holds, changes nothing. Its keeper throws JoinError
- * no-access and write-failed.
+ * Updates the CAs that a machine trusts, and where its files allow it the address of the hub, from the hub's cluster-info, once an hour:
+ * read over TLS that is verified by the CAs trusted so far, and written only when the hub can be reached with the new ones alone. During
+ * a CA rotation it proves to the hub that it trusts the newest. A hub with no cluster-info, or an invalid one, changes nothing. The
+ * manager throws JoinError no-access and write-failed.
  */
 export function trustBundleManager(options: TrustBundleManagerOptions): Manager {
   const { files, clock, report, fraction } = options;
@@ -74,9 +74,9 @@ export function trustBundleManager(options: TrustBundleManagerOptions): Manager 
     name,
     act: async (signal): Promise<Turn> => {
       const now = clock.now();
-      // Whoever keeps it looks more often. A clock that was set back would else wait for as long as it was set back.
+      // The loop calls more often than that. A clock that was set back would else prolong the wait by as much.
       if (last !== undefined && last.at <= now && now < last.until) return { kind: "wait", until: last.until };
-      // Many machines that were started together do not come together again.
+      // Spreads machines that were started together.
       const until = now + Math.round(everyMs * (0.8 + 0.4 * fraction()));
       last = { at: now, until };
       const failed = await looked(signal);
@@ -89,7 +89,7 @@ export function trustBundleManager(options: TrustBundleManagerOptions): Manager 
   };
 }
 
-/** What a hub says of itself in cluster-info. */
+/** The contents of a hub's cluster-info. */
 export interface PublishedHub {
   readonly server: string;
   readonly caPem: string;
@@ -97,7 +97,7 @@ export interface PublishedHub {
 
 function following(asking: Asking): FollowAddressOptions {
   const { files, report, clock, userAgent, signal } = asking;
-  // What is shown at an address that is not in use says nothing of the hub in use.
+  // A certificate from an address that is not in use does not apply to the hub in use.
   const elsewhere = { ...asking, serverSeen: undefined };
   return {
     files,
@@ -113,7 +113,7 @@ type Asking = TrustBundleManagerOptions & {
   readonly serverSeen: ((leaf: Uint8Array) => void) | undefined;
 };
 
-/** Writes other CAs down once they have proven themselves, and shows the hub that they are trusted. A text says why not. */
+/** Writes changed CAs once they are verified, and proves to the hub that they are trusted. A returned text is the reason why not. */
 async function taken(trust: Trust, caPem: string, asking: Asking): Promise<string | undefined> {
   const { files, report } = asking;
   if (!sameCas(caPem, trust.caPem)) {
@@ -130,7 +130,7 @@ async function taken(trust: Trust, caPem: string, asking: Asking): Promise<strin
   return undefined;
 }
 
-/** The kubeconfig last: the agent itself reads that, so that a crash in between is mended at the next look. */
+/** The kubeconfig last: the agent itself reads it, so that the next check repairs a crash in between. */
 async function written(next: Trust, before: string, files: TrustFiles): Promise<void> {
   const kubeconfig = (await files.text(files.kubeconfig)) ?? "";
   const changed = withCa(kubeconfig, before, next.caPem);
@@ -138,7 +138,7 @@ async function written(next: Trust, before: string, files: TrustFiles): Promise<
   if (changed !== undefined) await files.write(files.kubeconfig, changed);
 }
 
-/** The text of a kubeconfig with another CA in the place of one that stands in it; undefined where it does not. */
+/** The text of a kubeconfig with its CA replaced by another; undefined where it does not contain it. */
 function withCa(kubeconfig: string, before: string, after: string): string | undefined {
   const base64 = (pem: string): string => Buffer.from(pem).toString("base64");
   const old = `certificate-authority-data: ${base64(before)}`;
@@ -147,7 +147,7 @@ function withCa(kubeconfig: string, before: string, after: string): string | und
     : undefined;
 }
 
-/** The CAs in cluster-info, or why they cannot be read. It is there for those without a credential; one is shown only to a hub that wants it. */
+/** The CAs in cluster-info, or why they cannot be read. It needs no credential; one is sent only to a hub that requires it. */
 async function publishedCas(trust: Trust, asking: Asking): Promise<PublishedHub | string> {
   const ask = (client: RemoteClient): Promise<RawReply> =>
     client.raw("GET", clusterInfoPath, { signal: asking.signal });
@@ -163,7 +163,7 @@ function casIn(reply: RawReply, trust: Trust): PublishedHub | string {
   return info.kind === "parsed" ? { caPem: info.caPem, server: info.server } : info.message;
 }
 
-/** What the ConfigMap cluster-info says. */
+/** The contents of the ConfigMap cluster-info. */
 export function clusterInfoIn(body: Buffer): ReturnType<typeof parseClusterInfo> {
   return parseClusterInfo(stringAt(parsedJson(body), "data", "kubeconfig"));
 }
@@ -171,11 +171,11 @@ export function clusterInfoIn(body: Buffer): ReturnType<typeof parseClusterInfo>
 /** Only the hub's operator needs the result, so a hub that does not know the server name is no failure. */
 async function shown(trust: Trust, asking: Asking): Promise<void> {
   const { signal } = asking;
-  // What is shown under another name says nothing of who signs.
+  // A certificate for another server name does not show which CA signs.
   const elsewhere = { ...asking, serverSeen: undefined };
   await calling({ ...trust, tlsServerName: caCheckServerName }, elsewhere, async (client) => {
     const { status } = await client.raw("GET", caCheckPath, { signal });
-    // A hub of the last release allows the path of that release only.
+    // A hub of the last release allows only the path of that release.
     if (status === 403 || status === 404) await client.raw("GET", deprecatedCaCheckPath, { signal });
     return "";
   });

@@ -1,17 +1,17 @@
 import type { JsonObject } from "../../apimachinery/json-value.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 
-/** Where a workload answers health checks that is not asked over HTTPS. */
+/** The port of health checks of a workload that serves no HTTPS. */
 export const healthPort = 8080;
 
 const kubeconfigName = "pratique-kubeconfig";
 
-/** Where pods find how they reach the API. */
+/** The mount path of the pods' API access. */
 export const mountedKubeconfig = "/etc/pratique/kubeconfig";
 
 const account = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** How a pod reaches the API as its own account. The token is read again while it is replaced. */
+/** A kubeconfig with the account of the pod. The token file is read again when it is replaced. */
 const kubeconfig = [
   "apiVersion: v1",
   "kind: Config",
@@ -25,12 +25,12 @@ const kubeconfig = [
   "",
 ].join("\n");
 
-/** How pods of a namespace reach the API, as a ConfigMap that `deployment` mounts. */
+/** The API access of a namespace's pods, as a ConfigMap that `deployment` mounts. */
 export function ownKubeconfig(namespace: string): ApiObject {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name: kubeconfigName, namespace }, data: { kubeconfig } };
 }
 
-/** What runs in a pod. */
+/** The container of a pod. */
 export interface Workload {
   readonly name: string;
   readonly replicas: number;
@@ -38,7 +38,7 @@ export interface Workload {
   readonly port: { readonly name: string; readonly containerPort: number };
   readonly scheme: "HTTP" | "HTTPS";
   readonly strategy: object;
-  /** What it sees beside its kubeconfig, and where that comes from. */
+  /** What it mounts beside its kubeconfig, and from which source. */
   readonly mounts: readonly {
     readonly name: string;
     readonly mountPath: string;
@@ -47,7 +47,7 @@ export interface Workload {
   }[];
 }
 
-/** A Deployment whose pods run as the account of its name, are not root, and can write nothing but what is mounted for that. */
+/** A Deployment whose pods run as the account of its name, not as root, and can write only to the mounts meant for that. */
 export function deployment(
   { namespace, image }: { readonly namespace: string; readonly image: string },
   workload: Workload,
@@ -108,7 +108,7 @@ export function deployment(
   };
 }
 
-/** By which the pods of a workload are found. */
+/** The label selector of a workload's pods. */
 export function labels(name: string): Readonly<Record<string, string>> {
   return { "app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "pratique" };
 }

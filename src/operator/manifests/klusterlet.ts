@@ -12,22 +12,22 @@ export interface KlusterletWorkload {
   readonly image: string;
   readonly clusterName: string | undefined;
   readonly externalServers: readonly string[];
-  /** The text of the kubeconfig with which it asks the hub; undefined where its Secret is made by other means. */
+  /** The kubeconfig with which it calls the hub; undefined where its Secret is created by other means. */
   readonly bootstrap: string | undefined;
-  /** Whether it makes and labels the namespaces that sets of clusters want. */
+  /** Whether it creates and labels the namespaces that cluster sets require. */
   readonly managedNamespaces: boolean;
-  /** Whether it runs elsewhere: then there are only its account and rights. */
+  /** Whether it runs elsewhere: then the result has only its account and rights. */
   readonly outside: boolean;
 }
 
-/** The account of the agent, and the name of what belongs to it. */
+/** The account of the agent, and the name of its objects. */
 const name = "pratique-klusterlet";
 const role = "pratique:klusterlet";
-/** As the original calls it. */
+/** The name that OCM uses. */
 const bootstrapSecretName = "bootstrap-hub-kubeconfig";
 const bootstrapFolder = "/var/run/pratique/bootstrap";
 
-/** Namespace, account, rights, Secrets and Deployment of a cluster's agent, in the order in which they are to be made. */
+/** Namespace, account, rights, Secrets and Deployment of a cluster's agent, in the order of creation. */
 export function klusterletObjects(options: KlusterletWorkload): readonly ApiObject[] {
   const { namespace, bootstrap, outside, managedNamespaces } = options;
   const agent = account(name, namespace);
@@ -45,7 +45,7 @@ export function klusterletObjects(options: KlusterletWorkload): readonly ApiObje
     ...granted({ name: role, namespace }, agent, [
       rule("get update", "core", "secrets", [hubSecretName, stateSecretName]),
     ]),
-    // Whoever may create Secrets may have tokens of other accounts put into them: so they are there before the agent is.
+    // A subject that may create Secrets can request tokens of other accounts in them: so they are created here, and the agent may not.
     ...[hubSecretName, stateSecretName].map((one) => secret(one)),
     ...(bootstrap === undefined ? [] : [secret(bootstrapSecretName, { stringData: { kubeconfig: bootstrap } })]),
     ...(outside ? [] : [ownKubeconfig(namespace), klusterletDeployment(options)]),
@@ -61,7 +61,7 @@ function spokeRules(managedNamespaces: boolean): readonly PolicyRule[] {
   ];
 }
 
-/** One at a time, as two on the same Secret are not kept from each other. */
+/** One replica: two agents do not lock the same Secret. */
 function klusterletDeployment(options: KlusterletWorkload): ApiObject {
   const { namespace, clusterName, externalServers } = options;
   return deployment(options, {

@@ -19,7 +19,7 @@ import { deployment, healthPort, labels, mountedKubeconfig, ownKubeconfig } from
 
 interface WebhookFeatures {
   readonly place: WebhookPlace;
-  /** Absent where the webhook registers it itself. */
+  /** Absent where the webhook registers its CA itself. */
   readonly caPem: string | undefined;
   readonly inventory: InventoryGuard;
   readonly managedClusters: boolean;
@@ -35,7 +35,7 @@ interface ManifestOptions extends WebhookFeatures {
   readonly workloads: boolean;
 }
 
-/** What leads kube-apiserver to the webhook. */
+/** The settings of kube-apiserver's connection to the webhook. */
 export function configurationsOf(features: WebhookFeatures): readonly JsonObject[] {
   const { place, caPem, inventory, managedClusters, olderAddOns } = features;
   return [
@@ -45,7 +45,7 @@ export function configurationsOf(features: WebhookFeatures): readonly JsonObject
   ];
 }
 
-/** Everything that access requests need on a cluster, in the order in which it is created. */
+/** The objects that access requests need on a cluster, in the order of creation. */
 export function manifestsOf(options: ManifestOptions): readonly JsonObject[] {
   const { place, caPem, namespace, managedClusters: clusters, olderAddOns } = options;
   const definitions = clusterDefinitions().map((one) =>
@@ -62,12 +62,12 @@ export function manifestsOf(options: ManifestOptions): readonly JsonObject[] {
     ...accessDefinitions({ rules: options.cel }),
     ...(clusters ? definitions : []),
     ...objects.map((object) => ({ ...object })),
-    // The definitions above convert add-ons already.
+    // The definitions above have a conversion for add-ons.
     ...configurationsOf({ ...options, olderAddOns: false }),
   ];
 }
 
-/** Where Kubernetes finds the cells of `kubectl get`; it can compute none of them. */
+/** The JSON paths of the `kubectl get` columns; Kubernetes cannot compute a cell. */
 const cellPaths = {
   requests: {
     Ready: ".status.ready",
@@ -93,8 +93,8 @@ const cellPaths = {
 } as const;
 
 /**
- * The CustomResourceDefinitions of AccessRequest, AccessProfile and CredentialRevocation. With `rules` the API itself keeps the spec of a request as it is;
- * releases before 1.25 take no such rule, there the webhook alone does it.
+ * The CustomResourceDefinitions of AccessRequest, AccessProfile and CredentialRevocation. With `rules` the API itself keeps the spec of a
+ * request immutable; releases before 1.25 have no such rule, and only the webhook enforces it.
  */
 export function accessDefinitions({ rules }: { readonly rules: boolean }): readonly JsonObject[] {
   const { requests, profiles, revocations } = cellPaths;
@@ -108,7 +108,7 @@ export function accessDefinitions({ rules }: { readonly rules: boolean }): reado
 /** The port of the webhook in its pods. */
 const webhookPort = 8443;
 
-/** The Deployments of controller and webhook, the Service of the webhook, and how both reach the API. */
+/** The Deployments of controller and webhook, the Service of the webhook, and the API access of both. */
 function accessWorkloads(options: ManifestOptions): readonly ApiObject[] {
   const { namespace, place } = options;
   const { webhook: name } = accountNames;
@@ -142,7 +142,7 @@ function controllerDeployment(options: ManifestOptions): ApiObject {
   });
 }
 
-/** One at a time: each start makes a serving certificate and puts its CA into the webhook configurations. */
+/** One replica: each start creates a serving certificate and writes its CA into the webhook configurations. */
 function webhookDeployment(options: ManifestOptions): ApiObject {
   const { namespace, managedClusters, olderAddOns } = options;
   return deployment(options, {
@@ -163,7 +163,7 @@ function webhookDeployment(options: ManifestOptions): ApiObject {
     port: { name: "https", containerPort: webhookPort },
     scheme: "HTTPS",
     strategy: { type: "Recreate" },
-    // In memory.
+    // A tmpfs.
     mounts: [
       {
         name: "certificates",

@@ -22,7 +22,7 @@ const controllerLease = "pratique-controller";
 
 const hubRole = "system:controller:access-request-controller";
 
-/** Who may do what: machines without a credential ask, the controller does what it does on a hub, the webhook looks. */
+/** The rights of each role: machines without a credential request access, the controller acts as on a hub, the webhook reads. */
 export function accessRbac(namespace: string): readonly ApiObject[] {
   const [controller, webhook] = [account(accountNames.controller, namespace), account(accountNames.webhook, namespace)];
   const ours = "access.pratique.dev";
@@ -31,16 +31,16 @@ export function accessRbac(namespace: string): readonly ApiObject[] {
     ...granted({ name: "pratique:access-requester" }, user(anonymousUser), [
       rule("create get", ours, "accessrequests"),
     ]),
-    // For people: bind it to those who decide.
+    // For people: bind it to the approvers.
     roleOf({ name: "pratique:access-approver" }, accessApproverRules()),
-    // For people: bind it to those who revoke.
+    // For people: bind it to those who revoke credentials.
     roleOf({ name: "pratique:credential-revoker" }, [
       rule("create delete get list patch update watch", ours, "credentialrevocations"),
       rule("get list watch", "certificates.k8s.io", "certificatesigningrequests"),
     ]),
-    // The controller refuses what is revoked. For pratique authorizer --revocations: bind it to the user of its kubeconfig as well.
+    // The controller rejects what is revoked. For pratique authorizer --revocations: bind it to the user of its kubeconfig as well.
     ...granted({ name: "pratique:revocation-reader" }, controller, [rule("list watch", ours, "credentialrevocations")]),
-    // The rules of the controller on a hub, so that there is one list of them.
+    // The rules of the controller on a hub: one list for both.
     ...[undefined, "kube-system", "default"].flatMap((place) => {
       const metadata = { name: "pratique:access-controller", ...(place === undefined ? {} : { namespace: place }) };
       return granted(metadata, controller, hubRules(place));
@@ -69,7 +69,7 @@ function hubRules(namespace: string | undefined): readonly PolicyRule[] {
   return found?.rules ?? [];
 }
 
-/** Who may do what about managed clusters: those who join them, those who decide, and the controller, as on a hub. */
+/** The rights on managed clusters of requesters, approvers and the controller, as on a hub. */
 export function clusterRbac(namespace: string): readonly ApiObject[] {
   const { namespace: place, name } = clusterBootstrapAccount;
   const controller = account(accountNames.controller, namespace);
@@ -81,7 +81,7 @@ export function clusterRbac(namespace: string): readonly ApiObject[] {
   ];
 }
 
-/** What the webhook needs to put its CA into the definition of the add-ons that it converts. */
+/** The rights to write the webhook's CA into the definition of the add-ons that it converts. */
 export function conversionRbac(namespace: string): readonly ApiObject[] {
   return granted({ name: "pratique:add-on-conversion" }, account(accountNames.webhook, namespace), [
     rule("get update", "apiextensions.k8s.io", "customresourcedefinitions", [addOnDefinitionName]),
@@ -105,7 +105,7 @@ export function account(name: string, namespace: string): Subject {
 
 type RoleName = { readonly name: string; readonly namespace?: string };
 
-/** A role and the binding of the same name that gives it to the subject: in a namespace, or in the whole cluster where none is named. */
+/** A role and the binding of the same name for the subject: in a namespace, or in the whole cluster where none is named. */
 export function granted(metadata: RoleName, subject: Subject, rules: readonly PolicyRule[]): readonly ApiObject[] {
   const role = roleOf(metadata, rules);
   const { apiVersion, kind } = role;

@@ -5,17 +5,17 @@ import { clusterDefinitions } from "../../apis/cluster-definitions.ts";
 import { fieldsAt, stringAt } from "../../apis/json-fields.ts";
 import { clusterGroup, managedClusterAddOns } from "../../apis/managed-cluster.ts";
 
-/** Where kube-apiserver finds the webhook: a Service of the cluster, or an `https://` URL. */
+/** The address at which kube-apiserver calls the webhook: a Service of the cluster, or an `https://` URL. */
 export type WebhookPlace =
   | { readonly service: { readonly namespace: string; readonly name: string } }
   | { readonly url: string };
 
-/** On the namespaces of profiles: there, what a machine may renew is kept within the terms of its profile. */
+/** The label of profile namespaces: there the webhook limits renewals by machines to their profile. */
 export const machinesLabel = "access.pratique.dev/machines";
 
 /**
- * Which ConfigMaps kube-apiserver asks about: none, all of kube-system, or the inventory of nodes alone. The last is a match condition,
- * which Kubernetes takes from 1.28 on.
+ * Which ConfigMaps kube-apiserver sends for review: none, all of kube-system, or the inventory of nodes alone. The last is a match
+ * condition, which Kubernetes has from 1.28 on.
  */
 export type InventoryGuard = "unguarded" | "configmaps" | "by-name";
 
@@ -28,7 +28,7 @@ export const webhookPaths: { readonly mutate: string; readonly validate: string 
   validate: "/validate",
 };
 
-/** The two configurations that make kube-apiserver ask the webhook; what it cannot ask about, it refuses. */
+/** The two configurations by which kube-apiserver calls the webhook; a request that it cannot have reviewed is rejected. */
 export function webhookConfigurations(
   place: WebhookPlace,
   caPem: string | undefined,
@@ -48,7 +48,7 @@ export function webhookConfigurations(
   });
   const both = ["CREATE", "UPDATE"];
   const coreRule = { apiGroups: [""], apiVersions: ["v1"], scope: "Namespaced" };
-  // Elsewhere accounts, Secrets and tokens are no concern of ours, and must not wait for us.
+  // Accounts, Secrets and tokens of other namespaces are not reviewed, and must not wait for the webhook.
   const namespaceSelector = { matchLabels: { [machinesLabel]: "true" } };
   const mutators = [
     hook("stamp", mutate, {
@@ -103,7 +103,7 @@ function webhook(name: string, clientConfig: JsonObject): JsonObject {
   };
 }
 
-/** The label is set by kube-apiserver since Kubernetes 1.21, and cannot be taken away. Source: apiserver NamespaceDefaultLabelName. */
+/** kube-apiserver sets the label since Kubernetes 1.21, and it cannot be removed. Source: apiserver NamespaceDefaultLabelName. */
 function inventoryMatch(inventory: InventoryGuard): JsonObject {
   const { namespace, name } = inventoryPlace;
   const expression = `has(object.metadata.name) && object.metadata.name == "${name}"`;
@@ -113,7 +113,7 @@ function inventoryMatch(inventory: InventoryGuard): JsonObject {
   };
 }
 
-/** How kube-apiserver reaches the webhook, and by which CA it knows it. */
+/** How kube-apiserver reaches the webhook, and the CA by which it verifies it. */
 function webhookClient(place: WebhookPlace, path: string, caPem: string | undefined): JsonObject {
   const target =
     "url" in place
@@ -125,7 +125,7 @@ function webhookClient(place: WebhookPlace, path: string, caPem: string | undefi
 /** The name of both configurations for managed clusters. */
 export const clusterWebhookName = "pratique-clusters";
 
-/** The paths of the original, and one for add-ons, which the original does not guard. Source: ocm manifests/cluster-manager/hub. */
+/** The paths of OCM, and one for add-ons, which OCM does not validate. Source: ocm manifests/cluster-manager/hub. */
 export const clusterWebhookPaths: Readonly<
   Record<"mutate" | "validate" | "validateBinding" | "validateAddOn" | "convert", string>
 > = {
@@ -143,7 +143,7 @@ interface HookRule {
   readonly scope: "Cluster" | "Namespaced";
 }
 
-/** The two configurations that make kube-apiserver ask about managed clusters; what it cannot ask about, it refuses. */
+/** The two configurations for managed clusters; a request that kube-apiserver cannot have reviewed is rejected. */
 export function clusterWebhookConfigurations(place: WebhookPlace, caPem: string | undefined): readonly JsonObject[] {
   const { mutate, validate, validateBinding, validateAddOn } = clusterWebhookPaths;
   const hook = (name: string, path: string, { group, versions, ...rule }: HookRule): JsonObject => ({
@@ -170,7 +170,7 @@ export function clusterWebhookConfigurations(place: WebhookPlace, caPem: string 
       }),
       hook("managedclusteraddonvalidators", validateAddOn, {
         group: managedClusterAddOns.group,
-        // Whichever of them the cluster serves.
+        // Whichever version the cluster serves.
         versions: ["v1alpha1", "v1beta1"],
         resources: [addOns, `${addOns}/status`],
         scope: "Namespaced",
@@ -182,7 +182,7 @@ export function clusterWebhookConfigurations(place: WebhookPlace, caPem: string 
 /** The name of the definition whose older version the webhook converts. */
 export const addOnDefinitionName: string = `${managedClusterAddOns.plural}.${managedClusterAddOns.group}`;
 
-/** That definition, and by whom it is converted, but for the CA. */
+/** That definition and its conversion, but for the CA. */
 export function addOnConversion(place: WebhookPlace): {
   readonly definition: string;
   readonly clientConfig: JsonObject;
@@ -193,7 +193,7 @@ export function addOnConversion(place: WebhookPlace): {
   };
 }
 
-/** The definition of add-ons in all their versions, which kube-apiserver has the webhook convert into one another. */
+/** The definition of add-ons in all versions, with the webhook as its converter. */
 export function convertedAddOns(place: WebhookPlace, caPem: string | undefined): JsonObject {
   const found = clusterDefinitions("all").find((one) => stringAt(one, "metadata", "name") === addOnDefinitionName);
   const webhook = {

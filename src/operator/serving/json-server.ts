@@ -18,7 +18,7 @@ import { renewalCheckMs, repeat } from "../../host/repeat.ts";
 import type { World } from "../world.ts";
 import { type SecureServing, type ServingPair, clientCaOf } from "./secure-serving.ts";
 
-/** Answers one question, JSON as it was parsed, with another. What it rejects with as a StatusError the asker is told. */
+/** Handles one request, parsed JSON, and returns the reply. The client receives a StatusError that it rejects with. */
 export type JsonAnswer = (asked: unknown) => Promise<unknown>;
 
 export interface JsonServerOptions {
@@ -27,25 +27,25 @@ export interface JsonServerOptions {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
-  /** Who must vouch for clients; undefined answers everybody. */
+  /** The CA of client certificates; undefined: every client is served. */
   readonly clientCaPem: string | undefined;
-  /** The CA whose name clients are told when none must vouch for them. */
+  /** The CA whose name the TLS handshake sends to clients where `clientCaPem` is undefined. */
   readonly caPem: string;
-  /** Who answers what is sent to a path; undefined for nobody. */
+  /** The handler of a path; undefined: 404. */
   readonly answerTo: (path: string) => JsonAnswer | undefined;
-  /** Whether questions of a path are passed on whatever keys and depth they have: those that hold what others stored. Default: never. */
+  /** Whether requests to a path are handled with any keys and depth: those that contain stored objects. Default: never. */
   readonly takesAnyJson?: (path: string) => boolean;
-  /** Whether questions can be answered; until then they are turned away. */
+  /** Whether requests can be handled; until then they get 503. */
   readonly isReady: () => boolean;
-  /** Why clients would refuse the serving certificate now; undefined while they would not. Absent: never. */
+  /** Why clients would reject the serving certificate now; undefined while they would accept it. Absent: never. */
   readonly certificateProblem?: () => string | undefined;
-  /** Answers questions before it is ready too: for what says no rather than nothing. */
+  /** Handles requests before it is ready too: for a handler that denies until then. */
   readonly answersEarly?: boolean;
-  /** Prometheus text for GET /metrics, to those who may ask; absent: there is none. */
+  /** Prometheus text for GET /metrics, for permitted clients; absent: 404. */
   readonly metrics?: () => Promise<string>;
   readonly clock: Clock;
   readonly onFault: (error: unknown) => void;
-  /** Called when a connection could not be accepted; the server goes on. */
+  /** Called when a connection could not be accepted; the server continues. */
   readonly acceptFailed?: (error: Error) => void;
 }
 
@@ -64,10 +64,10 @@ export interface JsonServer extends Omit<Server, "renew"> {
   readonly renew: (pair: KeyPair) => void;
 }
 
-/** Answers questions sent with POST, and GET /livez, /healthz and /readyz, over HTTPS. Bodies, waits and what is under way are bounded. @throws OptionError */
+/** Serves POST requests, and GET /livez, /healthz and /readyz, over HTTPS. Bodies, waits and requests in flight are bounded. @throws OptionError */
 export async function serveJson(options: JsonServerOptions): Promise<JsonServer> {
   const isTrusted = clientCheck(options);
-  let underWay = 0;
+  let inFlight = 0;
 
   async function checkClient(request: Incoming): Promise<void> {
     if (await isTrusted(request)) return;
@@ -79,15 +79,15 @@ export async function serveJson(options: JsonServerOptions): Promise<JsonServer>
     await checkClient(request);
     if (options.answersEarly !== true && !options.isReady())
       throw new StatusError("ServiceUnavailable", "still starting");
-    if (underWay >= maxInFlight) throw new StatusError("TooManyRequests", "too many reviews at once");
-    underWay += 1;
+    if (inFlight >= maxInFlight) throw new StatusError("TooManyRequests", "too many reviews at once");
+    inFlight += 1;
     try {
       const asked = parsed(await readBody(request, { timeoutMs: bodyTimeoutMs }));
       const problem = options.takesAnyJson?.(path) === true ? undefined : jsonProblem(asked);
       if (problem !== undefined) throw badRequest(problem);
       return { status: 200, type: "application/json", body: JSON.stringify(await answerer(asked)) };
     } finally {
-      underWay -= 1;
+      inFlight -= 1;
     }
   }
 
@@ -141,7 +141,7 @@ async function listenFor(
   return { ...server, renew: (pair) => server.renew({ ...pair, ...shownCa }) };
 }
 
-/** Why nothing is served, in the words of the options. */
+/** Why the server cannot listen, in the words of the options. */
 function startError(error: unknown, host: string, port: number): unknown {
   const place = `${host}:${port}`;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
@@ -190,13 +190,13 @@ function clientCheck({ clientCaPem, clock }: JsonServerOptions): (request: Incom
 type Answers = "answerTo" | "takesAnyJson" | "isReady" | "answersEarly" | "metrics";
 
 interface ReviewServing extends Pick<JsonServerOptions, Answers> {
-  /** What answers, for log lines: `the webhook`. */
+  /** The name of the server for log lines: `the webhook`. */
   readonly program: string;
   readonly serving: SecureServing;
   readonly pair: ServingPair;
   readonly world: World;
   readonly signal: AbortSignal;
-  /** What runs once the port is open, until `signal` aborts. */
+  /** Runs once the port is open, until `signal` aborts. */
   readonly whileServing: () => Promise<unknown>;
 }
 

@@ -12,12 +12,12 @@ import type { World } from "../world.ts";
 import type { WebhookPlace } from "../manifests/webhook-configurations.ts";
 import { systemErrorText } from "../../apimachinery/system-error.ts";
 
-/** How a program serves HTTPS with a certificate of its own, as its flags say. The last four name files. */
+/** How a program serves HTTPS with a certificate of its own. The last four fields name files. */
 export interface SecureServing {
   readonly bindAddress: string;
   /** 0 picks a free port. */
   readonly port: number;
-  /** Where the CA is kept that is made for the serving certificate. */
+  /** The folder of the CA that is created for the serving certificate. */
   readonly certDir: string;
   /** More names and addresses for that certificate. */
   readonly tlsSans: readonly string[];
@@ -25,11 +25,11 @@ export interface SecureServing {
   readonly keyFile: string | undefined;
   /** The CA of the certificate in `certFile`. */
   readonly caFile: string | undefined;
-  /** Clients must show a certificate of this CA; absent: all are answered. */
+  /** Clients must present a certificate of this CA; absent: every client is served. */
   readonly clientCaFile: string | undefined;
 }
 
-/** Reads what the serving options name, before anything is made in `certDir`. @throws OptionError usage, naming option and value */
+/** Reads the files that the serving options name, before `certDir` is created. @throws OptionError usage, naming option and value */
 export async function checkServing(serving: SecureServing, files: NamedFiles): Promise<void> {
   const bind = await bindAddressProblem(serving.bindAddress);
   if (bind !== undefined) throw new OptionError("usage", bind);
@@ -74,14 +74,14 @@ function checkCertificates(option: string, file: string, pem: string): void {
   throw new OptionError("usage", `--${option} ${file}: holds no certificate in PEM`);
 }
 
-/** What the webhook serves with. */
+/** The serving certificate of the webhook. */
 export interface ServingPair {
-  /** By which kube-apiserver knows the certificate. */
+  /** The CA by which kube-apiserver verifies the certificate. */
   readonly caPem: string;
   readonly current: () => KeyPair;
-  /** Hands another pair to `renew` where its files have changed, or where it was made here and is due. @throws what `renew` does, and keeps the pair then */
+  /** Passes another pair to `renew` where its files have changed, or where it was created here and is due. @throws what `renew` does, and keeps the pair then */
   readonly look: (renew: (pair: KeyPair) => void) => Promise<void>;
-  /** Why clients would refuse the certificate now; undefined while they would not. */
+  /** Why clients would reject the certificate now; undefined while they would accept it. */
   readonly problem: () => string | undefined;
 }
 
@@ -91,11 +91,11 @@ interface PairOptions {
   readonly serving: SecureServing;
   readonly world: PairWorld;
   readonly place: WebhookPlace;
-  /** Whose certificate it is, where one is made. */
+  /** The common name of a certificate that is created. */
   readonly commonName: string;
 }
 
-/** The pair of --tls-cert-file, or one of the CA in --cert-dir, which is made there at the first start; `checkServing` has been called. @throws OptionError usage; HubError */
+/** The pair of --tls-cert-file, or one of the CA in --cert-dir, which the first start creates; `checkServing` has been called. @throws OptionError usage; HubError */
 export async function servingPair(options: PairOptions): Promise<ServingPair> {
   const { certFile, keyFile } = options.serving;
   return certFile === undefined || keyFile === undefined ? madePair(options) : givenPair(options, certFile, keyFile);
