@@ -90,9 +90,9 @@ function completed(rule: WrittenRule, policy: WrittenPolicy): AuditRule {
 }
 
 function ruleProblem(rule: WrittenRule, at: string): string | undefined {
-  const { level = "", resources = [], namespaces = [], nonResourceURLs = [] } = rule;
-  if (level === "") return `${at}.level: Required value`;
-  if (!levels.some((one) => one === level)) return unsupported(`${at}.level`, level, levels);
+  const { resources = [], namespaces = [], nonResourceURLs = [] } = rule;
+  const wrongLevel = levelProblem(`${at}.level`, rule.level);
+  if (wrongLevel !== undefined) return wrongLevel;
   if (nonResourceURLs.length > 0 && resources.length + namespaces.length > 0) {
     return `${at}.nonResourceURLs: Invalid value: ${JSON.stringify(nonResourceURLs)}: rules cannot apply to both regular resources and non-resource URLs`;
   }
@@ -101,6 +101,11 @@ function ruleProblem(rule: WrittenRule, at: string): string | undefined {
     firstProblem(resources, (one, index) => resourcesProblem(one, `${at}.resources[${index}]`)) ??
     stagesProblem(`${at}.omitStages`, rule.omitStages)
   );
+}
+
+function levelProblem(at: string, level = ""): string | undefined {
+  if (level === "") return `${at}: Required value`;
+  return levels.some((one) => one === level) ? undefined : unsupported(at, level, levels);
 }
 
 function urlProblem(url: string, at: string): string | undefined {

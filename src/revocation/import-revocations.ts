@@ -87,7 +87,7 @@ async function written({ name, spec }: ListedRevocation, importing: Importing): 
   return "added";
 }
 
-/** False where there is one of this name. */
+/** False where the name exists already. */
 async function created({ name, spec }: ListedRevocation, { client, dryRun, reason }: Importing): Promise<boolean> {
   const { group, version, kind } = credentialRevocations;
   const object = { apiVersion: `${group}/${version}`, kind, metadata: { name }, spec: { ...spec, reason } };
@@ -124,23 +124,15 @@ export async function knownCertificates(
   if (!listed.some(({ spec }) => namesCertificate(spec))) return { isRevoked: () => false };
   const revoked = revocationIndex();
   for (const one of await listAllowed<CredentialRevocation>(client, credentialRevocations)) {
-    // A revoked user may be given new certificates: only what names a certificate counts.
+    // A revoked user may get new certificates: only revocations that name a certificate count.
     if (namesCertificate(one.spec)) revoked.put(one);
   }
-  const issued = new Map<string, Credential>();
-  for (const { spec, status } of await listAllowed<IssuedCredential>(client, issuedCredentials)) {
-    for (const issue of status?.issued ?? []) {
-      const credential = credentialOfIssue(spec.identity, issue);
-      for (const id of credential.ids) issued.set(id, credential);
-      if (credential.serialNumber !== undefined && credential.issuer !== undefined)
-        issued.set(serialKey(credential.serialNumber, credential.issuer), credential);
-    }
-  }
+  const issued = credentialsByKey(await listAllowed<IssuedCredential>(client, issuedCredentials));
   return {
     isRevoked: (spec) => {
       if (!namesCertificate(spec)) return false;
       const { certificate, fingerprint = "" } = spec;
-      // By its serial number with any CA, it may be more than one certificate.
+      // A serial number without an issuer may match more than one certificate.
       if (certificate !== undefined && certificate.issuer === undefined) return false;
       const key =
         certificate === undefined
@@ -152,6 +144,20 @@ export async function knownCertificates(
       return revoked.find({ ...named, username: "" }, last) !== undefined;
     },
   };
+}
+
+/** Issued credentials by their ids, and by serial number with issuer. */
+function credentialsByKey(records: readonly IssuedCredential[]): ReadonlyMap<string, Credential> {
+  const byKey = new Map<string, Credential>();
+  for (const { spec, status } of records) {
+    for (const issue of status?.issued ?? []) {
+      const credential = credentialOfIssue(spec.identity, issue);
+      for (const id of credential.ids) byKey.set(id, credential);
+      const { serialNumber, issuer } = credential;
+      if (serialNumber !== undefined && issuer !== undefined) byKey.set(serialKey(serialNumber, issuer), credential);
+    }
+  }
+  return byKey;
 }
 
 /** When a revocation ends, in milliseconds since the epoch; infinite where it has no end. */

@@ -37,12 +37,12 @@ export async function readHubRecord(pkiDir: string): Promise<HubRecord | undefin
   throw new HubError("data-dir", `${path} is damaged; restore the data directory from a backup`);
 }
 
-/** Writes the record at one stroke. */
+/** Writes the record atomically. */
 export async function writeHubRecord(pkiDir: string, record: HubRecord): Promise<void> {
   await replaceFile(join(pkiDir, file), `${JSON.stringify(record, undefined, 2)}\n`);
 }
 
-/** Whether `pkiDir` holds what only a hub that has run leaves; the CA and the key of tokens may be put there before the first start. */
+/** Whether `pkiDir` has files that only a running hub creates; an operator may put the CA and the token key there before the first start. */
 export async function wasUsed(pkiDir: string): Promise<boolean> {
   const names = await ifThere(() => readdir(pkiDir));
   return (names ?? []).some((name) => /^(?:apiserver\.(?:crt|key)|ca-.+)$/.test(name));
@@ -54,7 +54,7 @@ export async function markOf(path: string): Promise<FileMark> {
   return { inode: String(ino), born: String(birthtimeNs) };
 }
 
-/** Whether these are two files. File systems that number files anew, or know no time of birth, never say so. */
+/** Whether these are two files. Always false on file systems that renumber inodes or record no birth time. */
 export function isCopy(before: FileMark, now: FileMark): boolean {
   if (before.born === "0" || now.born === "0") return false;
   return before.inode !== now.inode && before.born !== now.born;
@@ -65,12 +65,16 @@ function parsed(text: string): HubRecord | undefined {
     const value = JSON.parse(text) as Partial<Record<keyof HubRecord, unknown>>;
     const { id, phase, revision, at, serviceAccountKey } = value;
     if (typeof id !== "string" || !isPhase(phase) || (phase === "ready" && id === "")) return undefined;
-    if (typeof revision !== "number" || !Number.isSafeInteger(revision) || typeof at !== "string") return undefined;
+    if (!isRevision(revision) || typeof at !== "string") return undefined;
     if (serviceAccountKey !== undefined && typeof serviceAccountKey !== "string") return undefined;
     return { id, phase, revision, at, file: markIn(value.file), serviceAccountKey };
   } catch {
     return undefined;
   }
+}
+
+function isRevision(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }
 
 function isPhase(value: unknown): value is HubRecord["phase"] {
