@@ -76,15 +76,9 @@ export function eventRecorder(clock: Clock): EventRecorder {
       counts.set(name, { first, count });
       if (report.once === true) return { kind: "known" };
     }
-    const { message, lastTimestamp } = event;
-    try {
-      const key = { namespace: event.metadata.namespace ?? "", name };
-      await client.patch(events, key, { message, lastTimestamp, ...(count === 1 ? {} : { count }) });
-      return { kind: "written" };
-    } catch (error) {
-      if (!hasReason(error, "NotFound")) return { kind: "failed", error };
-    }
-    // The Event has expired: another one begins.
+    const patched = await patchEvent(client, event, name);
+    if (patched !== undefined) return patched;
+    // The Event has expired: create another one.
     counts.delete(name);
     counted(name, now);
     return created(client, { ...event, firstTimestamp: now, count: 1 }, name);
@@ -100,7 +94,19 @@ async function createEvent(client: Client, event: Event): Promise<Recorded> {
   }
 }
 
-/** A namespace that goes takes its Events along, and holds none of what happens to its objects meanwhile; no fault. */
+/** Counts the stored Event up; undefined where it has expired. */
+async function patchEvent(client: Client, event: Event, name: string): Promise<Recorded | undefined> {
+  const { metadata, message, lastTimestamp, count } = event;
+  try {
+    const key = { namespace: metadata.namespace ?? "", name };
+    await client.patch(events, key, { message, lastTimestamp, ...(count === 1 ? {} : { count }) });
+    return { kind: "written" };
+  } catch (error) {
+    return hasReason(error, "NotFound") ? undefined : { kind: "failed", error };
+  }
+}
+
+/** An Event is not written to a namespace that is being deleted, which is no fault. */
 function unwritten(error: unknown): Recorded {
   return isTerminating(error) || hasReason(error, "NotFound") ? { kind: "limited" } : { kind: "failed", error };
 }

@@ -11,7 +11,7 @@ import { keyFingerprint } from "../../pki/keys.ts";
 import { PemError, decodePem } from "../../pki/pem.ts";
 import { oids } from "../../pki/oids.ts";
 import { subjectOf } from "../../pki/names.ts";
-import type { AccessRequest } from "../../apis/access-request.ts";
+import type { AccessRequest, AccessRequestStatus } from "../../apis/access-request.ts";
 import { csrDeciderOf } from "../../apis/certificate-signing-request.ts";
 import {
   issuedCredentials,
@@ -118,54 +118,64 @@ function endOf({ notAfter = "" }: CredentialIssue): number {
 
 /** The certificate that a request was answered with; undefined where there is none, or none that can be read. */
 export function issueOfCsr(object: ApiObject): Issue | undefined {
-  const csr = csrView(object);
-  if (csr.certificate === "") return undefined;
+  const { certificate } = csrView(object);
+  if (certificate === "") return undefined;
   try {
-    const leaf = decodePem(csr.certificate)[0];
-    if (leaf === undefined) return undefined;
-    const certificate = parseCertificate(leaf.bytes);
-    const { commonName } = subjectOf(certificate.subject, "certificate: the subject");
-    if (commonName === "") return undefined;
-    const purpose = certificate.extendedKeyUsage?.includes(oids.clientAuth) === true ? "Client" : "Serving";
-    const approved = csr.conditions.find(({ type }) => type === "Approved");
-    return {
-      identity: { username: commonName, purpose },
-      issue: {
-        credentialID: `X509SHA256=${createHash("sha256").update(leaf.bytes).digest("hex")}`,
-        key: keyFingerprint(certificate.publicKey.spki),
-        serialNumber: certificate.serialNumber,
-        issuer: createHash("sha256").update(certificate.rawIssuer).digest("hex"),
-        notBefore: rfc3339(certificate.notBefore),
-        notAfter: rfc3339(certificate.notAfter),
-        requestedBy: csr.requester.username,
-        approvedBy: csrDeciderOf(object) ?? approved?.reason ?? "",
-        request: `csr/${object.metadata.name}`,
-      },
-    };
+    const leaf = decodePem(certificate)[0];
+    return leaf && issueOfCertificate(object, leaf.bytes);
   } catch (error) {
-    // Any signer may have put it there.
+    // Any signer may have written it.
     if (error instanceof CertificateError || error instanceof PemError) return undefined;
     throw error;
   }
 }
 
+function issueOfCertificate(object: ApiObject, der: Uint8Array): Issue | undefined {
+  const csr = csrView(object);
+  const certificate = parseCertificate(der);
+  const { commonName } = subjectOf(certificate.subject, "certificate: the subject");
+  if (commonName === "") return undefined;
+  const purpose = certificate.extendedKeyUsage?.includes(oids.clientAuth) === true ? "Client" : "Serving";
+  const approved = csr.conditions.find(({ type }) => type === "Approved");
+  return {
+    identity: { username: commonName, purpose },
+    issue: {
+      credentialID: `X509SHA256=${createHash("sha256").update(der).digest("hex")}`,
+      key: keyFingerprint(certificate.publicKey.spki),
+      serialNumber: certificate.serialNumber,
+      issuer: createHash("sha256").update(certificate.rawIssuer).digest("hex"),
+      notBefore: rfc3339(certificate.notBefore),
+      notAfter: rfc3339(certificate.notAfter),
+      requestedBy: csr.requester.username,
+      approvedBy: csrDeciderOf(object) ?? approved?.reason ?? "",
+      request: `csr/${object.metadata.name}`,
+    },
+  };
+}
+
 /** The first token that an access request was answered with. */
 export function issueOfAccess(request: AccessRequest): Issue | undefined {
-  const { metadata, status: { ready, grant = {}, decisions = [], conditions, expiresAt, evidence = {} } = {} } =
-    request;
+  const { metadata, status = {} } = request;
+  const { ready, grant = {}, decisions = [], evidence = {} } = status;
   const { namespace, serviceAccount } = grant;
   if (ready !== true || namespace === undefined || serviceAccount === undefined) return undefined;
   const approvals = decisions.filter(({ verdict }) => verdict === "Approved");
-  const issued = findCondition(conditions, "Issued")?.lastTransitionTime;
   return {
     identity: { username: `system:serviceaccount:${namespace}:${serviceAccount}`, purpose: "Access" },
     issue: {
-      ...(issued === undefined ? {} : { notBefore: issued }),
-      ...(expiresAt === undefined ? {} : { notAfter: expiresAt }),
+      ...validityOf(status),
       requestedBy: evidence.requester ?? "",
       approvedBy: approvals.map(({ user }) => user).join(", "),
       request: `accessrequest/${metadata.name}`,
     },
+  };
+}
+
+function validityOf({ conditions, expiresAt }: AccessRequestStatus): Pick<CredentialIssue, "notBefore" | "notAfter"> {
+  const issued = findCondition(conditions, "Issued")?.lastTransitionTime;
+  return {
+    ...(issued === undefined ? {} : { notBefore: issued }),
+    ...(expiresAt === undefined ? {} : { notAfter: expiresAt }),
   };
 }
 
