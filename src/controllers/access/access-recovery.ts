@@ -7,7 +7,7 @@ import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 /** Reason of a request that was approved because its machine was accepted before. */
 export const recoveredCondition = "Recovered";
 
-/** What is known of the access that an earlier request gave. */
+/** The state of the access that an earlier request granted. */
 export interface AccessLife {
   /** When its last token expires, in milliseconds since the epoch; undefined where only the first token is known. */
   readonly ends?: number | undefined;
