@@ -107,7 +107,7 @@ function checkModest(request: AdmissionRequest, object: ApiObject): void {
   if (errors.length > 0) throw invalidObject(request.resource, request.name, errors);
 }
 
-/** The excess in an object of a user without permissions; `labels` is the text for labels. */
+/** Fields that an object of a user without permissions must not have; `labelsWhy` is the message for labels. */
 export function modestErrors(object: ApiObject, labelsWhy: string): readonly FieldError[] {
   const { finalizers = [], ownerReferences = [], labels = {} } = object.metadata;
   return [

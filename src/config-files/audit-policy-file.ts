@@ -49,8 +49,8 @@ interface WrittenPolicy {
 }
 
 /**
- * Reads an audit.k8s.io/v1 Policy in YAML or JSON. Unknown fields and values are refused; the message names their place.
- * @throws HubError options. Source: apiserver pkg/apis/audit/validation.
+ * Parses an audit.k8s.io/v1 Policy in YAML or JSON. Unknown fields and values are rejected; the message has their path. @throws HubError
+ * options. Source: apiserver pkg/apis/audit/validation.
  */
 export function parseAuditPolicy(text: string, file: string): AuditPolicy {
   const place = `--audit-policy-file ${file}`;

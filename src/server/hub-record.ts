@@ -3,25 +3,25 @@ import { join } from "node:path";
 import { ifThere, replaceFile, textIfThere } from "../host/private-files.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 
-/** Which file on disk the store is: another one after a copy, the same one after any restart. */
+/** Identifies the file of the store: it differs after a copy, and is the same after a restart. */
 export interface FileMark {
   readonly inode: string;
-  /** Nanoseconds since the epoch; "0" where the file system does not say. */
+  /** Nanoseconds since the epoch; "0" where the file system does not record it. */
   readonly born: string;
 }
 
-/** What `pki/hub.json` says: which hub this is, and how far its store was known to have come. It holds no secret. */
+/** The contents of `pki/hub.json`: the id of this hub, and the last known revision of its store. It contains no secret. */
 export interface HubRecord {
   /** The UID of namespace kube-system in its store; empty while `new`. */
   readonly id: string;
-  /** `new` until the first start has made that namespace. */
+  /** `new` until the first start has created that namespace. */
   readonly phase: "new" | "ready";
-  /** A revision that the store has had, durably. */
+  /** A durable revision of the store. */
   readonly revision: number;
-  /** When that was, RFC 3339. */
+  /** The time of that revision, RFC 3339. */
   readonly at: string;
   readonly file?: FileMark | undefined;
-  /** The key ID of `pki/sa.key`; undefined where it is not known yet. */
+  /** The key ID of `pki/sa.key`; undefined where it is unknown. */
   readonly serviceAccountKey?: string | undefined;
 }
 
@@ -48,7 +48,7 @@ export async function wasUsed(pkiDir: string): Promise<boolean> {
   return (names ?? []).some((name) => /^(?:apiserver\.(?:crt|key)|ca-.+)$/.test(name));
 }
 
-/** Which file the store is now. */
+/** The mark of the store file. */
 export async function markOf(path: string): Promise<FileMark> {
   const { ino, birthtimeNs } = await stat(path, { bigint: true });
   return { inode: String(ino), born: String(birthtimeNs) };
