@@ -140,7 +140,7 @@ function attempts(options: ElectionOptions): Attempts {
     holder = next;
   }
 
-  async function tried(): Promise<Attempt> {
+  async function tryAcquire(): Promise<Attempt> {
     const lease = await look();
     const text = JSON.stringify(lease?.spec ?? {});
     if (text !== seen.text) seen = { text, at: clock.now() };
@@ -157,7 +157,7 @@ function attempts(options: ElectionOptions): Attempts {
 
   async function take(): Promise<Attempt> {
     try {
-      return await tried();
+      return await tryAcquire();
     } catch (error) {
       // Another process was faster; the next attempt reads its name.
       if (!hasReason(error, "Conflict", "AlreadyExists")) log(leaseFailure(error));

@@ -16,9 +16,9 @@ export interface ProcessWorldOptions {
   readonly clock: Clock;
   /** Default: the environment of this process. */
   readonly env?: Environment;
-  /** Why there is no terminal to give to a plugin; default: whether standard input is one. */
+  /** Why a plugin gets no terminal; default: by whether standard input is one. */
   readonly noTerminal?: () => string | undefined;
-  /** Is given what a plugin writes to standard error; absent: it goes where this process writes its own. */
+  /** Called with the standard error of a plugin; absent: it is written to that of this process. */
   readonly stderr?: (text: string) => void;
 }
 
@@ -57,9 +57,9 @@ export function hubWorld({ clock }: { readonly clock: Clock }): KubeconfigWorld 
 /** The environment of the process that runs plugins. */
 export interface PluginProcessOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Why there is no terminal to give to a plugin; undefined where there is one. */
+  /** Why a plugin gets no terminal; undefined where it gets one. */
   readonly noTerminal: () => string | undefined;
-  /** Is given what a plugin writes to standard error; absent: it goes where this process writes its own. */
+  /** Called with the standard error of a plugin; absent: it is written to that of this process. */
   readonly stderr?: ((text: string) => void) | undefined;
   /** The timeout of a plugin, in milliseconds; a user may have to sign in meanwhile. */
   readonly timeoutMs: number;

@@ -92,7 +92,7 @@ export async function openOutsideIdentity(
   return outsideIdentity({ hub: options, ...api });
 }
 
-/** The same array for the same CAs, as the verifier caches its results by it. */
+/** The same array while the CAs are unchanged, as the verifier caches its results by it. */
 function rootsOf(authorities: HubBase["authorities"]): () => readonly TrustRoot[] {
   let known: { readonly of: Authorities; readonly roots: readonly TrustRoot[] } | undefined;
   return () => {

@@ -45,9 +45,9 @@ export async function answered(
     return refused("OtherKey", "its key is not the one that was decided on");
   }
   const { namespace } = profile.spec;
-  const made = accountObstacle(issuing, request, namespace) ?? (await madeFor(issuing, request, profile));
-  if ("reason" in made) return refused(made.reason, made.message, made.grant);
-  const { account, token, expiresAt, bootstrap } = made;
+  const outcome = accountObstacle(issuing, request, namespace) ?? (await createAccess(issuing, request, profile));
+  if ("reason" in outcome) return refused(outcome.reason, outcome.message, outcome.grant);
+  const { account, token, expiresAt, bootstrap } = outcome;
   const answer = {
     token,
     ca: options.ca.pem,
@@ -78,7 +78,7 @@ function accountObstacle(
   { options, isBound }: Issuing,
   request: AccessRequest,
   namespace: string,
-): NotMade | undefined {
+): NotCreated | undefined {
   const account = accountKey(request, namespace);
   if (options.lifeOf?.({ namespace, serviceAccount: account.name })?.isRevoked === true) {
     const message = `the account ${namespace}/${account.name} is revoked; ask under another name`;
@@ -92,17 +92,21 @@ function accountObstacle(
   return undefined;
 }
 
-interface Made {
+interface Created {
   readonly account: ApiObject;
   readonly token: string;
   readonly expiresAt: string;
   readonly bootstrap: BootstrapToken | undefined;
 }
 
-type NotMade = Obstacle & { readonly grant?: AccessRequestStatus["grant"] };
+type NotCreated = Obstacle & { readonly grant?: AccessRequestStatus["grant"] };
 
 /** Account, rights and tokens, or why they cannot be created; `grant` names what was created before the failure, to be deleted with the request. */
-async function madeFor(issuing: Issuing, request: AccessRequest, profile: AccessProfile): Promise<Made | NotMade> {
+async function createAccess(
+  issuing: Issuing,
+  request: AccessRequest,
+  profile: AccessProfile,
+): Promise<Created | NotCreated> {
   const { client } = issuing;
   const { namespace } = profile.spec;
   const { name = "" } = request.metadata;
@@ -117,7 +121,7 @@ async function madeFor(issuing: Issuing, request: AccessRequest, profile: Access
     }
     grant = { namespace, serviceAccount: name, uid: account.metadata.uid ?? "" };
     // Before the tokens: where a binding cannot be created, each retry would leave another bootstrap token behind.
-    await granted(client, request, profile);
+    await createGrants(client, request, profile);
     const [token, bootstrap] = await Promise.all([
       freshToken(client, request, profile),
       bootstrapTokenFor(issuing, request, profile),
@@ -140,7 +144,7 @@ async function checkRoles({ client, hasRole }: Issuing, { spec }: AccessProfile)
 }
 
 /** Creates roles first, then the bindings that name them; independent objects are created concurrently. */
-async function granted(client: Client, request: AccessRequest, profile: AccessProfile): Promise<void> {
+async function createGrants(client: Client, request: AccessRequest, profile: AccessProfile): Promise<void> {
   const isRole = ({ resource }: GrantedObject): boolean => resource === roles;
   const all = grantsOf(request, profile);
   await Promise.all(all.filter(isRole).map((one) => ensure(client, request, one)));

@@ -65,7 +65,7 @@ export function accessReviewOf({ requester }: CsrView, access: RequiredAccess): 
   };
 }
 
-/** Whether the review allows it without an evaluation error. */
+/** Whether the review allows it and does not deny it. */
 export function isAllowed(review: ApiObject): boolean {
   const status = review["status"] as { readonly allowed?: unknown; readonly denied?: unknown } | undefined;
   return status?.allowed === true && status.denied !== true;
