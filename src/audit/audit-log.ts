@@ -109,7 +109,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
 }
 
 /** Counts lost events. Logs the first loss, and the number lost once events are accepted again. */
-export interface LossCounter {
+interface LossCounter {
   readonly lose: (count: number, message: string, error?: Error) => void;
   readonly recover: (message: (count: number) => string) => void;
   readonly total: () => number;
