@@ -16,9 +16,9 @@ const tokenType = "kubernetes.io/service-account-token";
 const accountAnnotation = "kubernetes.io/service-account.name";
 
 /**
- * Keeps what ties the account of a machine to its access request: owner, label and name are written by those who issue answers, and a
- * Secret holds its token only for those who may write Secrets in all namespaces. A machine with role `edit` in its namespace could
- * otherwise outlive the revocation of its request.
+ * Protects the link from the account of a machine to its access request: only issuers of answers write owner, label and name, and a token
+ * Secret of the account requires the permission to write Secrets in all namespaces. Otherwise a machine with role `edit` in its namespace
+ * could keep access after the revocation of its request.
  */
 export function accessAccountAdmission(options: AccessAccountOptions): AdmissionPlugin {
   return {
@@ -49,7 +49,7 @@ async function checkAccount(
   throw forbidden(resource, name, `${why}; verb "issue" on accessrequests.access.pratique.dev is needed`);
 }
 
-/** What of a write touches the tie of an account to its request, or undefined. */
+/** The part of a write that changes the link of an account to its request, or undefined. */
 function changedTie(next: ApiObject, stored: ApiObject | undefined, isHeld: boolean): string | undefined {
   const tie = "ties the account of a machine to its AccessRequest";
   const differs = (tied: (metadata: ApiObject["metadata"]) => unknown): boolean =>
@@ -73,27 +73,27 @@ async function checkSecret(
   if (account === undefined || (oldObject !== undefined && tokenAccount(oldObject) === account)) return;
   const held = await requestOfAccount(lookups, namespace, account);
   if (held === undefined || (await mayIssue(may, user, held.metadata.name ?? ""))) return;
-  // Such as the controllers of Kubernetes before 1.24, which make one for each account.
+  // For example the controllers of Kubernetes before 1.24, which create one for each account.
   if (await holdsEverywhere(may, user, { verb: "create", resource: "secrets", subresource: "" })) return;
   const why = `the token of account ${JSON.stringify(account)} would outlive the terms of AccessRequest ${JSON.stringify(held.metadata.name)}; its machine renews its token by TokenRequest`;
   throw forbidden(resource, name, why);
 }
 
-/** The account whose token a Secret asks for, or undefined. */
+/** The account whose token a Secret requests, or undefined. */
 function tokenAccount(secret: ApiObject): string | undefined {
   if (stringAt(secret, "type") !== tokenType) return undefined;
   return secret.metadata.annotations?.[accountAnnotation];
 }
 
-/** What is stored, read again each time. */
+/** The stored objects, read again each time. */
 export interface AccountLookups {
   readonly accountOf: (namespace: string, name: string) => Promise<ApiObject | undefined>;
   readonly requestOf: (name: string) => AccessRequest | undefined;
 }
 
 /**
- * The access request that an account was made for, or undefined. The status of the request says so, which the account's holder cannot
- * write; the account's owner counts as long as the status does not name an account yet.
+ * The access request of an account, or undefined. The status of the request decides, which the account cannot write; the owner of the
+ * account counts until the status names an account.
  */
 async function requestOfAccount(
   { accountOf, requestOf }: AccountLookups,
@@ -121,12 +121,12 @@ function accessOwner({ metadata }: ApiObject): { readonly name: string; readonly
   );
 }
 
-/** Whether a user may issue answers to access requests, as their controller does. */
+/** Whether a user may issue answers to access requests, like their controller. */
 export async function mayIssue(may: AccessCheck, user: UserInfo, name: string): Promise<boolean> {
   return mayOf(may, user, { verb: "issue", resource: "accessrequests", name });
 }
 
-/** Whether a user holds a verb on an object of the group of access requests. */
+/** Whether a user has a verb on an object of the group of access requests. */
 export async function mayOf(
   may: AccessCheck,
   user: UserInfo,
@@ -136,7 +136,7 @@ export async function mayOf(
     .allowed;
 }
 
-/** Whether a user holds a right in all namespaces, and so for every account that there is. */
+/** Whether a user has a permission in all namespaces, and so for every account. */
 async function holdsEverywhere(
   may: AccessCheck,
   user: UserInfo,
@@ -145,18 +145,18 @@ async function holdsEverywhere(
   return (await may({ user, ...right, group: "", version: "v1", namespace: "", name: "" })).allowed;
 }
 
-/** What is stored, read again for each token. */
+/** The stored objects, read again for each token. */
 export interface AccessTokenLookups extends AccountLookups {
-  /** The profile of that name, or the default one for undefined; undefined where there is none. */
+  /** The profile of this name, or the default profile for undefined; undefined where there is none. */
   readonly profileOf: (name: string | undefined) => AccessProfile | undefined;
 }
 
 const defaultSeconds = 3600;
 
 /**
- * Keeps the token that a machine asks for with the one it has within the terms of its profile: no longer life, no other audience,
- * bound to nothing else, and none once its request is over. The account of a machine gives no token to others, unless they may have
- * those of all accounts; an impersonated account is another, as it has no uid.
+ * Limits the token that a machine requests with its present one to the terms of its profile: no longer lifetime, no other audience, no
+ * bound object, and none once its request has ended. Other users get no token of the account, unless they may create tokens of all
+ * accounts; an impersonated account is another user, as it has no uid.
  */
 export function accessTokenAdmission(lookups: AccessTokenLookups, may: AccessCheck): AdmissionPlugin {
   return {
@@ -171,7 +171,7 @@ export function accessTokenAdmission(lookups: AccessTokenLookups, may: AccessChe
         if (asked !== undefined) await checkForeign(may, request, asked);
         return undefined;
       }
-      // Of an account whose request is gone, its owner still tells.
+      // For an account whose request is gone, its owner still identifies the request.
       if (asked === undefined && (account === undefined || accessOwner(account) === undefined)) return undefined;
       return withinTerms(request, object, profileOf(request, asked, lookups));
     },
@@ -184,7 +184,7 @@ function isTokenRequest({ resource, operation, subresource }: AdmissionRequest):
   );
 }
 
-/** Whether the very account asks. */
+/** Whether the account itself is the requester. */
 function isOwn({ namespace, name, user }: AdmissionRequest, account: ApiObject | undefined): boolean {
   if (user.username !== serviceAccountUser(namespace, name).username) return false;
   return (user.uid ?? "") !== "" && user.uid === account?.metadata.uid;
@@ -199,7 +199,7 @@ async function checkForeign(may: AccessCheck, request: AdmissionRequest, asked: 
   throw refused(request, `the account of AccessRequest ${named} gives its token to its own machine alone`);
 }
 
-/** The profile by which the machine was approved. @throws StatusError Forbidden for a request that is over. */
+/** The profile that approved the machine. @throws StatusError Forbidden for an ended request. */
 function profileOf(
   request: AdmissionRequest,
   asked: AccessRequest | undefined,
@@ -218,7 +218,7 @@ function isOver({ metadata, status: { accepted, revoked } = {} }: AccessRequest)
   return accepted !== true || revoked === true || metadata.deletionTimestamp !== undefined;
 }
 
-/** @throws StatusError Forbidden for an audience or a bound object that the profile does not give. */
+/** @throws StatusError Forbidden for an audience or a bound object that the profile does not allow. */
 function withinTerms(request: AdmissionRequest, object: ApiObject, { spec, metadata }: AccessProfile): ApiObject {
   const { tokenSeconds = profileDefaults.tokenSeconds, audiences = [] } = spec;
   const wanted: Fields = fieldsAt(object, "spec");

@@ -2,24 +2,24 @@ import { jsonEqual } from "../apimachinery/equal.ts";
 import { anonymousUser } from "../apimachinery/user.ts";
 import type { AccessDecision, AccessRequestStatus, DecidedProfile } from "../apis/access-request.ts";
 
-/** A person's answer to a request, as the fields of its status say it. */
+/** A decision of an approver, as the fields of the status have it. */
 export type Verdict = AccessDecision["verdict"];
 
-/** Everything that one write to the status of a request is judged by. */
+/** The inputs for the decision on one write to the status of a request. */
 export interface StatusWrite {
   readonly stored: AccessRequestStatus;
   readonly incoming: AccessRequestStatus;
   /** The user name of the writer, as authenticated or impersonated. */
   readonly user: string;
-  /** The user name of who was authenticated, where `user` is impersonated and the API says so. */
+  /** The authenticated user name, where `user` is impersonated and the API records it. */
   readonly impersonator?: string | undefined;
   /** RFC 3339. */
   readonly now: string;
-  /** Whether the writer may seal answers; the controllers may. */
+  /** Whether the writer may write sealed answers; the controllers may. */
   readonly mayIssue: boolean;
-  /** How many different people must approve; undefined where the request is for no profile. */
+  /** How many different users must approve; undefined where the request is for no profile. */
   readonly approvers: number | undefined;
-  /** What approving grants at this moment; an approval of anything else does not count. */
+  /** What an approval grants at this moment; an approval of anything else does not count. */
   readonly profile: DecidedProfile | undefined;
 }
 
@@ -27,7 +27,7 @@ export type StampedStatus =
   | { readonly kind: "status"; readonly status: AccessRequestStatus; readonly verdict: Verdict | undefined }
   | { readonly kind: "refused"; readonly why: string };
 
-/** The fields that only those who seal answers write. */
+/** The fields that only the writers of sealed answers write. */
 const issuedFields = [
   "ready",
   "key",
@@ -40,7 +40,7 @@ const issuedFields = [
   "grant",
 ] as const satisfies readonly (keyof AccessRequestStatus)[];
 
-/** The fields that are written once: by the API itself where it could see them, else by those who seal answers. */
+/** The fields that are written once: by the API itself where it has the value, else by the writers of sealed answers. */
 const observedFields = ["fingerprint", "evidence"] as const satisfies readonly (keyof AccessRequestStatus)[];
 
 const verdictFields: readonly (readonly ["accepted" | "denied" | "revoked", Verdict])[] = [
@@ -49,7 +49,7 @@ const verdictFields: readonly (readonly ["accepted" | "denied" | "revoked", Verd
   ["revoked", "Revoked"],
 ];
 
-/** What a write says to be decided: the fields that it sets and that were not set. */
+/** The decisions of a write: the fields that it sets and that were not set. */
 export function verdictsIn(stored: AccessRequestStatus, incoming: AccessRequestStatus): readonly Verdict[] {
   return verdictFields.flatMap(([field, verdict]) =>
     incoming[field] === true && stored[field] !== true ? [verdict] : [],
@@ -57,8 +57,8 @@ export function verdictsIn(stored: AccessRequestStatus, incoming: AccessRequestS
 }
 
 /**
- * The status to store for a write: decisions are stamped with the user and the time, nobody takes one back, and each field comes
- * from whoever may write it, else from what is stored.
+ * The status to store for a write: decisions are stamped with the user and the time, none can be withdrawn, and each field comes from a
+ * writer with permission for it, else from the stored status.
  */
 export function stampedStatus(write: StatusWrite): StampedStatus {
   const { stored, incoming } = write;
@@ -71,7 +71,7 @@ export function stampedStatus(write: StatusWrite): StampedStatus {
   return { kind: "status", status: { ...kept, ...decided(verdict, decisions, write), decisions }, verdict };
 }
 
-/** No decision can be taken back: a machine that was let in is revoked, and creates a new request. */
+/** No decision can be withdrawn: an accepted machine is revoked, and creates a new request. */
 function decidedBefore(stored: AccessRequestStatus): AccessRequestStatus {
   const fields = verdictFields.flatMap(([field]) => (stored[field] === true ? [field] : []));
   return picked(stored, [...fields, "decisions"]);
@@ -91,7 +91,7 @@ function picked(status: AccessRequestStatus, fields: readonly (keyof AccessReque
   return Object.fromEntries(fields.flatMap((field) => (status[field] === undefined ? [] : [[field, status[field]]])));
 }
 
-/** Why this verdict cannot be given now; undefined where it can. */
+/** Why this verdict is not possible now; undefined where it is. */
 function objection(verdict: Verdict, write: StatusWrite): string | undefined {
   const { stored, user } = write;
   if (user === anonymousUser) return "a decision needs an authenticated user";
@@ -116,13 +116,13 @@ function approvalObjection({ stored, user, impersonator, approvers, profile }: S
   return again === undefined ? undefined : `${again} approved it already; ${approvers} different people must`;
 }
 
-/** Of those who approve now, the one who has approved before: in an own name, under another that was impersonated, or by being impersonated. */
+/** The user of this write who has approved before: under this name, by impersonating another, or by being impersonated. */
 function approvedBy(before: readonly AccessDecision[], users: readonly (string | undefined)[]): string | undefined {
   const counted = new Set(before.flatMap(({ user, impersonator = user }) => [user, impersonator]));
   return users.find((one) => one !== undefined && counted.has(one));
 }
 
-/** The approvals of the profile as it is now. */
+/** The approvals of the current profile. */
 function approvals(
   { decisions = [] }: AccessRequestStatus,
   profile: DecidedProfile | undefined,
@@ -149,7 +149,7 @@ function decisionOf(verdict: Verdict, write: StatusWrite): AccessDecision {
 
 const maxReasonCharacters = 1024;
 
-/** With more than one approver the request is accepted by the last of them. */
+/** With more than one approver the last of them accepts the request. */
 function decided(
   verdict: Verdict,
   decisions: readonly AccessDecision[],
@@ -160,7 +160,7 @@ function decided(
   return approvals({ decisions }, profile).length >= approvers ? { accepted: true } : {};
 }
 
-/** The fields that a write tries to set and its writer may not: such a write is refused, and not only overruled. */
+/** The fields that a write sets without permission: such a write is rejected, and not only overruled. */
 export function oversteps({ stored, incoming, mayIssue }: StatusWrite): readonly string[] {
   if (mayIssue) return [];
   return [...issuedFields, ...observedFields, "decisions" as const].filter(

@@ -6,8 +6,9 @@ import { jsonEqual } from "../apimachinery/equal.ts";
 import { type RecoveryPolicy, type RecoveryTerms, recoveryDefaults } from "../apis/recovery-policy.ts";
 
 /**
- * Requires the writer of an AccessProfile to hold everything that approving requests for it hands out: the controller, which does it,
- * may do more than whoever writes profiles. A change needs what it adds; one that reaches more machines or gives more to each needs all.
+ * Requires the writer of an AccessProfile to have every right that an approval of its requests grants: the controller that grants them
+ * may do more than the writers of profiles. A change needs the added rights; one that reaches more machines or grants more to each needs
+ * all.
  */
 export function accessProfileAdmission(may: AccessCheck): AdmissionPlugin {
   return handedOutAdmission(may, {
@@ -24,12 +25,12 @@ export function accessProfileAdmission(may: AccessCheck): AdmissionPlugin {
 
 const rbacGroup = "rbac.authorization.k8s.io";
 const everyName = [""];
-/** Where bootstrap tokens lie. */
+/** The namespace of bootstrap tokens. */
 const tokenNamespace = "kube-system";
 
 /**
- * Everything that a profile hands out, each as the right by which its writer could give the same away without it: accounts and their
- * tokens, the roles that they are bound to, bootstrap tokens, and decisions that no person makes.
+ * Everything that a profile grants, each as the right by which its writer could grant the same without it: accounts and their tokens, the
+ * roles that they are bound to, bootstrap tokens, and automatic decisions.
  */
 function rightsOfProfile({ metadata, spec }: AccessProfile): readonly RequiredRight[] {
   const { namespace, roles = [], bootstrapToken, rules = [], recovery } = spec;
@@ -53,7 +54,7 @@ function rightsOfProfile({ metadata, spec }: AccessProfile): readonly RequiredRi
   ];
 }
 
-/** What deciding on a request takes, by whatever means. */
+/** The permission for deciding on a request, by any means. */
 function decisionRights(profile: string): readonly RequiredRight[] {
   const ours = { group: accessGroup, version: "v1alpha1", namespace: "" };
   return [
@@ -64,13 +65,13 @@ function decisionRights(profile: string): readonly RequiredRight[] {
 
 type Spec = AccessProfile["spec"];
 
-/** Each way in which one spec may give to more machines, for longer or elsewhere than the one before. */
+/** Each way in which one spec may grant access to more machines, for longer or elsewhere than the previous one. */
 const widenings: readonly ((next: Spec, stored: Spec) => boolean)[] = [
   (next, stored) => next.namespace !== stored.namespace,
   (next, stored) => termOf(next, "tokenSeconds") > termOf(stored, "tokenSeconds"),
   (next, stored) => termOf(next, "approvers") < termOf(stored, "approvers"),
   (next, stored) => stored.requirePossession === true && next.requirePossession !== true,
-  // No audience means one: that of the API.
+  // No audience means the audience of the API.
   (next, stored) => isMore(orEmpty(next.audiences), orEmpty(stored.audiences)),
   (next, stored) => hasMoreNetworks(next.sourceNetworks, stored.sourceNetworks),
   (next, stored) => !jsonEqual(next.rules ?? [], stored.rules ?? []),
@@ -79,8 +80,8 @@ const widenings: readonly ((next: Spec, stored: Spec) => boolean)[] = [
 ];
 
 /**
- * Whether a changed profile may give to more machines, for longer or elsewhere than the stored one did. What cannot be compared, such
- * as other rules, counts as more. Roles are not looked at here: each is a right of its own.
+ * Whether a changed profile may grant access to more machines, for longer or elsewhere than the stored one. Fields that cannot be
+ * compared, such as rules, count as more. Roles are not compared here: each is a right of its own.
  */
 function isWiderProfile(next: AccessProfile, stored: AccessProfile): boolean {
   return isDefault(next, stored) || widenings.some((isWider) => isWider(next.spec, stored.spec));
@@ -90,7 +91,7 @@ function termOf(spec: Spec, term: "tokenSeconds" | "approvers"): number {
   return spec[term] ?? profileDefaults[term];
 }
 
-/** Whether the profile has become the one for requests that name none. */
+/** Whether the profile has become the default for requests that name none. */
 function isDefault(next: AccessProfile, stored: AccessProfile): boolean {
   const [now, before] = [next, stored].map(({ metadata }) => metadata.annotations?.[defaultProfileAnnotation]);
   return now === "true" && before !== "true";
@@ -102,13 +103,13 @@ function hasMoreTokens(next: Spec["bootstrapToken"], stored: Spec["bootstrapToke
   return stored === undefined || ttl(next) > ttl(stored) || isMore(next.groups ?? [], stored.groups ?? []);
 }
 
-/** Whether a list of networks, of which none means all, has become larger. */
+/** Whether a list of networks has become larger; an empty list means all. */
 function hasMoreNetworks(next: readonly string[] = [], stored: readonly string[] = []): boolean {
   if (stored.length === 0) return false;
   return next.length === 0 || isMore(next, stored);
 }
 
-/** Whether the first list has a text that the second has not. */
+/** Whether the first list has a text that the second lacks. */
 function isMore(next: readonly string[], stored: readonly string[]): boolean {
   return next.some((one) => !stored.includes(one));
 }
@@ -120,8 +121,8 @@ function orEmpty(list: readonly string[] = []): readonly string[] {
 const nodeSigner = "kubernetes.io/kube-apiserver-client-kubelet";
 
 /**
- * Requires the writer of a RecoveryPolicy to be one who may approve what it approves: client certificates of nodes. A change that lets
- * in no more nodes, no later and no more often needs nothing.
+ * Requires the writer of a RecoveryPolicy to have the permission to approve client certificates of nodes, as the policy does. A change
+ * that accepts no more nodes, no later and no more often needs nothing.
  */
 export function recoveryPolicyAdmission(may: AccessCheck): AdmissionPlugin {
   return handedOutAdmission(may, {

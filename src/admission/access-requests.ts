@@ -12,14 +12,14 @@ import { accessGroup, plainAddress, readKey, type AccessRequest } from "../apis/
 import { provesPossession } from "../trust/possession.ts";
 import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
-/** What is stored, read again for each request. */
+/** The stored objects, read again for each request. */
 export interface AccessRequestLookups {
-  /** The profile of that name, or the default one for undefined; undefined where there is none. */
+  /** The profile of this name, or the default profile for undefined; undefined where there is none. */
   readonly profileOf: (name: string | undefined) => AccessProfile | undefined;
   readonly requestOf: (name: string) => AccessRequest | undefined;
-  /** How many requests wait for an answer. */
+  /** The number of requests that wait for an answer. */
   readonly pending: () => number;
-  /** How many of them came from where this address is; absent where addresses are not seen. */
+  /** How many of them have this address as source; absent where addresses are unknown. */
   readonly pendingFrom?: (address: string) => number;
   /** Pins of the CAs that machines may have seen. */
   readonly caPins: () => readonly string[];
@@ -28,9 +28,9 @@ export interface AccessRequestLookups {
 export interface AccessRequestsOptions {
   readonly lookups: AccessRequestLookups;
   readonly may: AccessCheck;
-  /** Takes one request from an address without a credential; false when there were too many. Absent where they are counted before they are read. */
+  /** Counts one request from an address without a credential; false when there were too many. Absent where requests are counted before their bodies are read. */
   readonly take?: (address: string) => boolean;
-  /** How many requests may wait for an answer at once. */
+  /** The maximum number of requests that wait for an answer. */
   readonly maxPending: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -39,8 +39,8 @@ export interface AccessRequestsOptions {
 const maxCharacters = 32_768;
 
 /**
- * Limits what anonymous users may create, and who may decide: the API stamps evidence and decisions, only a user with the right for it
- * writes a field of the status, and requests come from the networks of their profile, in bounded numbers.
+ * Limits what anonymous users may create, and which users may decide: the API stamps evidence and decisions, only a user with the
+ * permission writes a field of the status, and requests come from the networks of their profile, in limited numbers.
  */
 export function accessRequestAdmission(options: AccessRequestsOptions): AdmissionPlugin {
   return {
@@ -48,7 +48,7 @@ export function accessRequestAdmission(options: AccessRequestsOptions): Admissio
     concerns: ({ group }) => group === accessGroup,
     mutate: async (request, round) => {
       const { object, operation, subresource } = request;
-      // A decision is stamped once; what a webhook changed after that is the operator's word.
+      // A decision is stamped once; later changes by a webhook are the operator's choice.
       if (!isAccessRequest(request) || object === undefined || round.number > 0) return undefined;
       if (operation !== "UPDATE" || subresource !== "status") return undefined;
       return decided(options, request, object as AccessRequest);
@@ -66,7 +66,7 @@ function isAccessRequest({ resource }: AdmissionRequest): boolean {
   return resource.group === accessGroup && resource.plural === "accessrequests";
 }
 
-/** @throws StatusError TooManyRequests, Invalid, Forbidden for a new request that is not taken */
+/** @throws StatusError TooManyRequests, Invalid, Forbidden for a rejected new request */
 async function checkAsked(
   options: AccessRequestsOptions,
   request: AdmissionRequest,
@@ -77,7 +77,7 @@ async function checkAsked(
   if (user.username === anonymousUser && options.take?.(address) === false) throw tooManyAccessRequests();
   if (!(await mayIssue(options.may, user, name))) checkModest(request, object);
   const key = readKey(object);
-  // Validation has said what is wrong with the key.
+  // Validation has reported a problem of the key.
   if (key === undefined) return;
   checkPending(options, address);
   const isProven = isPossessionProven(options, request, { key, proof: object.spec.proof });
@@ -85,7 +85,7 @@ async function checkAsked(
   if (profile !== undefined) checkProfile(profile, request, isProven);
 }
 
-/** @throws StatusError TooManyRequests; one address can take a share of the places only. */
+/** @throws StatusError TooManyRequests; one address can use only a share of the limit. */
 function checkPending({ lookups, maxPending }: AccessRequestsOptions, address: string): void {
   if (lookups.pending() >= maxPending) throw tooMany("that no approver has decided on yet");
   const share = Math.ceil(maxPending / shares);
@@ -98,7 +98,7 @@ const shares = 4;
 /** An object of a user without rights is small, and has no finalizer that delays its deletion. */
 function checkModest(request: AdmissionRequest, object: ApiObject): void {
   const errors = [
-    // Approvers select by labels: who is selected must not be who says so.
+    // Approvers select by labels, which a requester must not choose.
     ...modestErrors(object, "only approvers set labels; a machine describes itself in spec.claims"),
     ...Object.keys(object.metadata.annotations ?? {})
       .filter(isOurs)
@@ -107,7 +107,7 @@ function checkModest(request: AdmissionRequest, object: ApiObject): void {
   if (errors.length > 0) throw invalidObject(request.resource, request.name, errors);
 }
 
-/** What is too much in an object of somebody without any right, who is told of labels in the given words. */
+/** Fields that an object of a user without permissions must not have; `labelsWhy` is the message for labels. */
 export function modestErrors(object: ApiObject, labelsWhy: string): readonly FieldError[] {
   const { finalizers = [], ownerReferences = [], labels = {} } = object.metadata;
   return [
@@ -122,7 +122,7 @@ export function modestErrors(object: ApiObject, labelsWhy: string): readonly Fie
   ];
 }
 
-/** Whether an annotation belongs to this group or another of the project. */
+/** Whether an annotation has this group or another of the project. */
 function isOurs(key: string): boolean {
   const [domain = ""] = key.split("/", 1);
   return key.includes("/") && (domain === ownDomain || domain.endsWith(`.${ownDomain}`));
@@ -130,7 +130,7 @@ function isOurs(key: string): boolean {
 
 const ownDomain = "pratique.dev";
 
-/** The 429 for a machine without a credential that asks too often, or at a time when too many do. */
+/** The 429 for a machine without a credential, when it or all machines together send too many requests. */
 export function tooManyAccessRequests(): StatusError {
   return tooMany("from this address or in all");
 }
@@ -141,7 +141,7 @@ function tooMany(which: string): StatusError {
   });
 }
 
-/** @throws StatusError Forbidden where the profile does not take this request. */
+/** @throws StatusError Forbidden where the profile does not allow this request. */
 function checkProfile({ spec, metadata }: AccessProfile, request: AdmissionRequest, isProven: boolean): void {
   const { sourceNetworks = [], requirePossession } = spec;
   const named = JSON.stringify(metadata.name ?? "");
@@ -160,7 +160,7 @@ function addressOf({ source }: AdmissionRequest): string {
   return plainAddress(source?.address ?? "");
 }
 
-/** Whether the machine has proven that it holds its key. @throws StatusError Forbidden for a proof that proves nothing here */
+/** Whether the machine has proven possession of its key. @throws StatusError Forbidden for a proof that is invalid here */
 function isPossessionProven(
   { lookups }: AccessRequestsOptions,
   { name, resource }: AdmissionRequest,
@@ -214,7 +214,7 @@ async function statusWrite(
   };
 }
 
-/** Deciding takes the verb `approve` on the profile that is asked for, besides writing the status. */
+/** A decision requires the verb `approve` on the requested profile, besides writing the status. */
 async function checkApprover(
   options: AccessRequestsOptions,
   request: AdmissionRequest,

@@ -20,19 +20,19 @@ import {
   type ReviewedKinds,
 } from "./review-answer.ts";
 
-/** On a request of a cluster, where the API cannot write it into the status: who asked, as authenticated. */
+/** Annotation on a request in a cluster whose API cannot write the status: the authenticated requester. */
 const requesterAnnotation = "access.pratique.dev/requester";
 
 /**
- * Answers the AdmissionReviews (v1 and v1beta1) that a Kubernetes API server sends about access requests, profiles, the
- * accounts of machines and the inventory of nodes, by the very plugins that guard them on a hub, and by the validation that a hub does itself. Whatever cannot be judged is refused.
+ * Answers the AdmissionReviews (v1 and v1beta1) of a Kubernetes API server about access requests, profiles, accounts of machines and the
+ * inventory of nodes, with the same plugins and validation as a hub. A review that cannot be decided is denied.
  */
 export interface AccessReviews {
-  /** The review to reply with. @throws StatusError BadRequest for what is no review */
+  /** The AdmissionReview of the response. @throws StatusError BadRequest for an invalid review */
   (stage: ReviewStage, review: unknown): Promise<JsonObject>;
 }
 
-/** Answers by the given plugins. */
+/** Answers with the given plugins. */
 export function accessReviews(plugins: readonly AdmissionPlugin[]): AccessReviews {
   return (stage, review) =>
     answeredReview(review, async (request, notes) => {
@@ -68,7 +68,7 @@ function requesterOf({ metadata }: ApiObject): string | undefined {
   return Object.hasOwn(annotations, requesterAnnotation) ? annotations[requesterAnnotation] : undefined;
 }
 
-/** The stored request with what a hub would have seen of it when it was made; its spec is what it was then. */
+/** The stored request with what a hub would have recorded at its creation; its spec has not changed since. */
 function withObserved(object: ApiObject): AccessRequest {
   const request = object as AccessRequest;
   const status = request.status ?? {};
@@ -84,7 +84,7 @@ function withObserved(object: ApiObject): AccessRequest {
   };
 }
 
-/** A writer who sends back the evidence as it was stored, without the requester, has changed nothing. */
+/** A writer that sends the evidence as stored, without the requester, has changed nothing. */
 function withRequester(object: ApiObject, oldObject: ApiObject | undefined): AccessRequest {
   const request = object as AccessRequest;
   const { evidence } = request.status ?? {};
@@ -115,7 +115,7 @@ function requesterPatch({ metadata }: ApiObject, username: string): ReviewPatch 
   ];
 }
 
-/** @throws StatusError for what a hub would refuse */
+/** @throws StatusError for objects that a hub would reject */
 async function check(plugins: readonly AdmissionPlugin[], asked: AdmissionRequest): Promise<undefined> {
   const { resource, name, subresource, object, oldObject } = asked;
   if (object === undefined) return undefined;
@@ -125,7 +125,7 @@ async function check(plugins: readonly AdmissionPlugin[], asked: AdmissionReques
   } else if (resource === accessRequests) {
     checkStamped(asked, object as AccessRequest, (oldObject ?? object) as AccessRequest);
   }
-  // A request is judged as the machine made it; the stamp on it is ours.
+  // The request is validated as the machine sent it, without the stamp of this webhook.
   const unstamped = { ...asked, object: withoutRequester(object) };
   for (const { validate } of plugins) await validate?.(unstamped);
   return undefined;
@@ -158,7 +158,7 @@ function requesterErrors(object: ApiObject, stored: ApiObject | undefined, user:
   return [forbiddenField(path, "who asked is stamped when the request is made, and stays as it is")];
 }
 
-/** What another webhook made of the decisions after ours is seen here. */
+/** Detects changes of the decisions by another webhook after this one. */
 function checkStamped({ resource, name, user }: AdmissionRequest, next: AccessRequest, stored: AccessRequest): void {
   const [before, after] = [stored.status?.decisions ?? [], next.status?.decisions ?? []];
   const added = after.slice(before.length);

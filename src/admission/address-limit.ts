@@ -1,9 +1,9 @@
 import { parseIp } from "../policy/kubernetes/ip-address.ts";
 
 export interface AddressLimitOptions {
-  /** A minute, from one address; an IPv6 network of 64 bits counts as one. */
+  /** Requests a minute from one address; an IPv6 network of 64 bits counts as one. */
   readonly perAddress: number;
-  /** A minute, from everywhere. */
+  /** Requests a minute from all addresses. */
   readonly inAll: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -18,8 +18,8 @@ const minuteMs = 60_000;
 const maxAddresses = 10_000;
 
 /**
- * Takes one place for an address, false when there is none: buckets of one minute's places that fill again evenly. The addresses of
- * the least recent use are forgotten beyond ten thousand, while the limit over all of them stays.
+ * Takes one token for an address, false when there is none: token buckets of one minute that refill evenly. Beyond ten thousand addresses
+ * the least recently used are dropped, while the limit over all of them remains.
  */
 export function addressLimit({ perAddress, inAll, now }: AddressLimitOptions): (address: string) => boolean {
   const buckets = new Map<string, Bucket>();
@@ -35,7 +35,7 @@ export function addressLimit({ perAddress, inAll, now }: AddressLimitOptions): (
     }
     fill(bucket, perAddress, now());
     fill(whole, inAll, now());
-    // Who is over the limit alone takes nothing from the others.
+    // A client over its own limit takes nothing from the others.
     if (bucket.left < 1 || whole.left < 1) return false;
     bucket.left -= 1;
     whole.left -= 1;
@@ -49,7 +49,7 @@ function fill(bucket: Bucket, max: number, now: number): void {
   bucket.at = now;
 }
 
-/** What counts as one place: an IPv4 address, or an IPv6 network of 64 bits, as whoever has one has all addresses in it. */
+/** The unit of counting: an IPv4 address, or an IPv6 network of 64 bits, as its owner has all addresses in it. */
 export function placeOf(address: string): string {
   const parsed = parseIp(address);
   return "ip" in parsed && parsed.ip.family === 6 ? `6/${parsed.ip.value >> 64n}` : address;

@@ -6,10 +6,10 @@ import { kindOf, type Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { admissionNamespace } from "./request-match.ts";
 
-/** The versions of AdmissionReview that are spoken; each webhook names those it understands. */
+/** The supported versions of AdmissionReview; each webhook lists its own. */
 export type ReviewVersion = "v1" | "v1beta1";
 
-/** A question to a webhook. `resource` is the version by which it matched, `object` and `oldObject` are in that version. */
+/** A call of a webhook. `resource` is the version by which it matched, `object` and `oldObject` are in that version. */
 export interface ReviewQuestion {
   readonly version: ReviewVersion;
   readonly uid: string;
@@ -19,24 +19,24 @@ export interface ReviewQuestion {
   readonly oldObject: ApiObject | undefined;
 }
 
-/** What a webhook answered, as far as it is of the right form. */
+/** The valid part of the response of a webhook. */
 export interface ReviewAnswer {
   readonly allowed: boolean;
-  /** The Status of a refusal, as the webhook wrote it. */
+  /** The Status of a denial, as the webhook wrote it. */
   readonly status: JsonObject | undefined;
-  /** What is to be changed; undefined for nothing. Mutating webhooks only. */
+  /** The patch; undefined for no change. Only for mutating webhooks. */
   readonly patch: ReviewPatch | undefined;
   readonly warnings: readonly string[];
   readonly auditAnnotations: Readonly<Record<string, string>>;
 }
 
-/** A patch as it was sent: base64 of JSON where the type is JSONPatch, the only one there is. */
+/** A patch as sent: base64 of JSON with type JSONPatch, the only type. */
 export interface ReviewPatch {
   readonly type: string;
   readonly base64: string;
 }
 
-/** An answer that is none; the message says why. */
+/** An invalid response; the message is the reason. */
 export class ReviewError extends Error {
   override readonly name = "ReviewError";
   readonly code = "response";
@@ -58,7 +58,7 @@ export function admissionReview({ version, uid, ...question }: ReviewQuestion): 
   };
 }
 
-/** The request without its objects, as CEL knows it by the name `request`. */
+/** The request without its objects, as the CEL variable `request`. */
 export function requestVariable(request: AdmissionRequest, resource: Resource): JsonObject {
   return { ...requestFields(request, resource), ...terms(request) };
 }
@@ -91,7 +91,7 @@ function terms({ dryRun, options }: AdmissionRequest): JsonObject {
   return { dryRun, options: options ?? null };
 }
 
-/** What is sent to a subresource may be of another kind than the object it belongs to. */
+/** The body of a subresource may have another kind than the object. */
 function kindFields(resource: Resource, subresource: string): JsonObject {
   const part = subresource === "" ? undefined : resource.subresources[subresource];
   const { group, version, kind } = kindOf(resource, part);
@@ -108,8 +108,8 @@ function userFields({ username, uid, groups, extra }: UserInfo): JsonObject {
 }
 
 /**
- * Reads what a webhook answered to a question of that version and uid. In v1beta1, as in Kubernetes, kind and uid may be missing.
- * @throws ReviewError where the answer breaks the protocol.
+ * Parses the response of a webhook to a call of that version and uid. In v1beta1, as in Kubernetes, kind and uid may be missing. @throws
+ * ReviewError for a response that violates the protocol.
  */
 export function reviewAnswer(
   value: unknown,
@@ -151,7 +151,7 @@ function patchOf(
   const [, problem] = version === "v1" ? (patchProblems[stage].find(([breaks]) => breaks(patch, patchType)) ?? []) : [];
   if (problem !== undefined) throw new ReviewError(problem);
   if (stage === "validating" || patch === "") return undefined;
-  // The older version had no need to name a type.
+  // v1beta1 requires no patch type.
   return { type: version === "v1" ? stringAt(response, "patchType") : "JSONPatch", base64: patch };
 }
 

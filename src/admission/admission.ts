@@ -3,16 +3,16 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import type { UserInfo } from "../apimachinery/user.ts";
 import type { RequestSource, Resource } from "../apis/resource.ts";
 
-/** One write on its way to the store, as admission sees it. Source: apiserver pkg/admission Attributes. */
+/** One write, as admission sees it. Source: apiserver pkg/admission Attributes. */
 export interface AdmissionRequest {
-  /** CONNECT is a request to a kubelet; `object` then holds the options of the subresource. */
+  /** CONNECT is a request to a kubelet; `object` is then the options of the subresource. */
   readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
   readonly resource: Resource;
   /** `""` for the object itself. */
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** The client gave generateName alone; webhooks are then told no name. */
+  /** The client sent only generateName; webhooks then get no name. */
   readonly nameIsGenerated?: boolean;
   /** The CreateOptions, UpdateOptions or DeleteOptions of the request. */
   readonly options?: JsonObject;
@@ -21,9 +21,9 @@ export interface AdmissionRequest {
   /** The stored object; absent for CREATE. */
   readonly oldObject: ApiObject | undefined;
   readonly user: UserInfo;
-  /** Who was authenticated, where `user` is impersonated and the API says so; Kubernetes tells no webhook. */
+  /** The authenticated user, where `user` is impersonated and the API records it; Kubernetes does not send it to webhooks. */
   readonly impersonator?: UserInfo | undefined;
-  /** Where the request came from, as far as the API saw it. */
+  /** The source address of the request, if the API knows it. */
   readonly source?: RequestSource | undefined;
   readonly dryRun: boolean;
   /** Adds a Warning header to the reply. */
@@ -33,31 +33,31 @@ export interface AdmissionRequest {
 }
 
 /**
- * One passage of a request through the mutating plugins. When a webhook has changed the object, all plugins see it once more, as
- * what they did may depend on it. Plugins that remember something between the two keep it by `request`.
+ * One pass of a request through the mutating plugins. When a webhook has changed the object, all plugins see it once more, as their
+ * results may depend on it. Plugins with state for both passes store it by `request`.
  */
 export interface MutationRound {
   readonly number: 0 | 1;
   /** The same object in both rounds of one request, and in no other request. */
   readonly request: object;
-  /** Asks for a second round; without effect in the second. */
+  /** Requests a second round; no effect in the second. */
   readonly again: () => void;
 }
 
-/** One admission plugin. Whatever it looks up was given to it; it never writes. */
+/** One admission plugin. Its lookups are parameters; it never writes. */
 export interface AdmissionPlugin {
   readonly name: string;
-  /** Whether writes of this kind may concern the plugin, by the kind alone; it is never asked about others. Absent: all kinds do. */
+  /** Whether the plugin handles writes of this kind; it is not called for others. Absent: all kinds. */
   readonly concerns?: (kind: Pick<Resource, "group" | "plural">) => boolean;
-  /** The object to go on with, or undefined for no change. @throws StatusError to refuse. */
+  /** The changed object, or undefined for no change. @throws StatusError to deny. */
   readonly mutate?: (request: AdmissionRequest, round: MutationRound) => Promise<ApiObject | undefined>;
-  /** Runs after validation. @throws StatusError to refuse. */
+  /** Runs after validation. @throws StatusError to deny. */
   readonly validate?: (request: AdmissionRequest) => Promise<void>;
 }
 
 /** All plugins of a hub as one, in order: each mutation sees the result of the one before. */
 export interface Admission {
-  /** The object to go on with: `request.object` itself where nothing changed. */
+  /** The mutated object: `request.object` itself where nothing changed. */
   mutate(request: AdmissionRequest): Promise<ApiObject | undefined>;
   validate(request: AdmissionRequest): Promise<void>;
 }
@@ -104,7 +104,7 @@ export function admissionChain(plugins: readonly AdmissionPlugin[]): Admission {
   };
 }
 
-/** Something a user wants to do, beside the request that is being admitted; `*` stands for any. */
+/** An action of a user, besides the admitted request; `*` matches any. */
 export interface Access {
   readonly user: UserInfo;
   readonly verb: string;
@@ -116,27 +116,27 @@ export interface Access {
   readonly name: string;
 }
 
-/** Asks the authorizers; `reason` is theirs. */
+/** Calls the authorizers; `reason` is theirs. */
 export type AccessCheck = (access: Access) => Promise<{ readonly allowed: boolean; readonly reason: string }>;
 
 /**
- * Which webhooks or policies are called a second time, by the rule of Kubernetes: those with the reinvocationPolicy IfNeeded after which
- * the object changed. Source: apiserver pkg/admission/plugin, the reinvocation contexts of webhooks and policies.
+ * Which webhooks or policies are called a second time, by the rule of Kubernetes: those with reinvocationPolicy IfNeeded after which the
+ * object changed. Source: apiserver pkg/admission/plugin, the reinvocation contexts of webhooks and policies.
  */
 export interface Reinvocation {
-  /** Called, with the policy IfNeeded, and nothing has changed since. */
+  /** Called, with IfNeeded, and the object is unchanged since. */
   readonly candidates: Set<string>;
   readonly repeated: Set<string>;
-  /** What the object was after the last call. */
+  /** The object after the last call. */
   last: ApiObject | undefined;
 }
 
-/** Nothing was called yet. */
+/** A state without calls. */
 export function newReinvocation(): Reinvocation {
   return { candidates: new Set(), repeated: new Set(), last: undefined };
 }
 
-/** The object has changed: all candidates are called again. */
+/** The object has changed: call all candidates again. */
 export function requireReinvocation({ candidates, repeated }: Reinvocation): void {
   for (const id of candidates) repeated.add(id);
   candidates.clear();

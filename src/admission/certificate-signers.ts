@@ -16,9 +16,9 @@ function isCsrKind({ group, plural }: Pick<Resource, "group" | "plural">): boole
   return group === "certificates.k8s.io" && plural === "certificatesigningrequests";
 }
 
-/** The signer's own name, then `<domain>/*`: the two names by which a right on signers can be granted. */
+/** The name of the signer, then `<domain>/*`: the two names under which a permission on signers can be granted. */
 async function permitted(check: SignerCheck, request: AdmissionRequest, verb: "approve" | "sign"): Promise<void> {
-  // The stored signer counts: the one in the request is the requester's word.
+  // The stored signer counts: the requester controls the one in the request.
   const signerName = stringAt(request.oldObject, "spec", "signerName");
   const domain = signerName.slice(0, signerName.indexOf("/"));
   if (await check(request.user, verb, signerName)) return;
@@ -27,7 +27,7 @@ async function permitted(check: SignerCheck, request: AdmissionRequest, verb: "a
   throw forbidden(request.resource, request.name, what);
 }
 
-/** Lets only those approve who hold verb `approve` on the signer. Source: kubernetes plugin/pkg/admission/certificates/approval. */
+/** Requires verb `approve` on the signer for an approval. Source: kubernetes plugin/pkg/admission/certificates/approval. */
 export function certificateApproval(check: SignerCheck): AdmissionPlugin {
   return {
     name: "CertificateApproval",
@@ -40,7 +40,7 @@ export function certificateApproval(check: SignerCheck): AdmissionPlugin {
   };
 }
 
-/** Lets only those set a certificate or conditions who hold verb `sign` on the signer. Source: plugin/pkg/admission/certificates/signing. */
+/** Requires verb `sign` on the signer to set a certificate or conditions. Source: plugin/pkg/admission/certificates/signing. */
 export function certificateSigning(check: SignerCheck): AdmissionPlugin {
   return {
     name: "CertificateSigning",
@@ -56,8 +56,8 @@ export function certificateSigning(check: SignerCheck): AdmissionPlugin {
 }
 
 /**
- * Refuses a client certificate for group system:masters, which nothing could take away again.
- * `organizationsOf` reads the subject of a PEM request. Source: plugin/pkg/admission/certificates/subjectrestriction.
+ * Rejects a client certificate for group system:masters, whose rights nothing could revoke. `organizationsOf` reads the subject of a PEM
+ * request. Source: plugin/pkg/admission/certificates/subjectrestriction.
  */
 export function certificateSubjectRestriction(
   organizationsOf: (pem: Uint8Array) => readonly string[],
@@ -77,14 +77,14 @@ export function certificateSubjectRestriction(
 }
 
 interface CertificateRequestLimitOptions {
-  /** How many CertificateSigningRequests of this user are undecided. */
+  /** The number of undecided CertificateSigningRequests of this user. */
   readonly undecided: (username: string) => number;
   readonly maxUndecided: number;
 }
 
 /**
- * Refuses a CertificateSigningRequest of a user who has `maxUndecided` that no approver has decided: each is kept for a day, and a
- * bootstrap token is good for any number of them. Members of system:masters are not limited.
+ * Rejects a CertificateSigningRequest of a user with `maxUndecided` undecided ones: each is kept for a day, and one bootstrap token can
+ * create any number of them. Members of system:masters are not limited.
  */
 export function certificateRequestLimit({ undecided, maxUndecided }: CertificateRequestLimitOptions): AdmissionPlugin {
   return {
@@ -103,17 +103,17 @@ export function certificateRequestLimit({ undecided, maxUndecided }: Certificate
 }
 
 export interface ReturningMachinesOptions {
-  /** What a request for a certificate says, in PEM. @throws when it cannot be read */
+  /** The contents of a PEM certificate request. @throws when it cannot be parsed */
   readonly factsOf: (pem: Uint8Array) => CsrFacts;
-  /** How many requests of this user are undecided. */
+  /** The number of undecided requests of this user. */
   readonly undecided: (username: string) => number;
 }
 
 const maxUndecided = 2;
 
 /**
- * Limits whoever comes back with an expired certificate to what it comes for: a few small requests for the next client certificate of
- * the very node that the expired one names. Authorization has refused everything else.
+ * Limits a requester with an expired certificate: a few small requests for the next client certificate of the node that the expired one
+ * names. Authorization has rejected everything else.
  */
 export function returningMachines(options: ReturningMachinesOptions): AdmissionPlugin {
   return {
@@ -125,7 +125,7 @@ export function returningMachines(options: ReturningMachinesOptions): AdmissionP
       if (node === undefined || object === undefined) return;
       if (operation !== "CREATE" || subresource !== "")
         throw forbidden(resource, name, "spec is immutable; create a new request");
-      // Nobody who only comes back puts much into the store, or keeps anybody from removing it.
+      // Such a requester must not fill the store, nor prevent the deletion of its requests.
       const errors = modestErrors(object, "labels are put on by those who decide");
       if (errors.length > 0) throw invalidObject(resource, name, errors);
       const why = notOwn(object, node, options);
@@ -138,7 +138,7 @@ export function returningMachines(options: ReturningMachinesOptions): AdmissionP
   };
 }
 
-/** Why this is not the request of that node for its client certificate. */
+/** Why this is not a request of that node for its client certificate. */
 function notOwn(object: ApiObject, node: string, { factsOf }: ReturningMachinesOptions): string | undefined {
   let facts: CsrFacts;
   try {

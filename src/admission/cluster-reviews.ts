@@ -14,13 +14,13 @@ import {
   type ReviewedKinds,
 } from "./review-answer.ts";
 
-/** Answers the AdmissionReviews that a Kubernetes API server sends about managed clusters, bindings of their sets and add-ons, by the plugins of a hub. */
+/** Answers the AdmissionReviews of a Kubernetes API server about managed clusters, bindings of their sets and add-ons, with the plugins of a hub. */
 export interface ClusterReviews {
-  /** The review to reply with. @throws StatusError BadRequest for what is no review */
+  /** The AdmissionReview of the response. @throws StatusError BadRequest for an invalid review */
   (stage: ReviewStage, review: unknown): Promise<JsonObject>;
 }
 
-/** Answers by the given plugins. */
+/** Answers with the given plugins. */
 export function clusterReviews(plugins: readonly AdmissionPlugin[]): ClusterReviews {
   const kinds = clusterDefinitions()
     .flatMap((definition) => customKinds(definition as JsonObject & CustomResourceDefinition, unconverted))
@@ -29,7 +29,7 @@ export function clusterReviews(plugins: readonly AdmissionPlugin[]): ClusterRevi
     kinds,
     guards: () => true,
     decode: (value, { custom, kind, group }) => {
-      // An add-on comes in the version in which it was written, whose fields the other one may not have.
+      // An add-on has the version in which it was written, whose fields the other one may lack.
       const { object } = group === addOnGroup ? { object: value } : (custom?.decode(value) ?? { object: {} });
       return { apiVersion: "", kind, metadata: {}, ...object };
     },
@@ -48,7 +48,7 @@ export function clusterReviews(plugins: readonly AdmissionPlugin[]): ClusterRevi
 
 const unconverted = { since: 0, convert: undefined };
 
-/** The places that the plugin writes to. All else of the object is left as the API has it. */
+/** The fields that the plugin writes. The rest of the object remains as the API sent it. */
 async function changes({ mutate }: AdmissionPlugin, asked: AdmissionRequest): Promise<ReviewPatch> {
   const { object } = asked;
   const next = await mutate?.(asked, { number: 0, request: asked, again: () => undefined });

@@ -8,22 +8,22 @@ import { credentialOf, lockOutAnnotation, revocationIndex } from "../apis/revoca
 import type { AdmissionPlugin } from "./admission.ts";
 
 export interface CredentialRevocationOptions {
-  /** How many revocations there are. */
+  /** The number of revocations. */
   readonly size: () => number;
-  /** The user whose certificate the hub makes at each start. */
+  /** The user whose certificate the hub issues at each start. */
   readonly operator: string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Is called with who deletes the revocation of this uid, before that is done. */
+  /** Called with the user who deletes the revocation of this uid, before the delete. */
   readonly removing: (uid: string, username: string) => void;
 }
 
-/** Far more than anybody revokes by hand, and few enough to be held in memory. */
+/** Far more than an operator revokes by hand, and few enough for memory. */
 const maxRevocations = 20_000;
 
 /**
- * Prevents that a user revokes the credential of its own request by mistake or locks out the hub's operator for ever, and limits the
- * number of revocations. Authorization decides who may revoke at all.
+ * Prevents a user from revoking the credential of its own request by mistake and from locking out the operator of the hub permanently,
+ * and limits the number of revocations. Authorization decides which users may revoke at all.
  */
 export function credentialRevocationAdmission(options: CredentialRevocationOptions): AdmissionPlugin {
   return {

@@ -13,22 +13,25 @@ import type { ExpressionInputs } from "./expression-run.ts";
 import { presentedObjects, type Presentation, admissionNamespace } from "./request-match.ts";
 import { serviceAccountUser, type UserInfo } from "../apimachinery/user.ts";
 
-/** Waits until the next step of expensive expressions of a request of this user may run. */
+/** Waits until the next step of expensive expressions for a request of this user may run. */
 export type NextTurn = (user: string) => Promise<void>;
 
-/** A request that expressions are to judge. */
+/** A request for expressions to evaluate. */
 export interface Case extends Presentation {
   readonly authorize: Authorize;
   readonly turn: NextTurn;
-  /** What other expressions of the request did since the last step; theirs alone where absent. */
+  /** The work of other expressions of the request since the last step; absent: only the work of these. */
   readonly pace?: Pace;
-  /** Policies only. */
+  /** Only for policies. */
   readonly namespace?: ApiObject | undefined;
-  /** Policies with parameters only. */
+  /** Only for policies with parameters. */
   readonly params?: ApiObject | undefined;
 }
 
-/** What `judge` makes of a request, a step in each turn from the second on. It may be called several times, whenever the authorizers have answered what it asked, and must be pure. */
+/**
+ * The result of `judge` for a request, one step per turn from the second on. `judge` may be called several times, after the authorizers
+ * have answered its questions, and must be pure.
+ */
 export async function judged<T>(subject: Case, judge: (inputs: ExpressionInputs) => Steps<T>): Promise<T> {
   const { request, resource, authorize, turn, namespace, params } = subject;
   const { object = null, oldObject = null } = await presentedObjects(subject);
@@ -54,23 +57,23 @@ export async function judged<T>(subject: Case, judge: (inputs: ExpressionInputs)
   return settled(() => finishInTurns(judge(inputs), () => turn(request.user.username)));
 }
 
-/** A namespace without who owns it and who wrote it. Source: apiserver pkg/admission/plugin/cel CreateNamespaceObject. */
+/** A namespace without ownerReferences and managedFields. Source: apiserver pkg/admission/plugin/cel CreateNamespaceObject. */
 function namespaceFields(namespace: ApiObject): ApiObject {
   const { ownerReferences: _owners, managedFields: _managers, ...metadata } = namespace.metadata;
   return { ...namespace, metadata };
 }
 
-/** Asks the authorizers on behalf of a user. */
+/** Calls the authorizers on behalf of a user. */
 export type Authorize = (user: UserInfo, question: AuthorizationQuestion) => Promise<AuthorizationAnswer>;
 
 /** The authorizers as expressions see them, which cannot wait for an answer. */
 export interface CachingAuthorizer {
   readonly ask: AskAuthorizer;
-  /** What `judge` comes to once all it asked has been answered. It is called again after each round of answers, and must be pure. */
+  /** The result of `judge` once all its questions are answered. It is called again after each round of answers, and must be pure. */
   readonly settled: <T>(judge: () => Promise<T>) => Promise<T>;
 }
 
-/** Each round answers at least one more question; the budget of an expression allows for fewer than this. */
+/** Each round answers at least one more question; the budget of an expression allows for fewer rounds. */
 const maxRounds = 32;
 
 /** An empty cache of answers, for expressions about a request of `user`. */
@@ -88,7 +91,7 @@ export function cachingAuthorizer(authorize: Authorize, user: UserInfo): Caching
       for (let round = 1; ; round += 1) {
         open.clear();
         const result = await judge();
-        // Beyond the last round what was not answered stays an error, and counts as one.
+        // Questions still open after the last round remain errors.
         if (open.size === 0 || round === maxRounds) return result;
         for (const [key, question] of open) {
           const { account } = question;

@@ -20,9 +20,9 @@ export interface NamedExpression {
   readonly expression: Expression;
 }
 
-/** What expressions speak of; null for what is not there. */
+/** The variables of expressions; null for absent ones. */
 export interface ExpressionInputs {
-  /** What was evaluated since the last step; counted on by the meters of all expressions that have these inputs. */
+  /** The work since the last step, shared by the meters of all expressions with these inputs. */
   readonly pace?: Pace;
   readonly object: JsonObject | null;
   readonly oldObject: JsonObject | null;
@@ -32,35 +32,35 @@ export interface ExpressionInputs {
   readonly authorizer?: CelValue;
   readonly "authorizer.requestResource"?: CelValue;
   readonly variables?: JsonObject;
-  /** Why variables have no value, by what the language says of them then; filled as they are evaluated. */
+  /** Errors of variables, by the error text of CEL; filled as they are evaluated. */
   readonly failures?: ReadonlyMap<string, string>;
 }
 
-/** What may still be spent on the expressions of one policy or webhook, in the units of Kubernetes. */
+/** The remaining budget for the expressions of one policy or webhook, in the units of Kubernetes. */
 export interface Meter {
   left: number;
-  /** What was spent since the last step, as places. */
+  /** The cost since the last step, as places. */
   readonly pace: Pace;
 }
 
-/** A meter of which nothing is spent, for expressions that have these inputs. */
+/** A full meter, for expressions with these inputs. */
 export function newMeter(left: number, { pace = { places: 0 } }: Pick<ExpressionInputs, "pace">): Meter {
   return { left, pace };
 }
 
-/** What one expression may cost. Source: apiserver pkg/apis/cel PerCallLimit, pkg/cel/environment. */
+/** The cost limit of one expression. Source: apiserver pkg/apis/cel PerCallLimit, pkg/cel/environment. */
 const callLimit = 1_000_000;
-/** Measured: evaluating what costs so much takes at most as long as looking at a place of a value. */
+/** Measured: the evaluation of this cost takes at most as long as visiting one place of a value. */
 const costOfPlace = 64;
 
-/** What the expressions of one policy may cost together, for each binding and parameter. Source: apiserver pkg/apis/cel. */
+/** The cost limit of the expressions of one policy together, for each binding and parameter. Source: apiserver pkg/apis/cel. */
 export const validationBudget = 10_000_000;
-/** What match conditions may cost together. Source: the same. */
+/** The cost limit of match conditions together. Source: the same. */
 const matchConditionBudget = 2_500_000;
 
 const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/** The expression compiled; what is stored passed validation once, and should it not compile today, it fails when it is evaluated. */
+/** The compiled expression; a stored expression passed validation, and if it no longer compiles, its evaluation fails. */
 export function storedExpression(source: string, scope: ExpressionScope, results: readonly CelType[]): Expression {
   try {
     return { source, program: compileExpression(source, scope, results) };
@@ -70,7 +70,7 @@ export function storedExpression(source: string, scope: ExpressionScope, results
   }
 }
 
-/** The value of an expression, or why there is none. `spent` tells that the meter has nothing left and no other need be tried. */
+/** The value of an expression, or its error. `spent`: the meter is empty and no other expression need be tried. */
 export type Evaluated = { readonly value: CelValue } | { readonly error: string; readonly spent: boolean };
 
 function evaluate(expression: Expression, inputs: ExpressionInputs, meter: Meter): Evaluated {
@@ -80,22 +80,22 @@ function evaluate(expression: Expression, inputs: ExpressionInputs, meter: Meter
   const outcome = program.evaluate({ ...inputs }, { budget: Math.min(callLimit, meter.left) });
   meter.left -= outcome.cost;
   meter.pace.places += Math.ceil(outcome.cost / costOfPlace);
-  // At the limit the evaluation was ended; what it came to says nothing.
+  // At the limit the evaluation was aborted; its result is meaningless.
   if (meter.left <= 0) return { error: outOfBudget, spent: true };
   if ("value" in outcome) return outcome;
   const why = inputs.failures?.get(outcome.error) ?? outcome.error;
   return { error: `expression '${source.trim()}' resulted in error: ${why}`, spent: false };
 }
 
-/** Variables have cost so much since the last step that the expression that uses them is left. */
+/** Thrown when variables have cost so much since the last step that the current expression is suspended. */
 class StepEnded extends Error {
   override readonly name = "StepEnded";
 }
 
-/** From how many places on no other variable is evaluated in the same step. */
+/** The number of places after which no other variable is evaluated in the same step. */
 const placesOfVariables = 4096;
 
-/** Evaluates an expression at the cost of the meter, in steps. Throws nothing. */
+/** Evaluates an expression, charged to the meter, in steps. Throws nothing. */
 export function* evaluateInSteps(expression: Expression, inputs: ExpressionInputs, meter: Meter): Steps<Evaluated> {
   for (;;) {
     if (endsStep(meter.pace)) yield;
@@ -107,7 +107,7 @@ export function* evaluateInSteps(expression: Expression, inputs: ExpressionInput
   }
 }
 
-/** Inputs with `variables`: each is evaluated when it is first used, at most once, and fails those that use it. */
+/** Inputs with `variables`: each is evaluated on first use, at most once, and its error fails the expressions that use it. */
 export function withVariables(
   variables: readonly NamedExpression[],
   inputs: ExpressionInputs,
@@ -122,12 +122,12 @@ export function withVariables(
       enumerable: true,
       get: () => {
         if (evaluated === undefined) {
-          // What uses it is evaluated anew in the next step, and finds this and others evaluated.
+          // The expression that uses it is evaluated again in the next step, with this and others cached.
           if (meter.pace.places >= placesOfVariables) throw new StepEnded();
           evaluated = evaluate(expression, all, meter);
         }
         if ("value" in evaluated) return evaluated.value;
-        // To those who use it, a variable that fails is one that is not there: an error as any other.
+        // For its users, a failed variable is absent: an error like any other.
         failures.set(
           `no such key: ${name}`,
           `composited variable ${JSON.stringify(name)} fails to evaluate: ${evaluated.error}`,
@@ -142,7 +142,7 @@ export function withVariables(
 /** The match conditions of a webhook or policy. */
 export type MatchConditions = readonly Expression[];
 
-/** Whether all conditions hold; `failed` where that cannot be said, with the reasons. */
+/** Whether all conditions are true; `failed`, with the errors, where this is undecided. */
 export type ConditionsVerdict = { readonly matches: boolean } | { readonly failed: string };
 
 /** The conditions compiled. */
@@ -155,10 +155,7 @@ export function matchConditions(
   );
 }
 
-/**
- * One condition that is false decides, whatever the others say; errors count only where none is false.
- * Source: apiserver pkg/admission/plugin/webhook/matchconditions.
- */
+/** One false condition decides, whatever the others are; errors count only where none is false. Source: apiserver pkg/admission/plugin/webhook/matchconditions. */
 export function* judgeConditions(conditions: MatchConditions, inputs: ExpressionInputs): Steps<ConditionsVerdict> {
   const meter = newMeter(matchConditionBudget, inputs);
   const errors: string[] = [];

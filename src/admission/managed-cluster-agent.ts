@@ -15,22 +15,22 @@ import { forbidden } from "../apimachinery/status.ts";
 import { stringAt } from "../apis/json-fields.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 
-/** What the hub alone says of a cluster. */
+/** Fields of a cluster that only the hub writes. */
 const hubConditions: readonly string[] = [clusterCondition.accepted, clusterCondition.clock, clusterCondition.deleting];
 
 const agentAnnotations = "agent.open-cluster-management.io";
 
-/** Whether the user is the agent of some cluster, which writes about its cluster what is its own to say and nothing else. */
+/** Whether the user is the agent of some cluster, which may write only its own fields of its own cluster. */
 export function isAgent({ username, groups }: UserInfo): boolean {
   return groups.includes(managedClustersGroup) || agentOf(username) !== undefined;
 }
 
-/** Whether the user writes about this cluster as its agent, or is the agent of any: whoever has the rights of one is held to them. */
+/** Whether the user is the agent of this cluster, or of any: a user with the rights of an agent has its limits too. */
 export function isAgentOf(user: UserInfo, cluster: string): boolean {
   return isAgent(user) || agentGroups(cluster).some((group) => user.groups.includes(group));
 }
 
-/** What of a change of a cluster its agent may not make, in words; undefined where all of it is the agent's own. */
+/** The change of a cluster that its agent may not make, in words; undefined where all of it is allowed. */
 export function foreignToAgent(next: ManagedCluster, stored: ManagedCluster): string | undefined {
   if (isAccepted(next) && !isAccepted(stored)) return "spec.hubAcceptsClient";
   if (!jsonEqual(hubSpec(next), hubSpec(stored))) return "spec, but for managedClusterClientConfigs and leaving";
@@ -42,7 +42,7 @@ export function foreignToAgent(next: ManagedCluster, stored: ManagedCluster): st
     : `metadata.annotations, but for those of ${agentAnnotations}`;
 }
 
-/** The type of a condition that only the hub sets and that the change touches, or undefined. */
+/** The type of a condition that only the hub sets and that is changed, or undefined. */
 export function foreignCondition(next: ManagedCluster, stored: ManagedCluster): string | undefined {
   const of = (cluster: ManagedCluster, type: string): unknown =>
     (cluster.status?.conditions ?? []).filter((one) => one.type === type);
@@ -57,7 +57,7 @@ function hubSpec({ spec = {} }: ManagedCluster): object {
 function hubAnnotations({ metadata }: ManagedCluster): object {
   return Object.fromEntries(
     Object.entries(metadata.annotations ?? {}).filter(
-      // The stamp is admission's, also when the agent leaves.
+      // Admission stamps it, also when the agent leaves.
       ([key]) => !isAgentAnnotation(key) && key !== deciderAnnotation,
     ),
   );
@@ -69,8 +69,8 @@ function isAgentAnnotation(key: string): boolean {
 }
 
 /**
- * Keeps the agents of clusters, who may all ask for certificates, to their own: a request of another's name would stand before the
- * people who approve, and ten of them would keep the other from asking. `commonNameOf` reads the subject of a PEM request.
+ * Limits agents of clusters, which may all create certificate requests, to their own: a request for the name of another would reach the
+ * approvers, and ten of them would prevent the other from creating one. `commonNameOf` reads the subject of a PEM request.
  */
 export function clusterRequestAdmission(commonNameOf: (pem: Uint8Array) => string): AdmissionPlugin {
   return {

@@ -26,7 +26,7 @@ import { foreignCondition, foreignToAgent, isAgentOf } from "./managed-cluster-a
 
 export interface ManagedClusterAdmissionOptions {
   readonly may: AccessCheck;
-  /** The namespace of that name, or undefined. */
+  /** The namespace of this name, or undefined. */
   readonly namespaceOf: (name: string) => Promise<ApiObject | undefined>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -35,8 +35,8 @@ export interface ManagedClusterAdmissionOptions {
 const defaultSet = "default";
 
 /**
- * Guards clusters and cluster sets: taints are stamped, who lets a cluster in or moves it between sets holds a right for it, and
- * agents write what is theirs. Source: ocm pkg/registration/webhook.
+ * Guards clusters and cluster sets: stamps taints, requires a permission to accept a cluster or to move it between sets, and limits
+ * agents to their own fields. Source: ocm pkg/registration/webhook.
  */
 export function managedClusterAdmission(options: ManagedClusterAdmissionOptions): AdmissionPlugin {
   return {
@@ -65,8 +65,8 @@ function isClusters({ group, plural }: Pick<Resource, "group" | "plural">): bool
 }
 
 /**
- * What the hub alone puts on a cluster once it has let it in is not believed from a requester. The record of its agents and
- * of a denial is taken from a user who may accept it, as from a backup.
+ * Fields that only the hub sets once it has accepted a cluster are not taken from a requester. The record of its agents and of a denial
+ * is taken from a user who may accept the cluster, as from a backup.
  */
 async function withoutHubRecords(
   { may }: ManagedClusterAdmissionOptions,
@@ -111,7 +111,7 @@ function withStampedTaints(
   return withField(next, "spec", { ...next.spec, taints: stamped.taints });
 }
 
-/** Who asked stays on record, whoever writes afterwards; so does who accepted or denied last. */
+/** The requester stays recorded whichever user writes later; so does the last user who accepted or denied. */
 function annotationsOf(
   { user: { username } }: AdmissionRequest,
   { next, stored }: Change,
@@ -148,7 +148,7 @@ async function checkCluster(
   await checkSets(options, request, [setOf(stored), setOf(next)]);
 }
 
-/** The hub makes a namespace of this name, in which an agent gets rights. */
+/** The hub creates a namespace of this name, in which an agent gets rights. */
 function nameErrors(name: string): readonly FieldError[] {
   const [problem] = dnsLabelProblems(name);
   if (problem !== undefined) return [invalid("metadata.name", name, problem)];
@@ -202,7 +202,7 @@ function setOf(cluster: ManagedCluster | undefined): string {
   return cluster?.metadata.labels?.[clusterSetLabel] ?? "";
 }
 
-/** Whoever moves a cluster may do so with both sets. @throws StatusError Forbidden */
+/** A user who moves a cluster needs the permission for both sets. @throws StatusError Forbidden */
 async function checkSets(
   { may }: ManagedClusterAdmissionOptions,
   request: AdmissionRequest,
@@ -249,8 +249,8 @@ function checkStatus({ resource, name, user, oldObject }: AdmissionRequest, next
 }
 
 /**
- * The taints of a cluster with the times since when they hold, or what is wrong with times that were given: whoever writes a taint
- * does not choose its time, and what stays as it is keeps it. Source: ocm pkg/registration/webhook/v1.
+ * The taints of a cluster with the times since when they are set, or the problem of given times: the writer of a taint does not choose
+ * its time, and an unchanged taint keeps it. Source: ocm pkg/registration/webhook/v1.
  */
 export function stampedTaints(
   wanted: readonly ClusterTaint[],
@@ -262,7 +262,7 @@ export function stampedTaints(
   const taints = wanted.map((taint, index) => {
     const before = stored.find((one) => isSameTaint(one, taint));
     const time = taint.timeAdded ?? undefined;
-    // One that is sent without its time, as from a manifest, keeps the time all the same.
+    // A taint that is sent without its time, as from a manifest, keeps the time too.
     if (before !== undefined && (time === undefined || isSameTime(time, before.timeAdded))) {
       return withTime(taint, before.timeAdded ?? undefined);
     }
@@ -275,7 +275,7 @@ export function stampedTaints(
   return errors.length > 0 ? { errors } : { taints };
 }
 
-/** Whether two taints are the same but for the time. */
+/** Whether two taints are equal except for the time. */
 function isSameTaint(one: ClusterTaint, other: ClusterTaint): boolean {
   return one.key === other.key && one.effect === other.effect && (one.value ?? "") === (other.value ?? "");
 }

@@ -2,11 +2,11 @@ import type { Admission, AdmissionPlugin, AdmissionRequest } from "./admission.t
 import type { WebhookAsked } from "./webhook-ask.ts";
 import { histogram, labelText, summary } from "../metrics/family.ts";
 
-/** What is counted of admission. */
+/** Metrics of admission. */
 export interface AdmissionMetrics {
-  /** The same plugin, each of its steps timed. */
+  /** The same plugin with each step timed. */
   readonly timed: (plugin: AdmissionPlugin) => AdmissionPlugin;
-  /** The same chain, each of its two steps timed as a whole. */
+  /** The same chain with each of its two steps timed as a whole. */
   readonly timedSteps: (admission: Admission) => Admission;
   readonly webhookAsked: (asked: WebhookAsked) => void;
   /** Prometheus text. */
@@ -19,10 +19,10 @@ type Observe = (operation: AdmissionRequest["operation"], isRejected: boolean, m
 const pluginBounds: readonly number[] = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
 const webhookBounds: readonly number[] = [...pluginBounds, 10, 25];
 
-/** Names of webhooks that have series of their own; those of all others are `other`, since configurations come and go. */
+/** The maximum number of webhook names with their own series; others count as `other`, since configurations change. */
 const maxWebhooks = 200;
 
-/** Counts from zero; `now` in milliseconds of a clock that is not set back. Source: apiserver pkg/admission/metrics. */
+/** Metrics at zero; `now` in milliseconds of a monotonic clock. Source: apiserver pkg/admission/metrics. */
 export function admissionMetrics(now: () => number): AdmissionMetrics {
   const plugins = histogram({
     name: "apiserver_admission_controller_admission_duration_seconds",
@@ -103,7 +103,7 @@ function timer(now: () => number, seen: Observe): Timer {
   };
 }
 
-/** Writes the labels of each outcome once. */
+/** Formats the labels of each outcome once. */
 function observer(
   observe: (labels: string, seconds: number) => void,
   { type, ...named }: { readonly name?: string; readonly type: string },

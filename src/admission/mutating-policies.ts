@@ -34,7 +34,7 @@ import { changedObject, isExempt, isNamespaceKind } from "./request-match.ts";
 
 type Options = PolicyPluginOptions<CompiledMutatingPolicy, BindingTarget>;
 
-/** Why a policy refuses a request that it cannot mutate. */
+/** Why a policy rejects a request that it cannot mutate. */
 interface Failure {
   readonly policy: string;
   readonly binding: string | undefined;
@@ -46,16 +46,16 @@ interface Invocation extends PolicyInvocation<BindingTarget> {
   readonly policy: CompiledMutatingPolicy;
 }
 
-/** One passage of a request through the policies. */
+/** One pass of a request through the policies. */
 interface Passage {
   readonly options: Options;
   readonly round: MutationRound;
   readonly memory: Reinvocation;
   readonly failures: Failure[];
   readonly namespace: ApiObject | undefined;
-  /** How much was done since the last step, for all policies. */
+  /** The work since the last step, for all policies. */
   readonly pace: Pace;
-  /** As far as the mutations of the passage have come. */
+  /** The object after the mutations so far. */
   request: AdmissionRequest;
 }
 
@@ -69,7 +69,7 @@ export function mutatingPolicies(options: Options): AdmissionPlugin {
       if (policies.length === 0 || request.operation === "DELETE" || isExempt(request)) return undefined;
       const failures: Failure[] = [];
       const invocations: Invocation[] = [];
-      // All are matched before the first mutates.
+      // All policies are matched before the first mutates.
       for (const bound of policies) {
         const { policy } = bound;
         const found = await policyInvocations(bound, request, options);
@@ -114,7 +114,7 @@ function namespaceOf(request: AdmissionRequest, { lookups }: Options): ApiObject
   return namespace;
 }
 
-/** Mutates by one policy, with one binding and one parameter; whether a patch was applied. */
+/** Mutates by one policy, with one binding and one parameter; returns whether a patch was applied. */
 async function invoke(passage: Passage, invocation: Invocation): Promise<boolean> {
   const { memory, round, failures } = passage;
   const { policy } = invocation;
@@ -144,7 +144,7 @@ function subjectOf({ options, request, namespace, pace }: Passage, { resource, p
   return { request, resource, convert, authorize, turn, namespace, params, pace };
 }
 
-/** Evaluates one mutation and applies its patch; whether it was applied. @throws StatusError whatever failurePolicy says. */
+/** Evaluates one mutation and applies its patch; returns whether it was applied. @throws StatusError according to failurePolicy. */
 async function mutate(passage: Passage, invocation: Invocation, mutation: CompiledMutation): Promise<boolean> {
   const { options, request, failures, pace } = passage;
   const { object } = request;
@@ -171,7 +171,7 @@ async function mutate(passage: Passage, invocation: Invocation, mutation: Compil
   }
 }
 
-/** Variables are evaluated anew for each mutation, since they may use what the one before has changed. */
+/** Variables are evaluated again for each mutation, since they may use what the previous one has changed. */
 function* evaluated(
   { variables }: CompiledMutatingPolicy,
   { field, expression }: CompiledMutation,
@@ -187,7 +187,7 @@ function fail(failures: Failure[], { policy, binding }: Invocation, message: str
   failures.push({ policy: policy.name, binding: binding.name, message, reason: "Invalid" });
 }
 
-/** Kubernetes knows no schema of the options of a connection. */
+/** Kubernetes has no schema for the options of a connection. */
 function unknownKind({ subresource }: AdmissionRequest, { resource }: Invocation): StatusError {
   const { group, version, kind } = kindOf(resource, resource.subresources[subresource]);
   const why = "There can be a delay between when CustomResourceDefinitions are created and when they are available.";

@@ -2,12 +2,12 @@ import type { ApiObject } from "../apimachinery/object.ts";
 import { forbidden, notFound } from "../apimachinery/status.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
 
-/** Namespaces that nobody may delete. */
+/** Namespaces that cannot be deleted. */
 const immortal: readonly string[] = ["default", "kube-system", "kube-public"];
 
 /**
- * Refuses to create in a namespace that is missing or on its way out, and to delete the namespaces that a cluster stands on.
- * `namespaceOf` must see every acknowledged write. Source: apiserver pkg/admission/plugin/namespace/lifecycle.
+ * Rejects creates in a namespace that is missing or being deleted, and deletes of the namespaces that a cluster needs. `namespaceOf` must
+ * see every acknowledged write. Source: apiserver pkg/admission/plugin/namespace/lifecycle.
  */
 export function namespaceLifecycle(namespaceOf: (name: string) => ApiObject | undefined): AdmissionPlugin {
   return {

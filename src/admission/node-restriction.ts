@@ -10,13 +10,13 @@ export interface NodeRestrictionOptions {
   readonly podOf: (namespace: string, name: string) => ApiObject | undefined;
   /** Sees every acknowledged write. */
   readonly nodeOf: (name: string) => ApiObject | undefined;
-  /** Whether the authorizers allow it. */
+  /** Whether the authorizers allow the request. */
   readonly may: (access: Access) => Promise<{ readonly allowed: boolean }>;
-  /** The common name in a request for a certificate, in PEM. @throws when it cannot be read */
+  /** The common name in a PEM certificate request. @throws when it cannot be parsed */
   readonly commonNameOf: (pem: Uint8Array) => string;
 }
 
-/** Why the node may not do this, or undefined. @throws StatusError for what has words of its own. */
+/** Why the node may not do this, or undefined. @throws StatusError for a rejection with its own message. */
 type Rule = (
   node: string,
   request: AdmissionRequest,
@@ -24,8 +24,8 @@ type Rule = (
 ) => string | undefined | Promise<string | undefined>;
 
 /**
- * Limits what nodes may write to what is theirs. Authorization sees names alone; this sees the objects.
- * Source: kubernetes plugin/pkg/admission/noderestriction.
+ * Limits the writes of nodes to their own objects. Authorization sees only names; this plugin sees the objects. Source: kubernetes
+ * plugin/pkg/admission/noderestriction.
  */
 export function nodeRestriction(options: NodeRestrictionOptions): AdmissionPlugin {
   return {
@@ -91,7 +91,7 @@ function podStatus(node: string, { operation, object, oldObject }: AdmissionRequ
   return undefined;
 }
 
-/** A node may create mirror pods of its own only, which may reference no other objects of the API. */
+/** A node may create only its own mirror pods, which may reference no other API objects. */
 function newPod(node: string, pod: ApiObject | undefined, options: NodeRestrictionOptions): string | undefined {
   const who = `node ${quoted(node)}`;
   if (!Object.hasOwn(pod?.metadata.annotations ?? {}, mirrorPodAnnotation)) {
@@ -130,7 +130,7 @@ const nodes: Rule = (node, { name, operation, object, oldObject }) => {
   if (operation === "DELETE") return undefined;
   const labels = forbiddenNodeLabels(object?.metadata.labels, oldObject?.metadata.labels).join(", ");
   const change = operation === "CREATE" ? "set the following labels" : "modify labels";
-  // As in Kubernetes, a change of labels is refused without the name of the node.
+  // As in Kubernetes, the message for a change of labels has no node name.
   const subject = operation === "CREATE" ? `node ${quoted(node)} ` : "";
   const why = operation === "CREATE" ? newNodeProblem(object) : changedNodeProblem(object, oldObject);
   if (why !== undefined) return `node ${quoted(node)} is not allowed to ${why}`;
@@ -152,7 +152,7 @@ function changedNodeProblem(next: unknown, stored: unknown): string | undefined 
   return isSame("metadata", "ownerReferences") ? undefined : "modify ownerReferences";
 }
 
-/** A token is given for a pod that runs on the node, and for whom a volume of that pod asks. */
+/** A token is issued for a pod that runs on the node, and for an account that a volume of that pod requests. */
 const serviceAccounts: Rule = async (node, request, options) => {
   if (request.operation !== "CREATE" || request.subresource !== "token") return undefined;
   const { namespace, object } = request;
@@ -213,7 +213,7 @@ const certificateRequests: Rule = (node, { operation, object, subresource }, { c
   return commonName === wanted ? undefined : `can only create a node CSR with CN=${wanted}`;
 };
 
-/** By `<resource>.<group>`. Of all else, a node may write what it is authorized to. */
+/** By `<resource>.<group>`. For all other resources the authorization of the node decides. */
 const rules: ReadonlyMap<string, Rule> = new Map([
   ["pods.", pods],
   ["nodes.", nodes],
@@ -243,8 +243,8 @@ const restrictedDomain = "node-restriction.kubernetes.io";
 const kubernetesDomains: readonly string[] = ["kubernetes.io", "k8s.io"];
 
 /**
- * The labels that differ and that a node may not set, change or remove on itself, sorted: those that are reserved for steering pods
- * to nodes, and those of Kubernetes that kubelets do not have. Source: plugin/pkg/admission/noderestriction, kubelet/pkg/apis.
+ * The changed labels that a node may not set, change or remove on itself, sorted: those reserved for scheduling, and those of Kubernetes
+ * that kubelets do not have. Source: plugin/pkg/admission/noderestriction, kubelet/pkg/apis.
  */
 function forbiddenNodeLabels(next: Labels, stored: Labels): readonly string[] {
   const keys = new Set([...Object.keys(next ?? {}), ...Object.keys(stored ?? {})]);

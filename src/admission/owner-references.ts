@@ -6,13 +6,13 @@ import type { AccessCheck, AdmissionPlugin, AdmissionRequest } from "./admission
 
 export interface OwnerReferencesOptions {
   readonly may: AccessCheck;
-  /** The resource of a kind; undefined for one that is not served. */
+  /** The resource of a kind; undefined for a kind that is not served. */
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
 }
 
 /**
- * Lets only those change who owns an object who may delete it, and only those keep an owner from going who may set its finalizers.
- * Source: kubernetes plugin/pkg/admission/gc.
+ * Requires permission to delete an object to change its ownerReferences, and permission to set the finalizers of an owner to block its
+ * deletion. Source: kubernetes plugin/pkg/admission/gc.
  */
 export function ownerReferences(options: OwnerReferencesOptions): AdmissionPlugin {
   return {
@@ -65,7 +65,7 @@ async function checkFinalizers(
       group: kind.group,
       version: kind.version,
       resource: kind.plural,
-      // An owner with a namespace lies in that of its dependents.
+      // A namespaced owner is in the namespace of its dependents.
       namespace: kind.scope === "Namespaced" ? namespace : "",
       name: owner.name,
     });

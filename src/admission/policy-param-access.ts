@@ -11,7 +11,7 @@ import type { CompiledTerms } from "./policy.ts";
 export interface PolicyParamAccessOptions {
   readonly may: AccessCheck;
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
-  /** The paramKind of a policy, by the kind of the policy; undefined where there is no such policy, or it has none. */
+  /** The paramKind of a policy, by the kind of the policy; undefined where the policy is missing or has none. */
   readonly paramKindOf: Readonly<Record<PolicyKind, (policy: string) => CompiledTerms["paramKind"]>>;
 }
 
@@ -19,12 +19,12 @@ type PolicyKind = "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy";
 
 const policyGroup = "admissionregistration.k8s.io";
 
-/** Anything, where it is not known what is to be read. */
+/** Any resource, where the parameter resource is unknown. */
 const anything = { group: "*", version: "*", resource: "*" };
 
 /**
- * Lets only those make parameters of objects who may read them: what a policy says could tell what stands there.
- * Source: kubernetes pkg/registry/admissionregistration, the strategies of policies and bindings.
+ * Requires read permission for objects that a policy uses as parameters: its messages could reveal their contents. Source: kubernetes
+ * pkg/registry/admissionregistration, the strategies of policies and bindings.
  */
 export function policyParamAccess(options: PolicyParamAccessOptions): AdmissionPlugin {
   return {

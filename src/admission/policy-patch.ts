@@ -24,16 +24,13 @@ export interface Patched {
   readonly kind: Resource;
 }
 
-/** What a mutation came to: the value of its expression, as JSON. */
+/** The result of a mutation: the value of its expression, as JSON. */
 export interface MutationPatch {
   readonly field: CompiledMutation["field"];
   readonly value: unknown;
 }
 
-/**
- * The patch that the value of a mutation's expression stands for; its type is that which the mutation asks for.
- * @throws PatchValueError
- */
+/** The patch of the value of a mutation expression, of the patch type of the mutation. @throws PatchValueError */
 export function* mutationPatch(field: CompiledMutation["field"], value: unknown, pace: Pace): Steps<MutationPatch> {
   if (field === "applyConfiguration") return { field, value: yield* patchValue(value, pace) };
   const operations: JsonObject[] = [];
@@ -42,7 +39,7 @@ export function* mutationPatch(field: CompiledMutation["field"], value: unknown,
   return { field, value: operations };
 }
 
-/** An operation is made by `JSONPatch{…}`. */
+/** The type of operations: `JSONPatch{…}`. */
 function* operationOf(operation: CelMap, pace: Pace): Steps<JsonObject> {
   const {
     op = "",
@@ -54,8 +51,8 @@ function* operationOf(operation: CelMap, pace: Pace): Steps<JsonObject> {
 }
 
 /**
- * The object with a patch applied, read again as that of a client; the same object where a `test` of a JSON patch does not hold.
- * @throws PatchError where it cannot be applied; StatusError InternalError where a JSON patch makes no object of the kind.
+ * The object with a patch applied, decoded like that of a client; the same object where a `test` of a JSON patch fails. @throws
+ * PatchError where it cannot be applied; StatusError InternalError where a JSON patch results in no object of the kind.
  */
 export function* patchedObject(patch: MutationPatch, patched: Patched, pace: Pace): Steps<ApiObject> {
   const { object, kind } = patched;
@@ -79,7 +76,7 @@ function jsonPatched(operations: unknown, { object, kind }: Patched): ApiObject 
       throw internalError(`the patch makes no object of kind ${object.kind}`);
     }
     const read = decoded(value, kind);
-    // Unknown fields of custom kinds are left out in silence.
+    // Unknown fields of custom kinds are dropped silently.
     if (kind.custom === undefined && read.unknown.length > 0) {
       throw internalError(`strict decoding error: ${read.unknown.map((path) => `unknown field "${path}"`).join(", ")}`);
     }
@@ -92,7 +89,7 @@ function jsonPatched(operations: unknown, { object, kind }: Patched): ApiObject 
   }
 }
 
-/** What stands for an object of the kind, read as that of a client. @throws DecodeError */
+/** The value decoded as an object of the kind, like that of a client. @throws DecodeError */
 export function decoded(
   value: JsonObject,
   kind: Resource,
@@ -101,15 +98,15 @@ export function decoded(
   return { object: { metadata: {}, ...object } as ApiObject, unknown };
 }
 
-/** Why a mutation failed, where its policy says what that means; undefined for what is no fault of the policy. */
+/** Why a mutation failed, where failurePolicy applies; undefined for errors that the policy did not cause. */
 export function patchProblem(error: unknown): string | undefined {
   return error instanceof PatchError || error instanceof PatchValueError ? error.message : undefined;
 }
 
 /**
- * The object with a configuration merged into it; the owners of its fields stay the same. Source: apiserver
- * pkg/admission/plugin/policy/mutating/patch ApplyStructuredMergeDiff.
- * @throws PatchError failed where the configuration does not fit the schema, or holds values that are replaced as a whole.
+ * The object with a configuration merged into it; field owners are unchanged. Source: apiserver
+ * pkg/admission/plugin/policy/mutating/patch ApplyStructuredMergeDiff. @throws PatchError failed where the configuration does not fit the
+ * schema, or contains values that are replaced as a whole.
  */
 function* applyConfiguration(
   schema: Schema,
@@ -131,7 +128,7 @@ interface AtomicsWalk {
   readonly pace: Pace;
 }
 
-/** Values that would be replaced as a whole, which a configuration that names some of their fields does not intend. */
+/** Atomic values, which would be replaced as a whole although a configuration names only some of their fields. */
 function* findAtomics(
   walk: AtomicsWalk,
   schema: Schema,
@@ -159,15 +156,15 @@ function failed(message: string): PatchError {
   return new PatchError("failed", `error applying patch: ${message}`);
 }
 
-/** What an expression makes cannot be a patch. */
+/** The value of an expression is no valid patch. */
 class PatchValueError extends Error {
   override readonly name = "PatchValueError";
   readonly code = "value";
 }
 
-/** How many values one patch may hold. An expression may use a large value many times over, which costs it nothing. */
+/** The maximum number of values in one patch. An expression may use a large value many times at no cost. */
 const maxValues = 100_000;
-/** How many characters the keys and texts of one patch may have together: what a request may have. */
+/** The maximum number of characters in the keys and texts of one patch: the limit of a request. */
 const maxCharacters = 3 << 20;
 const maxDepth = 100;
 
@@ -175,14 +172,14 @@ interface Walk {
   readonly pace: Pace;
   values: number;
   characters: number;
-  /** The objects whose types are not named after the fields in which they stand. */
+  /** The objects whose types do not match the path of their fields. */
   readonly misnamed: string[];
 }
 
 /**
- * A value of CEL as JSON. Objects that the expression made must be named after the path of their fields, from the outermost on.
- * @throws PatchValueError where they are not, or the value is too large or has no form in JSON.
- * Source: apiserver pkg/cel/mutation/dynamic CheckTypeNamesMatchFieldPathNames.
+ * A CEL value as JSON. Objects that the expression created must have the type name of the path of their fields, from the outermost on.
+ * @throws PatchValueError where they do not, or the value is too large or has no JSON form. Source: apiserver pkg/cel/mutation/dynamic
+ * CheckTypeNamesMatchFieldPathNames.
  */
 function* patchValue(value: unknown, pace: Pace): Steps<unknown> {
   const walk: Walk = { pace, values: 0, characters: 0, misnamed: [] };
@@ -193,7 +190,7 @@ function* patchValue(value: unknown, pace: Pace): Steps<unknown> {
 }
 
 interface Place {
-  /** The name that an object here must have; undefined where its name says nothing. */
+  /** The required type name of an object here; undefined where it is not checked. */
   readonly path: string | undefined;
   readonly depth: number;
 }
@@ -231,7 +228,7 @@ function* objectOf(walk: Walk, map: JsonObject | CelMap, { path, depth }: Place)
   return Object.fromEntries(entries);
 }
 
-/** More than these say nothing new. */
+/** More of them add no information. */
 const maxMisnamed = 20;
 
 function count(walk: Walk, characters: number): void {

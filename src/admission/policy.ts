@@ -35,7 +35,7 @@ import type { Authorize, NextTurn } from "./expression-inputs.ts";
 import { labelSelectorFrom, matchesLabels } from "../apimachinery/label-selector.ts";
 import { SelectorError } from "../apimachinery/selector-error.ts";
 
-/** What every stored policy has, made ready for being evaluated again and again. */
+/** The common part of every stored policy, compiled for repeated evaluation. */
 export interface CompiledTerms {
   readonly name: string;
   readonly match: RequestMatch;
@@ -45,16 +45,16 @@ export interface CompiledTerms {
   readonly variables: readonly NamedExpression[];
 }
 
-/** A stored policy that validates. */
+/** A stored validating policy. */
 export interface CompiledPolicy extends CompiledTerms {
   readonly validations: readonly CompiledValidation[];
   readonly annotations: readonly { readonly key: string; readonly value: Expression }[];
 }
 
-/** A stored policy that mutates. */
+/** A stored mutating policy. */
 export interface CompiledMutatingPolicy extends CompiledTerms {
   readonly mutations: readonly CompiledMutation[];
-  /** The policy is called a second time where the object changed after it. */
+  /** Whether the policy is called again where the object changed after it. */
   readonly reinvoked: boolean;
 }
 
@@ -70,21 +70,21 @@ export interface CompiledValidation {
   readonly stored: PolicyValidation;
 }
 
-/** What a stored binding puts into force, and for what. */
+/** The effect and the scope of a stored binding. */
 export interface BindingTarget {
   readonly name: string;
   readonly policyName: string;
   readonly paramRef: ParamRef | undefined;
-  /** Undefined matches whatever the policy does. */
+  /** Undefined matches everything that the policy does. */
   readonly match: RequestMatch | undefined;
 }
 
-/** A stored binding of a policy that validates. */
+/** A stored binding of a validating policy. */
 export interface CompiledBinding extends BindingTarget {
   readonly actions: readonly string[];
 }
 
-/** A policy that at least one binding puts into force. */
+/** A policy with at least one binding. */
 export interface BoundPolicy<Policy = CompiledPolicy, Binding = CompiledBinding> {
   readonly policy: Policy;
   readonly bindings: readonly Binding[];
@@ -143,7 +143,7 @@ function compiledTerms(
   return { terms, scope };
 }
 
-/** Each variable knows those before it. */
+/** Each variable can use those before it. */
 function compiledVariables(
   declared: readonly PolicyVariable[],
   params: boolean,
@@ -158,12 +158,12 @@ function compiledVariables(
   return { variables, scope: declared.length === 0 ? scope : { ...scope, variables: Object.fromEntries(types) } };
 }
 
-/** The binding, read once. */
+/** The parsed binding. */
 export function compiledBinding(binding: ValidatingAdmissionPolicyBinding): CompiledBinding {
   return { ...compiledTarget(binding), actions: binding.spec?.validationActions ?? [] };
 }
 
-/** The binding of a policy that mutates, read once. */
+/** The parsed binding of a mutating policy. */
 export function compiledTarget({ metadata, spec = {} }: MutatingAdmissionPolicyBinding): BindingTarget {
   const { matchResources } = spec;
   const rules = matchResources?.resourceRules ?? [];
@@ -176,7 +176,7 @@ export function compiledTarget({ metadata, spec = {} }: MutatingAdmissionPolicyB
   };
 }
 
-/** What plugins of policies look up and ask. */
+/** The lookups and calls of policy plugins. */
 export interface PolicyPluginOptions<Policy, Binding> {
   /** The policies in force, sorted by name, each with its bindings, sorted by name. */
   readonly policies: () => readonly BoundPolicy<Policy, Binding>[];
@@ -187,7 +187,7 @@ export interface PolicyPluginOptions<Policy, Binding> {
   readonly turn: NextTurn;
 }
 
-/** A policy that is to be evaluated for a request, once for each of its bindings and parameters. */
+/** A policy to evaluate for a request, once for each of its bindings and parameters. */
 export interface PolicyInvocation<Binding> {
   readonly binding: Binding;
   /** The version by which the request matches the policy. */
@@ -195,13 +195,13 @@ export interface PolicyInvocation<Binding> {
   readonly params: ApiObject | undefined;
 }
 
-/** Why a policy cannot be evaluated; `binding` where that is because of one. */
+/** Why a policy cannot be evaluated; `binding` is set where one binding is the cause. */
 interface PolicyProblem<Binding> {
   readonly binding: Binding | undefined;
   readonly message: string;
 }
 
-/** The invocations of a policy, and what keeps it from being evaluated. Source: apiserver pkg/admission/plugin/policy/generic Dispatch. */
+/** The invocations of a policy, and its evaluation errors. Source: apiserver pkg/admission/plugin/policy/generic Dispatch. */
 export async function policyInvocations<Binding extends BindingTarget>(
   { policy, bindings }: BoundPolicy<CompiledTerms, Binding>,
   request: AdmissionRequest,
@@ -232,15 +232,15 @@ export async function policyInvocations<Binding extends BindingTarget>(
   return { invocations, problems };
 }
 
-/** Where parameters are looked up; both see every acknowledged write. */
+/** The lookup of parameters; both functions see every acknowledged write. */
 export interface ParamLookup {
   readonly resourceOf: (apiVersion: string, kind: string) => Resource | undefined;
-  /** The objects of a resource, in one namespace, or all of a cluster-scoped one. @throws StatusError */
+  /** The objects of a resource, in one namespace, or all of a cluster-scoped resource. @throws StatusError */
   readonly objectsOf: (resource: Resource, namespace: string) => Promise<readonly ApiObject[]>;
   readonly objectOf: (resource: Resource, namespace: string, name: string) => Promise<ApiObject | undefined>;
 }
 
-/** The parameters of a binding, each of which is evaluated; `undefined` among them stands for none. Or why there are none. */
+/** The parameters of a binding, each of which is evaluated; `undefined` is evaluation without a parameter. Or why there are none. */
 type Params = { readonly params: readonly (ApiObject | undefined)[] } | { readonly problem: string };
 
 /** Source: apiserver pkg/admission/plugin/policy/generic CollectParams. */
@@ -263,7 +263,7 @@ async function bindingParams(
   return found;
 }
 
-/** The namespace in which parameters are looked up, empty for cluster-scoped ones; or why there is none. */
+/** The namespace of parameters, empty for cluster-scoped ones; or why there is none. */
 function paramNamespace(
   { scope }: Resource,
   { namespace: own = "" }: ParamRef,

@@ -10,7 +10,7 @@ export interface RbacWrite {
   readonly stored: ApiObject | undefined;
 }
 
-/** Says why somebody may not write this role or binding, or undefined where they may. */
+/** Returns why the user may not write this role or binding; undefined where the user may. */
 export type RbacRefusal = (write: RbacWrite) => Promise<StatusError | undefined>;
 
 const rbacGroup = "rbac.authorization.k8s.io";
@@ -21,7 +21,7 @@ const checkedKinds: Readonly<Record<string, "role" | "binding">> = {
   clusterrolebindings: "binding",
 };
 
-/** Keeps everyone from granting what they do not hold themselves. Source: kubernetes pkg/registry/rbac policybased. */
+/** Prevents users from granting permissions that they do not have. Source: kubernetes pkg/registry/rbac policybased. */
 export function rbacEscalation(refusals: Readonly<Record<"role" | "binding", RbacRefusal>>): AdmissionPlugin {
   return {
     name: "RbacEscalation",

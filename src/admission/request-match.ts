@@ -8,7 +8,7 @@ import type { AdmissionRequest } from "./admission.ts";
 
 /** What decides whether a webhook, policy or binding matches a request. */
 export interface RequestMatch {
-  /** Undefined where a selector cannot be read: every request that the rules name then fails. */
+  /** Undefined for an invalid selector: every request that the rules match then fails. */
   readonly selectors: { readonly namespace: LabelSelector; readonly object: LabelSelector } | undefined;
   /** Undefined matches every request. */
   readonly rules: readonly AdmissionRule[] | undefined;
@@ -16,10 +16,10 @@ export interface RequestMatch {
   readonly equivalent: boolean;
 }
 
-/** What matching looks up; both see every acknowledged write. */
+/** The lookups of matching; both see every acknowledged write. */
 export interface MatchLookups {
   readonly namespaceOf: (name: string) => ApiObject | undefined;
-  /** All versions in which objects of the resource are served, that one included. */
+  /** All served versions of the resource, this one included. */
   readonly versionsOf: (resource: Resource) => readonly Resource[];
 }
 
@@ -52,7 +52,7 @@ const exemptKinds: ReadonlySet<string> = new Set([
   "MutatingAdmissionPolicyBinding",
 ]);
 
-/** Whether webhooks and policies are not asked, so that a wrong one can always be put right. */
+/** Whether webhooks and policies are skipped, so that a wrong one can always be corrected. */
 export function isExempt({ resource }: Pick<AdmissionRequest, "resource">): boolean {
   return resource.group === "admissionregistration.k8s.io" && exemptKinds.has(resource.kind);
 }
@@ -62,14 +62,14 @@ export function isNamespaceKind({ resource }: Pick<AdmissionRequest, "resource">
   return resource.group === "" && resource.plural === "namespaces";
 }
 
-/** The namespace of a request as admission speaks of it: a Namespace lies in itself. */
+/** The namespace of a request in admission: a Namespace counts as in itself. */
 export function admissionNamespace(request: Pick<AdmissionRequest, "resource" | "namespace" | "name">): string {
   return isNamespaceKind(request) ? request.name : request.namespace;
 }
 
 /**
- * The version by which the request matches, the one asked for before others; undefined where it does not match.
- * @throws StatusError NotFound where the namespace is missing, InternalError where a selector cannot be read.
+ * The version by which the request matches, the requested one before others; undefined where it does not match. @throws StatusError
+ * NotFound where the namespace is missing, InternalError for an invalid selector.
  */
 export function matchedResource(
   match: RequestMatch,
@@ -111,7 +111,7 @@ function objectSelected(selector: LabelSelector, { object, oldObject }: Admissio
   return [object, oldObject].some((one) => one !== undefined && matchesLabels(selector, one.metadata.labels));
 }
 
-/** Cluster-scoped objects are in no namespace and always selected, but for namespaces, whose own labels count. */
+/** Cluster-scoped objects are in no namespace and always selected, except namespaces, which their own labels select. */
 function namespaceSelected(selector: LabelSelector, request: AdmissionRequest, { namespaceOf }: MatchLookups): boolean {
   const name = admissionNamespace(request);
   if (selector.length === 0 || (name === "" && !isNamespaceKind(request))) return true;
@@ -125,7 +125,7 @@ function namespaceItself(request: AdmissionRequest): ApiObject | undefined {
   return isNamespaceKind(request) ? request.oldObject : undefined;
 }
 
-/** What rules look at of a write; `resource` may be another version than the one that was asked for. */
+/** The fields of a write that rules match; `resource` may be another version than the requested one. */
 export type RuleSubject = Pick<AdmissionRequest, "operation" | "subresource" | "namespace" | "name"> & {
   readonly resource: Pick<Resource, "group" | "version" | "plural" | "scope">;
 };
@@ -155,7 +155,7 @@ function listed(items: readonly string[] = [], wanted: string): boolean {
   return items.includes("*") || items.includes(wanted);
 }
 
-/** `pods`, `pods/log`, `pods/*`, `*`, `*` with a subresource, and `*` with all of them. Without a slash, subresources are not meant. */
+/** `pods`, `pods/log`, `pods/*`, `*`, `*` with a subresource, and `*` with all of them. Without a slash, subresources do not match. */
 function isNamed(pattern: string, plural: string, subresource: string): boolean {
   const slash = pattern.indexOf("/");
   const [resource, part] = slash < 0 ? [pattern, ""] : [pattern.slice(0, slash), pattern.slice(slash + 1)];
@@ -172,7 +172,7 @@ export interface Presentation {
   readonly convert: ConvertObject;
 }
 
-/** The objects of a request as webhooks and policies see them: a part of another kind as that kind, all else in the version that matched. */
+/** The objects of a request as webhooks and policies see them: a subresource of another kind as that kind, all else in the matched version. */
 export async function presentedObjects({
   request,
   resource,
@@ -182,14 +182,14 @@ export async function presentedObjects({
   const presented = async (object: ApiObject | undefined): Promise<ApiObject | undefined> => {
     if (object === undefined) return undefined;
     if (shownAs !== undefined) return shownAs.show(object);
-    // Options of a connection have no versions.
+    // Connection options have no versions.
     if (request.operation === "CONNECT") return object;
     return resource === request.resource ? object : convert(object, resource);
   };
   return { object: await presented(request.object), oldObject: await presented(request.oldObject) };
 }
 
-/** What `change` makes of the object as it is presented, whose kind it is told; in the version of the request. */
+/** The result of `change` on the object in the matched version; its kind is a parameter. Converted to the version of the request. */
 export async function changedObject(
   { request, resource, convert }: Presentation,
   object: ApiObject,

@@ -6,14 +6,14 @@ import { jsonEqual } from "../apimachinery/equal.ts";
 import { clientSigner, wantsApiAccess } from "../apis/add-on-versions.ts";
 import { managedClusterAddOns } from "../apis/managed-cluster.ts";
 
-/** A right that a writer must hold; `names` are those under which it can be granted, any of them suffices. */
+/** A permission that a writer needs; `names` are those under which it can be granted, any of them suffices. */
 export type RequiredRight = Pick<Access, "verb" | "group" | "resource" | "subresource" | "namespace"> & {
   readonly version: string;
-  /** `[""]` where the right must hold for every name. */
+  /** `[""]` where the permission must cover every name. */
   readonly names: readonly string[];
 };
 
-/** What approving a certificate request of a signer takes. Source: kubernetes plugin/pkg/admission/certificates/approval. */
+/** The permission for approving a certificate request of a signer. Source: kubernetes plugin/pkg/admission/certificates/approval. */
 export function approvalRights(signer: string): readonly RequiredRight[] {
   const ours = { group: "certificates.k8s.io", namespace: "" };
   const domain = signer.slice(0, signer.indexOf("/"));
@@ -30,17 +30,17 @@ export function approvalRights(signer: string): readonly RequiredRight[] {
   ];
 }
 
-/** How many missing rights a message lists. */
+/** The maximum number of missing rights in a message. */
 const maxListed = 8;
 
-/** Whether two rights are the same right. */
+/** Whether two rights are equal. */
 export function sameRight(one: RequiredRight, other: RequiredRight): boolean {
   return keyOf(one) === keyOf(other);
 }
 
 /**
- * Requires the writer of an object to hold every right that the object hands out through a controller, as RBAC does for roles.
- * @throws StatusError Forbidden that lists what is missing
+ * Requires the writer of an object to have every right that the object grants through a controller, as RBAC does for roles. @throws
+ * StatusError Forbidden that lists the missing rights
  */
 async function requireRights(
   may: AccessCheck,
@@ -79,15 +79,15 @@ function rightText({ verb, group, resource, subresource, namespace, names: [name
   return `verb ${JSON.stringify(verb)} on ${kind}${named} ${where}`;
 }
 
-/** What a plugin checks that requires rights of the writers of one kind. */
+/** The checks of a plugin that requires rights of the writers of one kind. */
 export interface HandedOut {
   readonly name: string;
   readonly kind: Pick<Resource, "group" | "plural">;
-  /** The rights that a write hands out through a controller. */
+  /** The rights that a write grants through a controller. */
   readonly rightsOf: (object: ApiObject, request: AdmissionRequest) => readonly RequiredRight[];
 }
 
-/** A plugin that requires the writer of an object to hold what the object hands out; deleting it needs no more than the verb. */
+/** A plugin that requires the writer of an object to have the rights that the object grants; a delete needs only the verb. */
 export function handedOutAdmission(may: AccessCheck, { name, kind, rightsOf }: HandedOut): AdmissionPlugin {
   const concerns: AdmissionPlugin["concerns"] = ({ group, plural }) => group === kind.group && plural === kind.plural;
   return {
@@ -101,7 +101,7 @@ export function handedOutAdmission(may: AccessCheck, { name, kind, rightsOf }: H
   };
 }
 
-/** The ConfigMap that the controller of serving certificates reads. */
+/** The ConfigMap of the controller of serving certificates. */
 export const inventoryPlace: { readonly namespace: string; readonly name: string } = {
   namespace: "kube-system",
   name: "pratique-node-inventory",
@@ -110,8 +110,8 @@ export const inventoryPlace: { readonly namespace: string; readonly name: string
 const servingSigner = "kubernetes.io/kubelet-serving";
 
 /**
- * Requires the writer of the inventory of nodes to be one who may approve serving certificates: those whose names it lists are approved
- * automatically. Its labels and annotations need no more than the verb.
+ * Requires the writer of the node inventory to have the permission to approve serving certificates: certificates for its names are
+ * approved automatically. A change of labels and annotations needs only the verb.
  */
 export function nodeInventoryAdmission(may: AccessCheck): AdmissionPlugin {
   return handedOutAdmission(may, {
@@ -125,8 +125,8 @@ export function nodeInventoryAdmission(may: AccessCheck): AdmissionPlugin {
 }
 
 /**
- * Requires who registers an add-on for the API to be one who may approve its certificates, as these are approved automatically from
- * then on. The agent of the cluster, which writes the rest of that status, may not.
+ * Requires the user who registers an add-on for the API to have the permission to approve its certificates, as these are approved
+ * automatically from then on. The agent of the cluster, which writes the rest of that status, has no such permission.
  */
 export function clusterAddOnAdmission(may: AccessCheck): AdmissionPlugin {
   return handedOutAdmission(may, {

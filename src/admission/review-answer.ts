@@ -7,23 +7,23 @@ import type { AdmissionRequest } from "./admission.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import type { Resource } from "../apis/resource.ts";
 
-/** Which of the two questions of an API server is answered. */
+/** Which of the two admission phases of an API server is answered. */
 export type ReviewStage = "mutating" | "validating";
 
 /** A JSON patch. */
 export type ReviewPatch = readonly JsonObject[];
 
-/** What plugins say beside their verdict. */
+/** The output of plugins beside their verdict. */
 export type ReviewNotes = Pick<AdmissionRequest, "warn" | "annotate">;
 
-/** Judges the request of a review: a patch, or undefined for no change. @throws StatusError to refuse */
+/** Decides the request of a review: a patch, or undefined for no change. @throws StatusError to deny */
 export type ReviewJudge = (request: JsonObject, notes: ReviewNotes) => Promise<ReviewPatch | undefined>;
 
 const versions: ReadonlySet<string> = new Set(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
 
 /**
- * The AdmissionReview (v1 or v1beta1) to reply with to one that a Kubernetes API server sent. Whatever cannot be judged is refused.
- * @throws StatusError BadRequest for what is no review
+ * The AdmissionReview (v1 or v1beta1) that answers one of a Kubernetes API server. A review that cannot be decided is denied. @throws
+ * StatusError BadRequest for an invalid review
  */
 export async function answeredReview(review: unknown, judge: ReviewJudge): Promise<JsonObject> {
   const { apiVersion, uid, request } = readReview(review);
@@ -32,7 +32,7 @@ export async function answeredReview(review: unknown, judge: ReviewJudge): Promi
   const answer = await judged(() =>
     judge(request, {
       warn: (warning) => void warnings.push(warning),
-      // An API server puts the name of the webhook before the key, and allows one slash.
+      // An API server prefixes the key with the name of the webhook, and allows one slash.
       annotate: (key, value) => void annotations.set(key.slice(key.lastIndexOf("/") + 1), value),
     }),
   );
@@ -60,7 +60,7 @@ async function judged(act: () => Promise<ReviewPatch | undefined>): Promise<Json
 function refusalOf(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   if (error instanceof DecodeError) return badRequest(error.message);
-  // What went wrong is for the log of the webhook, not for whoever asks.
+  // Only the log of the webhook gets the cause, not the requester.
   return new StatusError("InternalError", "the access webhook could not judge this request");
 }
 
@@ -77,7 +77,7 @@ function readReview(review: unknown): {
   return { apiVersion, uid, request };
 }
 
-/** The user of a review. @throws StatusError BadRequest for one that does not say who asks */
+/** The user of a review. @throws StatusError BadRequest for a review without a user */
 export function reviewedUser(value: unknown): UserInfo {
   const username = stringAt(value, "username");
   if (username === "") throw badRequest("the review does not say who asks");
@@ -92,20 +92,20 @@ export function reviewedUser(value: unknown): UserInfo {
   };
 }
 
-/** What a webhook may be asked about, and how it reads the objects. */
+/** The resources that a webhook handles, and how it decodes the objects. */
 export interface ReviewedKinds {
   readonly kinds: readonly Resource[];
-  /** Whether it guards this subresource, empty for the object itself. */
+  /** Whether it handles this subresource, empty for the object itself. */
   readonly guards: (resource: Resource, subresource: string) => boolean;
   /** @throws DecodeError */
   readonly decode: (value: JsonObject, resource: Resource, subresource: string) => ApiObject;
-  /** What is said of a review of anything else. */
+  /** The message for a review of any other resource. */
   readonly refusal: string;
 }
 
 /**
- * The request of a review (v1 or v1beta1) as plugins of a hub see theirs.
- * @throws StatusError BadRequest for kinds, subresources and operations that are not guarded, and for objects that are missing; DecodeError
+ * The request of a review (v1 or v1beta1) in the form that plugins of a hub use. @throws StatusError BadRequest for kinds, subresources
+ * and operations that are not handled, and for missing objects; DecodeError
  */
 export function reviewedRequest(
   { kinds, guards, decode, refusal }: ReviewedKinds,
@@ -138,7 +138,7 @@ export function reviewedRequest(
   };
 }
 
-/** @throws StatusError BadRequest for an object that is missing */
+/** @throws StatusError BadRequest for a missing object */
 function checkPresent(operation: string, { object, oldObject }: Pick<AdmissionRequest, "object" | "oldObject">): void {
   if (operation !== "DELETE" && object === undefined) throw badRequest("the review holds no object");
   if (operation === "UPDATE" && oldObject === undefined) throw badRequest("the review holds no old object");

@@ -26,11 +26,11 @@ export interface ServiceAccountOptions {
 }
 
 const defaultAccount = "default";
-/** How often `default` is looked for: in a new namespace it is made by a controller. Source: the plugin of Kubernetes. */
+/** How often the account `default` is looked up: in a new namespace a controller creates it. Source: the plugin of Kubernetes. */
 const defaultAttempts = 10;
 
 /**
- * Gives Pods the account `default` where they name none, its pull Secrets, and a volume with its token, and refuses those of an account that
+ * Sets the account `default` on Pods that name none, its pull Secrets, and a volume with its token, and rejects Pods of an account that
  * is missing or does not list their Secrets although it must. Source: kubernetes plugin/pkg/admission/serviceaccount.
  */
 export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin {
@@ -75,7 +75,7 @@ function isMirror({ metadata }: ApiObject): boolean {
   return metadata.annotations !== undefined && Object.hasOwn(metadata.annotations, mirrorPodAnnotation);
 }
 
-/** A kubelet's own pod that is only shown here has nothing to do with accounts. */
+/** A mirror pod of a kubelet has no account. */
 function refuseMirror({ resource, name }: AdmissionRequest, pod: ApiObject): void {
   if (stringAt(pod, "spec", "serviceAccountName") !== "") {
     throw forbidden(resource, name, "a mirror pod may not reference service accounts");
@@ -118,10 +118,13 @@ function withAccount(pod: ApiObject, account: ApiObject, random: RandomBytes): A
 
 const volumePrefix = "kube-api-access-";
 const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
-/** Seconds; by this value the token issuer knows a token that admission has mounted. Source: kubernetes pkg/serviceaccount WarnOnlyBoundTokenExpiration. */
+/** Seconds; by this value the token issuer recognises a token that admission has mounted. Source: kubernetes pkg/serviceaccount WarnOnlyBoundTokenExpiration. */
 const tokenSeconds = 3607;
 
-/** Whether a Pod has a token of its account mounted: the Pod decides, then the account; otherwise yes. Source: plugin/pkg/admission/serviceaccount shouldAutomount. */
+/**
+ * Whether the token of its account is mounted into a Pod: the Pod decides, then the account; otherwise yes. Source:
+ * plugin/pkg/admission/serviceaccount shouldAutomount.
+ */
 function automountsToken(spec: Fields, account: ApiObject): boolean {
   for (const decides of [spec, account]) {
     const wish = valueAt(decides, "automountServiceAccountToken");
@@ -131,8 +134,8 @@ function automountsToken(spec: Fields, account: ApiObject): boolean {
 }
 
 /**
- * The spec of a Pod with the projected volume of token, CA and namespace, mounted into each container that has nothing at that path; the
- * same spec where nothing is to be mounted. Source: kubernetes plugin/pkg/admission/serviceaccount mountServiceAccountToken
+ * The spec of a Pod with the projected volume of token, CA and namespace, mounted into each container that has no mount at that path; the
+ * same spec where nothing needs mounting. Source: kubernetes plugin/pkg/admission/serviceaccount mountServiceAccountToken
  */
 function withTokenVolume(spec: Fields, random: RandomBytes): Fields {
   const volumes = fieldListAt(spec, "volumes");
@@ -184,7 +187,7 @@ const annotation = "kubernetes.io/enforce-mountable-secrets";
 /** What Go reads as true. Source: strconv.ParseBool. */
 const truths: ReadonlySet<string> = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 
-/** Whether Pods of an account may use no other Secrets than the account lists. */
+/** Whether Pods of an account may use only the Secrets that the account lists. */
 function limitsSecrets({ metadata }: ApiObject): boolean {
   return truths.has(metadata.annotations?.[annotation] ?? "");
 }

@@ -26,7 +26,7 @@ import {
 
 type Options = PolicyPluginOptions<CompiledPolicy, CompiledBinding>;
 
-/** Why a request is refused, and by whom. */
+/** Why a request is denied, and by which policy. */
 interface Denial {
   readonly policy: CompiledPolicy;
   readonly binding: CompiledBinding | undefined;
@@ -34,18 +34,18 @@ interface Denial {
   readonly reason: string;
 }
 
-/** One policy, and what was gathered so far. */
+/** One policy, and its results so far. */
 interface Judgement {
   readonly options: Options;
   readonly request: AdmissionRequest;
   readonly bound: BoundPolicy;
   readonly denials: Denial[];
   readonly annotations: Map<string, Set<string>>;
-  /** How much was evaluated since the last step, of all policies. */
+  /** The work since the last step, of all policies. */
   readonly pace: Pace;
 }
 
-/** Judges by the policies in force. Source: apiserver pkg/admission/plugin/policy/validating. */
+/** Evaluates the policies in force. Source: apiserver pkg/admission/plugin/policy/validating. */
 export function validatingPolicies(options: Options): AdmissionPlugin {
   return {
     name: "ValidatingAdmissionPolicy",
@@ -135,25 +135,25 @@ function refusal(request: AdmissionRequest, { policy, binding, message, reason }
   });
 }
 
-/** One validation that does not hold, or could not be evaluated where that counts as much. */
+/** One validation that is false, or whose evaluation failed where failurePolicy is Fail. */
 export interface PolicyFailure {
-  /** Which validation. */
+  /** The index of the validation. */
   readonly index: number;
   readonly message: string;
-  /** Empty for an expression that failed. */
+  /** Empty for a failed expression. */
   readonly reason: string;
 }
 
-/** What a policy says of a request with one set of parameters. */
+/** The result of a policy for a request with one set of parameters. */
 export interface PolicyVerdict {
   readonly failures: readonly PolicyFailure[];
   readonly annotations: readonly { readonly key: string; readonly value: string }[];
-  /** Why audit annotations could not be made; refuses whatever the binding's actions are. */
+  /** Why audit annotations failed; denies the request whatever the actions of the binding are. */
   readonly annotationErrors: readonly string[];
 }
 
 const nothing: PolicyVerdict = { failures: [], annotations: [], annotationErrors: [] };
-/** The longest message that an expression may make, in bytes. Source: apiserver pkg/apis/cel MaxEvaluatedMessageExpressionSizeBytes. */
+/** The maximum size of the result of a message expression, in bytes. Source: apiserver pkg/apis/cel MaxEvaluatedMessageExpressionSizeBytes. */
 const maxMessage = 5 * 1024;
 const maxAnnotation = 10 * 1024;
 
@@ -181,7 +181,7 @@ export function* judgePolicy(policy: CompiledPolicy, inputs: ExpressionInputs): 
   return { failures, ...(yield* annotationsOf(policy, all)) };
 }
 
-/** What to say: what the expression makes, what stands there, or the expression itself. */
+/** The message: the result of its expression, the literal message, or the validation expression itself. */
 function* messageOf(
   { messageExpression, stored }: CompiledValidation,
   inputs: ExpressionInputs,

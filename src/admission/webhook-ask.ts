@@ -32,7 +32,7 @@ import type { AdmissionWebhook, WebhookConfiguration } from "../apis/admission-w
 import { isJsonObject, ownValue, type JsonObject } from "../apimachinery/json-value.ts";
 
 export interface WebhookPluginOptions {
-  /** The webhooks in force, sorted by the name of their configuration, then as listed there. */
+  /** The webhooks in force, sorted by the name of their configuration, then in its order. */
   readonly webhooks: () => readonly CompiledWebhook[];
   readonly call: CallWebhook;
   readonly lookups: MatchLookups;
@@ -40,40 +40,37 @@ export interface WebhookPluginOptions {
   readonly authorize: Authorize;
   readonly turn: NextTurn;
   readonly uuid: () => string;
-  /** Milliseconds from any point in time. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
-  /** Called when a webhook that cannot be asked is passed over. */
+  /** Called when a failed webhook call is ignored. */
   readonly failedOpen: (webhook: string, why: string) => void;
-  /** Called when a webhook has been asked, whatever came of it. */
+  /** Called after each webhook call, whatever its result. */
   readonly asked: (asked: WebhookAsked) => void;
 }
 
-/** That one webhook was asked about one request. */
+/** One call of a webhook for one request. */
 export interface WebhookAsked {
   readonly name: string;
   readonly stage: "mutating" | "validating";
   readonly operation: AdmissionRequest["operation"];
-  /** Whether the request ended by it. */
+  /** Whether the call ended the request. */
   readonly isRejected: boolean;
   readonly ms: number;
 }
 
-/** A webhook to be asked about a request, which it matched as `resource`. */
+/** A webhook to call for a request, which matched as `resource`. */
 export interface Invocation {
   readonly hook: CompiledWebhook;
   readonly request: AdmissionRequest;
   readonly resource: Resource;
-  /** When the whole request must be done, by `now`. */
+  /** The deadline of the whole request, by `now`. */
   readonly deadline: number;
 }
 
-/** How long all webhooks of a request may take together, in milliseconds. Source: the request timeout of kube-apiserver. */
+/** The time limit for all webhooks of a request together, in milliseconds. Source: the request timeout of kube-apiserver. */
 export const allWebhooksMs = 34_000;
 
-/**
- * The invocation of a webhook for a request; undefined where they do not match.
- * @throws StatusError where that cannot be said, and counts as a refusal
- */
+/** The invocation of a webhook for a request; undefined where they do not match. @throws StatusError where matching fails, which rejects the request */
 export async function invocationOf(
   hook: CompiledWebhook,
   { request, deadline }: Pick<Invocation, "request" | "deadline">,
@@ -94,7 +91,7 @@ export async function invocationOf(
   return { hook, request, resource, deadline };
 }
 
-/** Tells `options.asked` how long `ask` took and whether it threw. */
+/** Reports to `options.asked` how long `ask` took and whether it threw. */
 export async function timedAsk<T>(
   { hook, request, stage }: Invocation & Pick<WebhookAsked, "stage">,
   { now, asked }: Pick<WebhookPluginOptions, "now" | "asked">,
@@ -114,8 +111,8 @@ export async function timedAsk<T>(
 const maxAnnotation = 10 * 1024;
 
 /**
- * Asks one webhook and hands on its warnings and audit annotations. Undefined where it could not be asked and that is let pass.
- * @throws StatusError where it refuses, or could not be asked and that counts as a refusal.
+ * Calls one webhook and passes on its warnings and audit annotations. Undefined where the call failed and failurePolicy ignores it.
+ * @throws StatusError where the webhook denies, or the call failed and failurePolicy does not ignore it.
  */
 export async function askWebhook(
   invocation: Invocation,
@@ -145,7 +142,7 @@ export async function askWebhook(
   return answer;
 }
 
-/** What a webhook that could not be asked means: nothing, or the end of the request. @throws StatusError InternalError for the latter. */
+/** Applies failurePolicy to a failed call: ignores it, or ends the request. @throws StatusError InternalError for the latter. */
 export function unasked({ webhook }: CompiledWebhook, why: string, { failedOpen }: WebhookPluginOptions): undefined {
   const message = `failed calling webhook ${JSON.stringify(webhook.name)}: ${why}`;
   if (webhook.failurePolicy !== "Ignore") throw internalError(message);
@@ -177,15 +174,15 @@ async function called(
   return reviewAnswer(answer, { version, uid }, stage);
 }
 
-/** One webhook of a stored configuration, made ready for being asked again and again. */
+/** One webhook of a stored configuration, compiled for repeated calls. */
 export interface CompiledWebhook {
   readonly configuration: string;
-  /** Tells the webhook from all others of its kind. */
+  /** Identifies the webhook among all of its kind. */
   readonly id: string;
   readonly webhook: AdmissionWebhook;
   readonly match: RequestMatch;
   readonly conditions: MatchConditions;
-  /** The first version it understands; undefined for none, which is an error when it is asked. */
+  /** The first AdmissionReview version that it supports; undefined for none, which makes its call fail. */
   readonly version: ReviewVersion | undefined;
 }
 
@@ -202,10 +199,7 @@ export function compiledWebhooks(configuration: WebhookConfiguration): readonly 
   }));
 }
 
-/**
- * The error for a request that a webhook refused, made from the Status it gave: at least code 400.
- * Source: apiserver pkg/admission/plugin/webhook/errors ToStatusErr.
- */
+/** The error for a request that a webhook denied, from the Status in its response: at least code 400. Source: apiserver pkg/admission/plugin/webhook/errors ToStatusErr. */
 export function webhookRefusal(webhook: string, status: JsonObject = {}): StatusError {
   const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
   const [message, reason] = [stringAt(status, "message"), stringAt(status, "reason")];

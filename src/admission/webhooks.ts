@@ -27,16 +27,13 @@ import {
   type CompiledWebhook,
 } from "./webhook-ask.ts";
 
-/** The webhooks that were asked, by their id. */
+/** The called webhooks, by their id. */
 interface Memory extends Reinvocation {
-  /** When both rounds must be done. */
+  /** The deadline of both rounds. */
   readonly deadline: number;
 }
 
-/**
- * Asks the webhooks that match, one after the other, and applies their patches.
- * Source: apiserver pkg/admission/plugin/webhook/mutating.
- */
+/** Calls the matching webhooks one after the other, and applies their patches. Source: apiserver pkg/admission/plugin/webhook/mutating. */
 export function mutatingWebhooks(options: WebhookPluginOptions): AdmissionPlugin {
   const memories = new WeakMap<object, Memory>();
   return {
@@ -67,7 +64,7 @@ async function askAll(hooks: readonly CompiledWebhook[], passage: Passage): Prom
     const request = { ...passage.request, object };
     const invocation = await invocationOf(hook, { request, deadline: memory.deadline }, options);
     if (invocation === undefined) continue;
-    // A second round never asks anybody for the first time.
+    // A second round never calls a webhook for the first time.
     if (round.number === 1 && !memory.repeated.has(hook.id)) continue;
     const place = `round_${round.number}_index_${index}`;
     const next = await timedAsk({ ...invocation, stage: "mutating" }, options, () =>
@@ -88,7 +85,7 @@ async function askAll(hooks: readonly CompiledWebhook[], passage: Passage): Prom
   return object;
 }
 
-/** The object after a webhook was asked, in the version of the request. */
+/** The object after a webhook call, in the version of the request. */
 async function changedBy(
   invocation: Invocation,
   place: string,
@@ -127,7 +124,7 @@ function decodedPatch(base64: string): readonly unknown[] | undefined {
   }
 }
 
-/** The patched object, read again as a client's would be: unknown fields go, wrong types are an error. @throws StatusError InternalError. */
+/** The patched object, decoded like that of a client: unknown fields are dropped, wrong types are an error. @throws StatusError InternalError. */
 function patched(object: ApiObject, patch: readonly unknown[], resource: Resource): ApiObject {
   try {
     const value = applyJsonPatch(object, patch);
@@ -141,10 +138,7 @@ function patched(object: ApiObject, patch: readonly unknown[], resource: Resourc
   }
 }
 
-/**
- * Asks all webhooks that match, at the same time, and refuses when one of them does.
- * Source: apiserver pkg/admission/plugin/webhook/validating.
- */
+/** Calls all matching webhooks concurrently, and denies when one of them does. Source: apiserver pkg/admission/plugin/webhook/validating. */
 export function validatingWebhooks(options: WebhookPluginOptions): AdmissionPlugin {
   return {
     name: "ValidatingAdmissionWebhook",
@@ -165,13 +159,13 @@ export function validatingWebhooks(options: WebhookPluginOptions): AdmissionPlug
           );
         }),
       );
-      // All are waited for, so that none goes on behind a finished request; the first in order is told.
+      // All are awaited, so that none continues after the request has ended; the first denial in order is returned.
       for (const result of results) if (result.status === "rejected") throw result.reason;
     },
   };
 }
 
-/** The options by which a webhook that is passed over is written into the audit event as well. */
+/** The options that also write an ignored webhook failure to the audit event. */
 function noting({ request }: Invocation, annotation: string, options: WebhookPluginOptions): WebhookPluginOptions {
   return {
     ...options,

@@ -10,7 +10,14 @@ import type { Clock } from "../apimachinery/clock.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 import type { Audit } from "../apiserver/audit/audit.ts";
 import { metadataPolicy, type AuditPolicy } from "../apiserver/audit/audit-policy.ts";
-import { openAuditLogWarning, openOwnAuditFile, openAuditLog, streamAuditLog, type AuditBackend } from "./audit-log.ts";
+import {
+  type AuditLogOptions,
+  openAuditLogWarning,
+  openOwnAuditFile,
+  openAuditLog,
+  streamAuditLog,
+  type AuditBackend,
+} from "./audit-log.ts";
 import { optionText } from "../host/read-text.ts";
 import { parseAuditPolicy } from "../config-files/audit-policy-file.ts";
 import { auditWebhook } from "./audit-webhook.ts";
@@ -63,8 +70,8 @@ interface NamedBackend extends AuditBackend {
 }
 
 /**
- * Reads the policy and opens the log and the backends that the options name; without a backend nothing is recorded. Without a policy file
- * it is everything at level Metadata where a log or a webhook was asked for, else what `defaultAuditPolicy` says. @throws HubError options when a file cannot be used.
+ * Reads the policy and opens the configured backends; without a backend nothing is recorded. The default policy is level Metadata
+ * for all requests where a log or a webhook is configured, else `defaultAuditPolicy`. @throws HubError options when a file cannot be used.
  */
 export async function openAudit(options: AuditOptions, clock: Clock): Promise<OpenAudit> {
   const policy = await policyOf(options);
@@ -88,7 +95,7 @@ export async function checkAuditFiles(options: AuditOptions, clock: Clock): Prom
   if (file !== undefined) (await webhookTransport(file, clock)).transport.close();
 }
 
-/** Whether the log is not just there by default. */
+/** Whether an option configures audit. */
 function isAskedFor({ auditLogPath, auditPolicyFile, auditWebhookConfigFile }: AuditOptions): boolean {
   return [auditLogPath, auditPolicyFile, auditWebhookConfigFile].some((flag) => flag !== undefined);
 }
@@ -101,10 +108,10 @@ async function policyOf(options: AuditOptions): Promise<AuditPolicy> {
 
 const megabyte = 1 << 20;
 const dayMs = 24 * 3600 * 1000;
-/** At most 1.1 GB: unlike that of kube-apiserver, the log is written unless it is switched off, beside the store. */
+/** At most 1.1 GB, as the log is on by default, unlike that of kube-apiserver, and shares the disk with the store. */
 const logDefaults = { maxSizeMb: 100, maxBackups: 10, maxAgeDays: 30 } as const;
 
-/** What switches the log off. */
+/** Values of --audit-log-path that disable the log. */
 const noLog: readonly string[] = ["", "none"];
 
 async function logBackend(options: AuditOptions, clock: Clock): Promise<readonly NamedBackend[]> {
@@ -116,9 +123,7 @@ async function logBackend(options: AuditOptions, clock: Clock): Promise<readonly
   try {
     const log = await openAuditLog({
       path,
-      maxBytes: (options.auditLogMaxSizeMb ?? logDefaults.maxSizeMb) * megabyte || Infinity,
-      maxBackups: options.auditLogMaxBackups ?? logDefaults.maxBackups,
-      maxAgeMs: (options.auditLogMaxAgeDays ?? logDefaults.maxAgeDays) * dayMs,
+      ...logLimits(options),
       now: () => clock.now(),
       trouble: troubleTo(options),
       openFile: options.auditLogPath === undefined ? openOwnAuditFile : undefined,
@@ -134,6 +139,14 @@ async function logBackend(options: AuditOptions, clock: Clock): Promise<readonly
   }
 }
 
+function logLimits(options: AuditOptions): Pick<AuditLogOptions, "maxBytes" | "maxBackups" | "maxAgeMs"> {
+  return {
+    maxBytes: (options.auditLogMaxSizeMb ?? logDefaults.maxSizeMb) * megabyte || Infinity,
+    maxBackups: options.auditLogMaxBackups ?? logDefaults.maxBackups,
+    maxAgeMs: (options.auditLogMaxAgeDays ?? logDefaults.maxAgeDays) * dayMs,
+  };
+}
+
 async function webhookBackend(options: AuditOptions, clock: Clock): Promise<readonly NamedBackend[]> {
   const { auditWebhookConfigFile: file } = options;
   if (file === undefined) return [];
@@ -147,9 +160,9 @@ async function webhookBackend(options: AuditOptions, clock: Clock): Promise<read
       };
       const credentials = await access.credentials();
       const reply = await transport.open({ method: "POST", path: "", headers, body, signal, credentials });
-      // The next batch is sent with others, where a plugin has some.
+      // After a 401 a credential plugin may return other credentials for the next batch.
       if (reply.statusCode === 401) await access.refused?.(credentials).catch(() => false);
-      // What it says beside its status is of no interest.
+      // Only the status and Retry-After are used; the body is discarded.
       reply.on("error", () => undefined).resume();
       const after = reply.headers["retry-after"];
       const isSeconds = after !== undefined && /^\d{1,6}$/.test(after);
@@ -169,7 +182,7 @@ async function webhookBackend(options: AuditOptions, clock: Clock): Promise<read
   return [{ plugin: "webhook", ...webhook, close }];
 }
 
-/** The server of the kubeconfig's current context, whose whole URL is posted to. */
+/** The server of the current context of the kubeconfig; batches are posted to its full URL. */
 async function webhookTransport(
   file: string,
   clock: Clock,

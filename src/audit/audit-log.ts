@@ -10,56 +10,55 @@ import { statsIfThere, trustedOwners, octal } from "../host/permissions.ts";
 /** Where events go. */
 export interface AuditBackend {
   readonly write: AuditSink;
-  /** How many events were given up so far. */
+  /** How many events were lost so far. */
   readonly lost: () => number;
-  /** Resolves when everything written is where it belongs, or was given up. */
+  /** Resolves when all events are written or lost. */
   readonly close: () => Promise<void>;
 }
 
 /** A file of events, and how many old ones are kept. */
 export interface AuditLogOptions {
   readonly path: string;
-  /** The size at which the file is put aside, in bytes. */
+  /** The size at which the file is rotated, in bytes. */
   readonly maxBytes: number;
-  /** How many files that were put aside are kept; 0 keeps all. */
+  /** How many rotated files are kept; 0 keeps all. */
   readonly maxBackups: number;
   /** How long they are kept, in milliseconds; 0 keeps them for ever. */
   readonly maxAgeMs: number;
-  /** Opens the file for appending; by default whatever the path leads to, mode 0600 where it is made. */
+  /** Opens the file for appending; by default follows links and creates it with mode 0600. */
   readonly openFile?: ((path: string) => Promise<FileHandle>) | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Hears when the file begins to refuse what is written, and how much was lost when it takes it again. */
+  /** Called when writes begin to fail, and with the number of lost events when they succeed again. */
   readonly trouble: (message: string, error?: Error) => void;
 }
 
 /** Lines waiting for a slow disk, in characters; beyond that they are dropped. */
 const maxWaitingCharacters = 64 << 20;
-/** About so many characters go to the disk with one write. */
+/** Approximate number of characters for each write to the disk. */
 const writeSize = 1 << 20;
-/** How long lines are gathered before they are written together: a write for each request would cost more than many requests do. */
+/** How long lines are gathered before they are written together: one write per request would cost more than many requests. */
 const gatherMs = 100;
 
 /**
- * Appends to a file that its owner alone may read, and puts it aside under a name with the time when it is full. While the disk is so
- * slow that 64 MiB wait, or refuses, lines are dropped and counted: requests never wait for it. Rejects when the file cannot be opened.
+ * Appends to a file that only its owner may read, and rotates it when it is full: the rotated name contains the time. While 64 MiB
+ * wait for a slow disk, or writes fail, lines are dropped and counted: requests never wait. Rejects when the file cannot be opened.
  */
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditBackend> {
   const { path, trouble, openFile = appendTo } = options;
   let file = await openFile(path);
   const opened = await file.stat();
   let size = opened.size;
-  // A pipe or a device has no size, and cannot be put aside.
+  // A pipe or a device has no size and cannot be rotated.
   const maxBytes = opened.isFile() ? options.maxBytes : Infinity;
   let waiting: string[] = [];
   let waitingSize = 0;
-  let lost = 0;
-  let reported = 0;
+  const losses = lossCounter(trouble);
   let writing: Promise<void> | undefined;
   const gathering = pause(gatherMs);
 
   const putAside = async (): Promise<void> => {
-    // Counted anew whatever comes of it, so that a folder that refuses is not asked for each line.
+    // Reset also when the rename fails, so that it is not retried for each line.
     size = 0;
     try {
       await renameAside(options);
@@ -79,12 +78,10 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
     try {
       await file.appendFile(text);
       size += text.length;
-      if (lost > reported) trouble(`the audit log is written again; ${lost - reported} events were lost`);
-      reported = lost;
+      losses.recover((count) => `the audit log is written again; ${count} events were lost`);
     } catch (error) {
-      if (lost === reported) trouble("the audit log cannot be written", error as Error);
-      lost += lines.length;
-      // A disk that became full in the middle has a part of them: what comes later shall begin a line of its own.
+      losses.lose(lines.length, "the audit log cannot be written", error as Error);
+      // A full disk may have taken a part of a line: truncate it, so that the next write begins a new line.
       if (opened.isFile()) await file.truncate(size).catch(() => undefined);
     }
     waitingSize -= lines.reduce((sum, line) => sum + line.length, 0);
@@ -95,17 +92,14 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
   };
   return {
     write: (line) => {
-      if (waitingSize + line.length > maxWaitingCharacters) {
-        if (lost === reported) trouble("the audit log is too slow; events are dropped");
-        lost += 1;
-        return;
-      }
+      if (waitingSize + line.length > maxWaitingCharacters)
+        return losses.lose(1, "the audit log is too slow; events are dropped");
       waiting.push(line);
       waitingSize += line.length;
       writing ??= gathering.wait().then(writeAll);
       if (waitingSize > writeSize) gathering.end();
     },
-    lost: () => lost,
+    lost: losses.total,
     close: async () => {
       gathering.end();
       await writing;
@@ -114,11 +108,35 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditBacke
   };
 }
 
+/** Counts lost events. Logs the first loss, and the number lost once events are accepted again. */
+interface LossCounter {
+  readonly lose: (count: number, message: string, error?: Error) => void;
+  readonly recover: (message: (count: number) => string) => void;
+  readonly total: () => number;
+}
+
+/** A counter at zero that logs with `trouble`. */
+export function lossCounter(trouble: AuditLogOptions["trouble"]): LossCounter {
+  let lost = 0;
+  let reported = 0;
+  return {
+    lose: (count, message, error) => {
+      if (lost === reported) trouble(message, error);
+      lost += count;
+    },
+    recover: (message) => {
+      if (lost > reported) trouble(message(lost - reported));
+      reported = lost;
+    },
+    total: () => lost,
+  };
+}
+
 function appendTo(path: string): Promise<FileHandle> {
   return open(path, "a", 0o600);
 }
 
-/** A time to wait, which can be ended early. */
+/** A wait that can be ended early. */
 function pause(ms: number): { readonly wait: () => Promise<void>; readonly end: () => void } {
   let wake: (() => void) | undefined;
   return {
@@ -164,7 +182,7 @@ type Aside = Pick<AuditLogOptions, "path" | "maxBackups" | "maxAgeMs" | "now">;
 
 const timeForm = /^-(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d\.\d{3})$/;
 
-/** `audit.log` becomes `audit-2026-11-21T05-19-02.000.log`, in UTC, and after all that were put aside before. */
+/** `audit.log` becomes `audit-2026-11-21T05-19-02.000.log`, in UTC, later than all rotated before. */
 async function renameAside({ path, now }: Aside): Promise<void> {
   const newest = Math.max(0, ...(await backupsOf(path)).map((backup) => backup.time));
   const time = Math.max(now(), newest + 1);
@@ -195,8 +213,8 @@ async function backupsOf(path: string): Promise<{ readonly file: string; readonl
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 
 /**
- * Opens the audit log of a data directory for appending, mode 0600 where it is made. Its folder and itself must be what they are named, no
- * links, and belong to this process, to root or to the owner of the data directory: another user could turn them into a file of its choice.
+ * Opens the audit log of a data directory for appending; creates it with mode 0600. Neither the file nor its folder may be a link, and
+ * both must belong to this process, to root or to the owner of the data directory: another user could replace them.
  * @throws HubError data-dir
  */
 export async function openOwnAuditFile(path: string): Promise<FileHandle> {
@@ -204,7 +222,7 @@ export async function openOwnAuditFile(path: string): Promise<FileHandle> {
   const trusted = await trustedOwners(dirname(folder));
   await refuseOthers(folder, "isDirectory", trusted);
   await refuseOthers(path, "isFile", trusted);
-  // Between the look and this, a link could have been put there only by an owner of the folder.
+  // Since the check, only an owner of the folder could have created a link.
   return open(path, O_APPEND | O_CREAT | O_WRONLY | O_NOFOLLOW, 0o600);
 }
 
@@ -226,7 +244,7 @@ async function refuseOthers(path: string, kind: "isDirectory" | "isFile", truste
   }
 }
 
-/** A sentence about an audit log that others than its owner may read or write, with the command that corrects it; undefined where none may. */
+/** A warning about an audit log that users other than its owner may read or write, with the command that fixes it; undefined where none may. */
 export async function openAuditLogWarning(path: string): Promise<string | undefined> {
   const found = await stat(path);
   if (!found.isFile() || (found.mode & 0o077) === 0) return undefined;

@@ -1,9 +1,9 @@
 import type { Clock } from "../apimachinery/clock.ts";
-import type { AuditBackend } from "./audit-log.ts";
+import { type AuditBackend, lossCounter } from "./audit-log.ts";
 
 /** Sends events to a server in batches. */
 export interface AuditWebhookOptions {
-  /** Posts a body of JSON and resolves with the answer's status. Rejects when there is none. */
+  /** Posts a JSON body and resolves with the status of the response. Rejects when there is none. */
   readonly post: (
     body: Buffer,
     signal: AbortSignal,
@@ -18,42 +18,35 @@ export interface AuditWebhookOptions {
   readonly trouble: (message: string, error?: Error) => void;
 }
 
-/** Events that wait to be sent, and their characters; beyond that they are dropped. */
+/** Limits of the events that wait to be sent; more are dropped. */
 const max = { events: 10_000, characters: 64 << 20 } as const;
-/** Tries, growth and spread of the wait between them. Source: apiserver pkg/util/webhook. */
+/** Attempts, and growth and jitter of the wait between them. Source: apiserver pkg/util/webhook. */
 const retry = { tries: 5, factor: 1.5, jitter: 0.2, maxMs: 60_000 } as const;
 const answerMs = 30_000;
 /** How long a stop may take. */
 const flushMs = 5_000;
 
 /**
- * Sends one batch after the other as an audit.k8s.io/v1 EventList. A batch that fails for the moment (no answer, 429, 500, 504, or a
- * Retry-After) is tried five times, any other is given up. What cannot be sent is counted; requests never wait.
+ * Sends one batch after the other as an audit.k8s.io/v1 EventList. A transient failure (no answer, 429, 500, 504, or a
+ * Retry-After) is tried five times in all, any other failure once. Lost events are counted; requests never wait.
  */
 export function auditWebhook(options: AuditWebhookOptions): AuditBackend {
   const { clock, batchMaxSize, trouble } = options;
   const closing = new AbortController();
   let waiting: string[] = [];
   let characters = 0;
-  let lost = 0;
-  /** Of those, the ones whose loss the log has told of. */
-  let reported = 0;
+  const losses = lossCounter(trouble);
   let full: (() => void) | undefined;
   let sending: Promise<void> | undefined;
 
-  const lose = (count: number, why: string, error?: Error): void => {
-    if (lost === reported) trouble(`audit events are lost: ${why}`, error);
-    lost += count;
-  };
-  const taken = (): void => {
-    if (lost > reported) trouble(`the audit webhook takes events again; ${lost - reported} were lost`);
-    reported = lost;
-  };
+  const lose = (count: number, why: string, error?: Error): void =>
+    losses.lose(count, `audit events are lost: ${why}`, error);
+  const taken = (): void => losses.recover((count) => `the audit webhook takes events again; ${count} were lost`);
   const gathered = async (): Promise<void> => {
     if (waiting.length >= batchMaxSize || closing.signal.aborted) return;
     const enough = new AbortController();
-    full = () => enough.abort();
     const stop = (): void => enough.abort();
+    full = stop;
     closing.signal.addEventListener("abort", stop, { once: true });
     await clock.sleep(options.batchMaxWaitMs, enough.signal);
     closing.signal.removeEventListener("abort", stop);
@@ -82,7 +75,7 @@ export function auditWebhook(options: AuditWebhookOptions): AuditBackend {
       if (waiting.length >= batchMaxSize) full?.();
       sending ??= sendAll();
     },
-    lost: () => lost,
+    lost: losses.total,
     close: async () => {
       closing.abort();
       const late = new AbortController();
@@ -94,7 +87,7 @@ export function auditWebhook(options: AuditWebhookOptions): AuditBackend {
   };
 }
 
-/** A batch that the webhook has not taken. */
+/** A batch that the webhook rejected. */
 class NotTaken extends Error {
   readonly again: boolean;
   readonly retryAfterMs: number;
@@ -116,7 +109,7 @@ async function deliver(options: AuditWebhookOptions, closing: AbortSignal, batch
   for (let left = retry.tries; ; left -= 1) {
     const error = await failureOf(options, body);
     if (error === undefined) return;
-    // At a stop, each batch is tried once more at most.
+    // While the hub stops, each batch is tried at most once more.
     if (left <= 1 || closing.aborted || (error instanceof NotTaken && !error.again)) throw error;
     const asked = error instanceof NotTaken ? error.retryAfterMs : 0;
     const spread = backoff * (1 + retry.jitter * options.chance());
@@ -125,7 +118,7 @@ async function deliver(options: AuditWebhookOptions, closing: AbortSignal, batch
   }
 }
 
-/** Undefined once the batch is taken. */
+/** Undefined when the webhook accepts the batch. */
 async function failureOf({ post, clock }: AuditWebhookOptions, body: Buffer): Promise<Error | undefined> {
   const answered = new AbortController();
   const late = new AbortController();

@@ -21,10 +21,10 @@ function of(group: string, ...resources: readonly string[]): AuditRule["resource
 }
 
 /**
- * Without a policy file: who did what with which result, when it is done, and no bodies. What only says that somebody is still there is
- * left out, as it would fill the disk and hide the rest: health, discovery and metrics, Events, renewals of leases, what nodes read and
- * write of their own all the time, machines that look whether they were answered, and when the hub saw each credential. Source: the audit policy that Kubernetes uses on GCE
- * (cluster/gce/gci/configure-helper.sh).
+ * The policy without a policy file: user, request and result at completion, without bodies. Routine requests are omitted, as they would
+ * fill the disk and hide the rest: health, discovery and metrics, Events, renewals of leases, the constant reads and writes of nodes,
+ * machines that poll for their answer, and the times at which the hub saw each credential. Source: the audit policy that Kubernetes uses
+ * on GCE (cluster/gce/gci/configure-helper.sh).
  */
 const rules: readonly AuditRule[] = [
   {
@@ -54,14 +54,14 @@ const rules: readonly AuditRule[] = [
     resources: [of("", "nodes/status", "pods/status")],
   },
   { ...unrecorded, verbs: ["get"], resources: [of(accessGroup, "accessrequests")] },
-  // The hub notes when each credential was last seen.
+  // The hub records when each credential was last seen.
   {
     ...unrecorded,
     users: [serviceAccountUser("kube-system", "credential-controller").username],
     verbs: ["update"],
     resources: [of(accessGroup, "issuedcredentials/status")],
   },
-  // A session in a container is known from its start on: its end may be hours away.
+  // A session in a container is recorded at its start: its end may be hours away.
   {
     ...anything,
     resources: [of("", "pods/attach", "pods/exec", "pods/portforward", "nodes/proxy")],
@@ -70,7 +70,7 @@ const rules: readonly AuditRule[] = [
   anything,
 ];
 
-/** The policy of a hub that is given none. */
+/** The default policy of a hub. */
 export function defaultAuditPolicy(): AuditPolicy {
   return compileAuditPolicy(rules);
 }

@@ -15,9 +15,9 @@ export const operatorName = "kubernetes-admin";
 /** The operator's kubeconfig on disk. */
 export interface AdminKubeconfig {
   readonly path: string;
-  /** Writes it with a new certificate of the CA that signs now: 0600, at one stroke. */
+  /** Writes it atomically, mode 0600, with a new certificate of the active CA. */
   write(): Promise<void>;
-  /** Writes it anew every time its certificate is due, until the hub stops. */
+  /** Writes it again each time its certificate is due for renewal, until the hub stops. */
   keep(signal: AbortSignal): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export function adminKubeconfigFile(options: {
   };
 }
 
-/** A new client certificate of group system:masters; its holder may do everything. */
+/** A new client certificate of group system:masters; its holder has every permission. */
 function operatorPair(
   signer: CertificateAuthority,
   at: { readonly now: number; readonly random: RandomBytes },

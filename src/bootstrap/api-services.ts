@@ -9,8 +9,8 @@ import type { WatchCache } from "../storage/watch-cache.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 
 /**
- * Writes the APIServices of the built-in kinds as this start of the hub serves them, and removes those of kinds that it serves no more;
- * those of definitions belong to the controller. @throws StatusError
+ * Writes the APIServices of the built-in kinds that this start of the hub serves, and removes those of kinds that it no longer serves;
+ * the controller maintains those of definitions. @throws StatusError
  */
 export async function putApiServices(client: Client, resources: readonly Resource[], clock: Clock): Promise<void> {
   const wanted = apiServicesOf(

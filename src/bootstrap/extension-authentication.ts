@@ -11,7 +11,7 @@ import { systemRandom } from "../host/system-random.ts";
 const key = { namespace: "kube-system", name: "extension-apiserver-authentication" };
 const years = 10;
 
-/** What aggregated API servers are told of front proxies. Source: kubeadm's flags --requestheader-… of kube-apiserver. */
+/** The front-proxy settings for aggregated API servers. Source: kubeadm's flags --requestheader-… of kube-apiserver. */
 const requestHeader = {
   "requestheader-allowed-names": '["front-proxy-client"]',
   "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
@@ -21,9 +21,9 @@ const requestHeader = {
 } as const;
 
 /**
- * Writes the ConfigMap from which other API servers learn how this one authenticates clients. The hub is no front proxy for them: the CA
- * that it names for one has signed nothing, and its key is thrown away. Such servers do not start without one.
- * Source: kubernetes pkg/controlplane/controller/clusterauthenticationtrust
+ * Writes the ConfigMap from which other API servers learn how this one authenticates clients. The hub is no front proxy: the front-proxy
+ * CA in it has signed nothing, and its key is discarded. Such servers do not start without one. Source: kubernetes
+ * pkg/controlplane/controller/clusterauthenticationtrust
  */
 export async function putExtensionAuthentication(
   client: Client,

@@ -14,16 +14,16 @@ type PolicyObject = Parameters<typeof reconcilePolicy>[0];
 
 export interface InitialObjectsOptions {
   readonly client: Client;
-  /** Whether a node that joins with a token of ours has its client certificate approved without a person. */
+  /** Whether the client certificate of a node that joins with a bootstrap token of the hub is approved automatically. */
   readonly nodeAutoapprove: boolean;
-  /** Told what an option does not do on a hub that was started before. */
+  /** Called with a message about an option that has no effect on a hub that was started before. */
   readonly warn: (message: string) => void;
 }
 
-/** On namespace kube-system: what is made only once has been made. */
+/** Annotation on namespace kube-system: the objects that are created only once exist. */
 const initialized = "pratique.dev/initialized";
 
-/** Puts the namespaces, default roles and joining rules in place that a control plane is expected to have; what is there already is kept. */
+/** Creates the namespaces, default roles and joining rules that a control plane must have; existing ones are kept. */
 export async function putInitialObjects({ client, nodeAutoapprove, warn }: InitialObjectsOptions): Promise<void> {
   await Promise.all(
     systemNamespaces.map((name) =>
@@ -32,12 +32,12 @@ export async function putInitialObjects({ client, nodeAutoapprove, warn }: Initi
   );
   await putPolicy(client, bootstrapPolicy());
   await putFlowControl(client);
-  // An operator's own, or those of `kubeadm init phase upload-config`, stay.
+  // Those of an operator, or of `kubeadm init phase upload-config`, are kept.
   await Promise.all(kubeadmConfiguration().map((map) => createIfMissing(client, refOf("ConfigMap"), map)));
-  // Like kubeadm init, once: who removes one of these bindings does not find it back after a restart.
+  // Like kubeadm init, once: a binding that an operator removes is not created again at a restart.
   const system = await client.get(refOf("Namespace"), { name: "kube-system" });
   if (system.metadata.annotations?.[initialized] === "true") {
-    // The binding may be the operator's own by now, so it is named and not deleted.
+    // The binding may belong to the operator by now, so the message names it and it is not deleted.
     if (!nodeAutoapprove) await warnOfBinding(client, warn);
     return;
   }
@@ -46,7 +46,7 @@ export async function putInitialObjects({ client, nodeAutoapprove, warn }: Initi
   await Promise.all(
     joining.filter((object) => !isRole(object)).map((object) => createIfMissing(client, refOf(object.kind), object)),
   );
-  // Last, so that a first start that was cut short is gone through again.
+  // Last, so that an interrupted first start is repeated.
   await client.patch(
     refOf("Namespace"),
     { name: "kube-system" },
@@ -63,9 +63,9 @@ async function warnOfBinding(client: Client, warn: InitialObjectsOptions["warn"]
   );
 }
 
-/** Brings roles and bindings to what they must grant at least, as at each start. */
+/** Adds missing rules and subjects of roles and bindings, at each start. */
 export async function putPolicy(client: Client, policy: readonly PolicyObject[]): Promise<void> {
-  // All at once: the store joins them into a few commits. Roles before bindings, as a binding to a missing role is refused.
+  // Concurrently: the store batches them into a few commits. Roles before bindings, as a binding to a missing role is rejected.
   await Promise.all(policy.filter(isRole).map((object) => reconcile(client, object)));
   await Promise.all(policy.filter((object) => !isRole(object)).map((object) => reconcile(client, object)));
 }
@@ -95,7 +95,7 @@ async function reconcile(client: Client, wanted: PolicyObject): Promise<void> {
   }
 }
 
-/** Creates an object; one of that name that is there already is left as it is. */
+/** Creates an object; an existing one of that name is kept. */
 export async function createIfMissing(client: Client, ref: ResourceRef, object: ApiObject): Promise<void> {
   await ignoreReasons(client.create(ref, object), "AlreadyExists");
 }
@@ -130,8 +130,8 @@ scheduler: {}
 `;
 
 /**
- * No control plane of kubeadm. kubeadm init up to 1.21 does not change a kubeadm-config without this key; later releases do not read it.
- * Source: kubeadm 1.20 phases/uploadconfig mutateClusterStatus.
+ * Empty: no control plane of kubeadm. kubeadm init up to 1.21 does not change a kubeadm-config without this key; later releases do not
+ * read it. Source: kubeadm 1.20 phases/uploadconfig mutateClusterStatus.
  */
 const clusterStatus = `apiEndpoints: {}
 apiVersion: kubeadm.k8s.io/v1beta2
@@ -190,14 +190,14 @@ volumeStatsAggPeriod: 0s
 `;
 
 /**
- * The ConfigMaps that `kubeadm join` reads after it has found the cluster: `kubeadm-config` and `kubelet-config`, as `kubeadm init` writes
- * them without a configuration of the operator's. Source: kubeadm phases uploadconfig, kubelet; componentconfigs SignConfigMap.
+ * The ConfigMaps that `kubeadm join` reads after discovery: `kubeadm-config` and `kubelet-config`, as `kubeadm init` writes them without
+ * a configuration of the operator. Source: kubeadm phases uploadconfig, kubelet; componentconfigs SignConfigMap.
  */
 export function kubeadmConfiguration(): readonly ApiObject[] {
   const hash = createHash("sha256").update(kubeletConfiguration).digest("hex");
   return [
     configMap("kubeadm-config", { ClusterConfiguration: clusterConfiguration, ClusterStatus: clusterStatus }),
-    // By this hash kubeadm knows that it has written the configuration itself, and may convert it.
+    // From this hash kubeadm concludes that it has written the configuration itself, and may convert it.
     configMap(
       "kubelet-config",
       { kubelet: kubeletConfiguration },

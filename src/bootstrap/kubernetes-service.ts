@@ -8,16 +8,16 @@ import { services } from "../apis/service.ts";
 
 interface ServedAddresses {
   readonly bindAddress: string;
-  /** More names and addresses for the serving certificate. */
+  /** Additional names and addresses for the serving certificate. */
   readonly tlsSans: readonly string[];
 }
 
 const key = { namespace: "default", name: "kubernetes" };
 
 /**
- * The Service from which kubelets make KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of Pods. It has the address and port of the hub
- * itself: no kube-proxy leads from an address of a service range to the hub. Programs that do so leave a Service with this label alone.
- * Source: kubernetes pkg/controlplane/controller/kubernetesservice, KEP-2447
+ * The Service from which kubelets derive KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of Pods. It has the address and port of the
+ * hub itself: no kube-proxy forwards from a service range to the hub. Programs that do so ignore a Service with this label. Source:
+ * kubernetes pkg/controlplane/controller/kubernetesservice, KEP-2447
  */
 export function kubernetesService(address: string, port: number): ApiObject {
   const labels = { component: "apiserver", provider: "kubernetes", "service.kubernetes.io/service-proxy-name": "none" };
@@ -39,7 +39,7 @@ export function kubernetesService(address: string, port: number): ApiObject {
   };
 }
 
-/** Writes the Service `kubernetes` as it must be at this start of the hub; no other client may write Services. */
+/** Writes the required Service `kubernetes` at each start of the hub; no other client may write Services. */
 export async function putKubernetesService(client: Client, options: ServedAddresses, port: number): Promise<void> {
   const wanted = kubernetesService(serviceAddress(options, machineAddresses()), port);
   const found = await getOrUndefined(client, services, key);
@@ -50,8 +50,8 @@ export async function putKubernetesService(client: Client, options: ServedAddres
 }
 
 /**
- * The IP address at which Pods reach the hub: where it listens; where that is every address, the first of `--tls-san` that is one, else the
- * first of the machine, loopback addresses last. A name that the operator has given cannot stand in a Service.
+ * The IP address at which Pods reach the hub: where it listens; if that is every address, the first IP address of `--tls-san`, else the
+ * first of the machine, loopback addresses last. A Service cannot contain a host name of the operator.
  */
 export function serviceAddress({ bindAddress, tlsSans }: ServedAddresses, ofMachine: readonly string[]): string {
   if (isAddress(bindAddress)) return bindAddress;
@@ -67,7 +67,7 @@ function isLoopback(address: string): boolean {
   return address.startsWith("127.") || address === "::1";
 }
 
-/** Those of IPv4 first, as kubelets prefer them. */
+/** IPv4 addresses first, as kubelets prefer them. */
 function machineAddresses(): readonly string[] {
   const all = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const ofFamily = (family: string): readonly string[] =>

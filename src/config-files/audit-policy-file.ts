@@ -49,8 +49,8 @@ interface WrittenPolicy {
 }
 
 /**
- * Reads an audit.k8s.io/v1 Policy in YAML or JSON. Unknown fields and values are refused; the message names their place.
- * @throws HubError options. Source: apiserver pkg/apis/audit/validation.
+ * Parses an audit.k8s.io/v1 Policy in YAML or JSON. Unknown fields and values are rejected; the message has their path. @throws HubError
+ * options. Source: apiserver pkg/apis/audit/validation.
  */
 export function parseAuditPolicy(text: string, file: string): AuditPolicy {
   const place = `--audit-policy-file ${file}`;
@@ -90,9 +90,9 @@ function completed(rule: WrittenRule, policy: WrittenPolicy): AuditRule {
 }
 
 function ruleProblem(rule: WrittenRule, at: string): string | undefined {
-  const { level = "", resources = [], namespaces = [], nonResourceURLs = [] } = rule;
-  if (level === "") return `${at}.level: Required value`;
-  if (!levels.some((one) => one === level)) return unsupported(`${at}.level`, level, levels);
+  const { resources = [], namespaces = [], nonResourceURLs = [] } = rule;
+  const wrongLevel = levelProblem(`${at}.level`, rule.level);
+  if (wrongLevel !== undefined) return wrongLevel;
   if (nonResourceURLs.length > 0 && resources.length + namespaces.length > 0) {
     return `${at}.nonResourceURLs: Invalid value: ${JSON.stringify(nonResourceURLs)}: rules cannot apply to both regular resources and non-resource URLs`;
   }
@@ -101,6 +101,11 @@ function ruleProblem(rule: WrittenRule, at: string): string | undefined {
     firstProblem(resources, (one, index) => resourcesProblem(one, `${at}.resources[${index}]`)) ??
     stagesProblem(`${at}.omitStages`, rule.omitStages)
   );
+}
+
+function levelProblem(at: string, level = ""): string | undefined {
+  if (level === "") return `${at}: Required value`;
+  return levels.some((one) => one === level) ? undefined : unsupported(at, level, levels);
 }
 
 function urlProblem(url: string, at: string): string | undefined {

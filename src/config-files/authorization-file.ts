@@ -7,9 +7,9 @@ import { authorizationModes, type BuiltChain } from "./authorization-members.ts"
 import type { AuthorizationMetrics } from "../authorization/metrics.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 
-/** How often the file is looked at, in milliseconds. */
+/** How often the file is read, in milliseconds. */
 const pollMs = 5_000;
-/** How long a chain that was replaced may still answer what it was asked, in milliseconds. */
+/** How long a replaced chain may still answer earlier requests, in milliseconds. */
 const farewellMs = 60_000;
 
 /** The text of the file and the authorizers in it. @throws HubError that names option, file and fields. */
@@ -25,10 +25,10 @@ export async function readAuthorizationFile(
 
 export interface FollowOptions {
   readonly file: string;
-  /** The text that the first chain was made from. */
+  /** The text of the first chain. */
   readonly text: string;
   readonly build: (authorizers: readonly ConfiguredAuthorizer[]) => Promise<BuiltChain>;
-  /** Puts a new chain in place of the one before, which it returns. */
+  /** Replaces the chain and returns the previous one. */
   readonly replace: (next: BuiltChain) => BuiltChain;
   readonly clock: Clock;
   readonly metrics: AuthorizationMetrics;
@@ -36,7 +36,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** Looks at the file until `signal` aborts. A file that is broken changes nothing; each change of it is logged once. */
+/** Reads the file until `signal` aborts. An invalid file changes nothing; each change of it is logged once. */
 export async function followAuthorizationFile(options: FollowOptions): Promise<void> {
   const { file, clock, metrics, log, signal } = options;
   let seen = options.text;

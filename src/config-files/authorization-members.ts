@@ -23,24 +23,24 @@ import { openAuthorizationWebhook } from "../authorization/webhook.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 
-/** What authorizers are made of. */
+/** The inputs of authorizers. */
 export interface MemberParts {
   readonly index: RbacIndex;
-  /** The graph, which follows the pods from the first call on. */
+  /** The graph, which follows the pods after the first call. */
   readonly graph: () => NodeGraph;
   readonly policyFile: string | undefined;
-  /** The option that names where webhooks are, for messages. */
+  /** The option that names the webhook file, for messages. */
   readonly flag: string;
   readonly clock: Clock;
   readonly release: string;
   readonly metrics: AuthorizationMetrics;
-  /** Lets a search of very many rules run in parts; absent where nothing else waits for the event loop. */
+  /** Yields during a search of very many rules; absent where nothing else waits for the event loop. */
   readonly turn?: (username: string) => Promise<void>;
-  /** Answers reviews in place of the services that are configured; absent where those are asked. */
+  /** Answers reviews in place of the configured services; absent where these are called. */
   readonly answer?: (review: object) => Promise<unknown>;
 }
 
-/** A chain, with what it was made from. */
+/** A chain, and its inputs. */
 export interface BuiltChain {
   readonly chain: AuthorizerChain;
   readonly rules: RulesLister;
@@ -69,7 +69,7 @@ const openers: Readonly<Record<string, Open>> = {
 /** The modes of authorization, by the names of Kubernetes. */
 export const authorizationModes: readonly string[] = Object.keys(openers);
 
-/** The chain of these authorizers behind system:masters. All of their types are known. @throws HubError for a file that cannot be used. */
+/** The chain of these authorizers behind system:masters. All of their types are known. @throws HubError for an unusable file. */
 export async function buildChain(configured: readonly ConfiguredAuthorizer[], parts: MemberParts): Promise<BuiltChain> {
   const members: Member[] = [];
   const close = (): void => members.forEach((member) => member.close?.());
@@ -114,13 +114,13 @@ async function openWebhook({ name, webhook }: ConfiguredAuthorizer, parts: Membe
   return { ...opened, rules: unlistedRules("webhook authorizer does not support user rule resolution") };
 }
 
-/** What the flags of authorization say where no file does. */
+/** The authorization flags where no file is given. */
 export interface AuthorizationModeOptions {
   /** Empty where a file names the authorizers instead. */
   readonly authorizationModes: readonly string[];
   /** The policies of mode ABAC, one JSON object on each line. */
   readonly authorizationPolicyFile?: string | undefined;
-  /** The service that mode Webhook asks. */
+  /** The service that mode Webhook calls. */
   readonly authorizationWebhook?:
     | {
         readonly configFile: string;
@@ -131,7 +131,7 @@ export interface AuthorizationModeOptions {
     | undefined;
 }
 
-/** The authorizers that `--authorization-mode` names; there their name is their mode. @throws HubError for modes that cannot be used. */
+/** The authorizers of `--authorization-mode`; their name is their mode. @throws HubError for unusable modes. */
 export function authorizersOfModes(options: AuthorizationModeOptions): readonly ConfiguredAuthorizer[] {
   const { authorizationModes: names, authorizationWebhook: webhook, authorizationPolicyFile } = options;
   checkModes(names);

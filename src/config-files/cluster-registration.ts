@@ -25,7 +25,7 @@ interface Written {
   readonly autoApproval?: readonly Partial<AutoApproval>[];
 }
 
-/** Who joins which clusters without a person, as the file says. @throws HubError options, with the field */
+/** The identities that join clusters without an approver, from the file. @throws HubError options, with the field */
 export async function readClusterRegistration(file: string): Promise<readonly AutoApproval[]> {
   const place = `--registration-config ${file}`;
   const { rules, errors } = parseClusterRegistration(yamlOf(await optionText(place, file), place));
@@ -33,7 +33,7 @@ export async function readClusterRegistration(file: string): Promise<readonly Au
   throw fieldsError(place, errors);
 }
 
-/** The rules of a file, and everything that is wrong with it. */
+/** The rules of a file, and all its problems. */
 export function parseClusterRegistration(value: unknown): {
   readonly rules: readonly AutoApproval[];
   readonly errors: readonly FieldError[];

@@ -17,7 +17,7 @@ export interface OidcFlags {
   readonly signingAlgorithms?: readonly string[];
 }
 
-/** The options as an AuthenticationConfiguration in plain values. @throws HubError for an option that makes none. */
+/** The options as an AuthenticationConfiguration in plain values. @throws HubError for an invalid option. */
 export async function oidcFlagsConfiguration(flags: OidcFlags): Promise<unknown> {
   const { issuerUrl = "", clientId = "", usernameClaim = "sub", groupsClaim, groupsPrefix = "", caFile } = flags;
   if (issuerUrl === "" || clientId === "") {
@@ -46,7 +46,7 @@ export async function oidcFlagsConfiguration(flags: OidcFlags): Promise<unknown>
   };
 }
 
-/** Which flag a field comes from, with the value that was given where the message does not have it. */
+/** The flag of a field, with its value where the message does not have it. */
 const flagOfField: Readonly<Record<string, (flags: OidcFlags) => string>> = {
   "jwt[0].issuer.url": () => "--oidc-issuer-url",
   "jwt[0].issuer.certificateAuthority": ({ caFile = "" }) => `--oidc-ca-file ${caFile}`,
@@ -54,7 +54,7 @@ const flagOfField: Readonly<Record<string, (flags: OidcFlags) => string>> = {
   "jwt[0].claimMappings.groups.claim": () => "--oidc-groups-claim",
 };
 
-/** A fault of the configuration that the flags make, told by the flag. */
+/** A problem of the configuration that the flags form, described by the flag. */
 export function oidcFlagText(
   { path, message }: { readonly path: string; readonly message: string },
   flags: OidcFlags,

@@ -5,7 +5,7 @@ import type { ObjectSchema } from "../apimachinery/schema.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import { loadYaml, YamlError } from "../serializer/yaml/bounded-yaml.ts";
 
-/** What such a file may hold at most, in characters. */
+/** The maximum size of such a file, in characters. */
 const maxCharacters = 1 << 20;
 
 /** The value of a file that an option of the hub names; `place` is option and file, for messages. @throws HubError options */
@@ -18,7 +18,7 @@ export function yamlOf(text: string, place: string): unknown {
   }
 }
 
-/** Everything that is wrong with the fields of such a file, in one sentence. */
+/** All problems of the fields of such a file, in one sentence. */
 export function fieldsError(
   place: string,
   errors: readonly { readonly path: string; readonly message: string }[],
@@ -26,7 +26,7 @@ export function fieldsError(
   return new HubError("options", `${place}: ${errors.map(({ path, message }) => `${path}: ${message}`).join("; ")}`);
 }
 
-/** The object in such a file, by its schema; its first fault is told with the place in the file. @throws HubError options */
+/** The object in such a file, by its schema; the message has its first problem with the path. @throws HubError options */
 export function decodedFile(schema: ObjectSchema, text: string, place: string): JsonObject {
   const value = yamlOf(text, place);
   try {
@@ -53,7 +53,7 @@ export function firstProblem<T>(
   return undefined;
 }
 
-/** What stands in a file, as a message repeats it. */
+/** The contents of a file, as quoted in a message. */
 export function quoted(text: string): string {
   return JSON.stringify(text.slice(0, 200));
 }

@@ -10,7 +10,7 @@ import { systemErrorText } from "../apimachinery/system-error.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import { importRevocations } from "../revocation/import-revocations.ts";
 
-/** Adds the revocations of `--revocations-from`; the counts are for the log. @throws HubError options for a file that is none of this hub, and where one is not taken */
+/** Adds the revocations of `--revocations-from`; the counts are for the log. @throws HubError options for a file that is not of this hub, and where the API rejects one */
 export async function revocationsFromFile(
   file: string,
   to: { readonly trust: RevocationListTrust; readonly client: Client; readonly now: number },
@@ -25,7 +25,7 @@ export async function revocationsFromFile(
   );
 }
 
-/** The revocations of `--revocations-from`. @throws HubError options for a file that is none of this hub */
+/** The revocations of `--revocations-from`. @throws HubError options for a file that is not of this hub */
 export async function revocationsIn(file: string, trust: RevocationListTrust): Promise<SignedRevocations> {
   try {
     return await readRevocationLists(await readFile(file), trust);

@@ -11,12 +11,12 @@ import { HubError } from "../apimachinery/hub-error.ts";
 
 /** `--serving-approval` and `--serving-approval-config`. */
 export interface ServingApprovalFlags {
-  /** Of inventory, networks, source-address and dns. */
+  /** Any of inventory, networks, source-address and dns. */
   readonly providers: readonly string[];
   readonly configFile?: string | undefined;
 }
 
-/** The names by which providers are asked for. */
+/** The names of providers. */
 export const servingProviders: readonly ServingProvider[] = ["inventory", "networks", "source-address", "dns"];
 
 const apiVersion = "pratique.dev/v1alpha1";
@@ -49,10 +49,7 @@ interface WrittenRule {
   readonly domains?: readonly string[];
 }
 
-/**
- * What flags and file say about the approval of serving certificates; `reserved` are names and addresses of the API.
- * @throws HubError options where they say nothing sound
- */
+/** The settings of flags and file for the approval of serving certificates; `reserved` are names and addresses of the API. @throws HubError options for invalid settings */
 export async function readServingApproval(
   { providers: asked, configFile }: ServingApprovalFlags,
   reserved: readonly string[],
@@ -83,7 +80,7 @@ function inconsistency(providers: readonly ServingProvider[], config: WrittenCon
     : undefined;
 }
 
-/** The file as it is written, all of it sound. @throws HubError options, with the place */
+/** The validated file. @throws HubError options, with the path */
 export function parseServingApproval(written: string, file: string): WrittenConfig {
   const place = `--serving-approval-config ${file}`;
   const refuse = (problem: string): HubError => new HubError("options", `${place}: ${problem}`);

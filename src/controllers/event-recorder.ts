@@ -9,38 +9,41 @@ import { events } from "./kinds.ts";
 import type { Report } from "./controller.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 
-/** What became of an Event: made or counted up; there already where it is told once; held back by a limit, or by its namespace, which goes or is gone; refused by the API. */
+/**
+ * The result for an Event: created or counted up; known already where it is reported once; limited by the budget, or by a namespace that
+ * is being deleted or gone; rejected by the API.
+ */
 export type Recorded =
   | { readonly kind: "written" | "known" | "limited" }
   | { readonly kind: "failed"; readonly error: unknown };
 
-/** Who records, and with what. */
+/** The source of the Event, and the client that writes it. */
 export interface Recording {
   readonly client: Client;
   readonly controller: string;
-  /** Whether the Event goes when its object goes: what keeps an object waiting is of no interest after it. Default: after its time. */
+  /** Whether the Event is deleted with its object, for reasons why an object waits. Default: it expires. */
   readonly goesWithObject?: boolean;
 }
 
 /** Writes an Event about an object; never rejects. */
 export type EventRecorder = (by: Recording, report: Report) => Promise<Recorded>;
 
-// Events of what lies in no namespace are in this one.
+// The namespace of Events about cluster-scoped objects.
 const clusterNamespace = "default";
 const maxMessage = 1024;
 const maxName = 230;
-/** Of one source about one object, decisions and marks apart. Source: client-go tools/record, EventSourceObjectSpamFilter. */
+/** The budget of one source for one object, separate for decisions and marks. Source: client-go tools/record, EventSourceObjectSpamFilter. */
 const ofObject = { burst: 25, refillMs: 300_000 };
-/** What each reason of each source has for itself, so that no flood of others takes its place. */
+/** The budget of each reason of each source, so that a flood of others does not displace it. */
 const ofReason = { burst: 20, refillMs: 10_000 };
-/** What they share beyond that. With a life of an hour, at most 72,000 Events lie in the store, of which no mark takes the place of a decision. */
+/** The shared budget beyond that. Events expire after an hour, so at most 72,000 are stored, and no mark displaces a decision. */
 const shared = { decision: { burst: 500, refillMs: 100 }, mark: { burst: 500, refillMs: 200 } };
 const maxRemembered = 4096;
 
 /**
- * Records Events as client-go's recorder does: what repeats is counted in one Event for each object and reason, whose message is the last
- * one; more than 25 of one source about one object are held back. Of all objects together, each reason of each source has 20 at once and
- * one in 10 seconds for itself; beyond them decisions share 500 at once and 10 a second, marks 500 at once and 5 a second.
+ * Records Events like the recorder of client-go: repetitions are counted in one Event for each object and reason, with the last message;
+ * more than 25 of one source about one object are dropped. For all objects together, each reason of each source has a budget of 20 at
+ * once and one in 10 seconds; beyond it decisions share 500 at once and 10 a second, marks 500 at once and 5 a second.
  */
 export function eventRecorder(clock: Clock): EventRecorder {
   const isWithinBudget = eventBudget(clock);
@@ -76,15 +79,9 @@ export function eventRecorder(clock: Clock): EventRecorder {
       counts.set(name, { first, count });
       if (report.once === true) return { kind: "known" };
     }
-    const { message, lastTimestamp } = event;
-    try {
-      const key = { namespace: event.metadata.namespace ?? "", name };
-      await client.patch(events, key, { message, lastTimestamp, ...(count === 1 ? {} : { count }) });
-      return { kind: "written" };
-    } catch (error) {
-      if (!hasReason(error, "NotFound")) return { kind: "failed", error };
-    }
-    // The Event has expired: another one begins.
+    const patched = await patchEvent(client, event, name);
+    if (patched !== undefined) return patched;
+    // The Event has expired: create another one.
     counts.delete(name);
     counted(name, now);
     return created(client, { ...event, firstTimestamp: now, count: 1 }, name);
@@ -100,12 +97,24 @@ async function createEvent(client: Client, event: Event): Promise<Recorded> {
   }
 }
 
-/** A namespace that goes takes its Events along, and holds none of what happens to its objects meanwhile; no fault. */
+/** Counts the stored Event up; undefined where it has expired. */
+async function patchEvent(client: Client, event: Event, name: string): Promise<Recorded | undefined> {
+  const { metadata, message, lastTimestamp, count } = event;
+  try {
+    const key = { namespace: metadata.namespace ?? "", name };
+    await client.patch(events, key, { message, lastTimestamp, ...(count === 1 ? {} : { count }) });
+    return { kind: "written" };
+  } catch (error) {
+    return hasReason(error, "NotFound") ? undefined : { kind: "failed", error };
+  }
+}
+
+/** An Event is not written to a namespace that is being deleted, which is no fault. */
 function unwritten(error: unknown): Recorded {
   return isTerminating(error) || hasReason(error, "NotFound") ? { kind: "limited" } : { kind: "failed", error };
 }
 
-/** Whether one more Event of a source may be written; it is charged for it. */
+/** Whether one more Event of a source may be written; takes it from the budget. */
 function eventBudget(clock: Clock): (report: Report, controller: string) => boolean {
   const allowsObject = tokenBuckets(clock, ofObject, maxRemembered);
   const allowsReason = tokenBuckets(clock, ofReason, maxRemembered);
@@ -162,10 +171,10 @@ function ownerOf({ apiVersion = "", kind = "", name = "", uid = "" }: Report["ab
   return { apiVersion, kind, name, uid };
 }
 
-// Control characters, and what turns, joins or hides text: names are chosen by strangers.
+// Control characters, and those that reverse, join or hide text: untrusted clients choose names.
 const unsafe = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Text of unknown origin on one line, in which each character that a terminal would obey or a reader not see is written as `\u{1b}`. */
+/** Untrusted text on one line; characters that control a terminal or are invisible are written as `\u{1b}`. */
 function escaped(text: string): string {
   return text.replaceAll(unsafe, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }
@@ -179,13 +188,13 @@ function cutTo(text: string, maxBytes: number): string {
     .replace(/\uFFFD+$/, "")}…`;
 }
 
-/** How many at once, and how long one more takes to be allowed, in milliseconds. */
+/** The burst, and the time until one more is allowed, in milliseconds. */
 interface BucketSize {
   readonly burst: number;
   readonly refillMs: number;
 }
 
-/** One token bucket for each name, of at most `maxNames`; the name that was used least lately is forgotten first. */
+/** One token bucket for each name, of at most `maxNames`; the least recently used name is dropped first. */
 function tokenBuckets(clock: Clock, { burst, refillMs }: BucketSize, maxNames: number): (name: string) => boolean {
   const buckets = new Map<string, { readonly tokens: number; readonly at: number }>();
   return (name) => {
@@ -201,17 +210,17 @@ function tokenBuckets(clock: Clock, { burst, refillMs }: BucketSize, maxNames: n
   };
 }
 
-/** Who reports, with a client that acts as the account of the controller. */
+/** The reporting controller, with a client that acts as its account. */
 export interface ReporterOptions extends Pick<Recording, "client" | "controller"> {
   readonly record: EventRecorder;
   readonly log: (entry: LogEntry, thrown?: unknown) => void;
   readonly count?: ((controller: string, reason: Reason) => void) | undefined;
 }
 
-/** Reports; `goesWithObject` says that the Event ends with its object. */
+/** Writes reports; with `goesWithObject` the Event is deleted with its object. */
 export type Reporter = (report: Report, goesWithObject?: boolean) => Promise<void>;
 
-/** One log line, one Event and one count for each report; nothing where it was reported before and is to be once. Never rejects. */
+/** Writes one log line, one Event and one count for each report; nothing for a `once` report that was written before. Never rejects. */
 export function reporter({ controller, client, record, log, count }: ReporterOptions): Reporter {
   let hasFailed = false;
   return async (report, goesWithObject = false) => {
@@ -222,7 +231,7 @@ export function reporter({ controller, client, record, log, count }: ReporterOpt
     const fields = Object.entries(details).map(([name, value]) => [name, shortened(value)] as const);
     const object = shortened(objectText(about));
     log(logEntry(reason, shortened(message), { controller, object, ...Object.fromEntries(fields) }));
-    // Once, until one is written again: the line above has all that the Event would say.
+    // Logged once until an Event is written again: the log line above has all that the Event would contain.
     if (recorded.kind === "failed" && !hasFailed) {
       const { error } = recorded;
       log(logEntry("EventWriteFailed", "the controller cannot write Events", { controller, error }), error);
@@ -237,20 +246,20 @@ function objectText({ kind = "", namespace, name = "" }: Report["about"]): strin
 
 const maxText = 512;
 
-/** Names and reasons of strangers may be long; the log escapes them. */
+/** Untrusted names and reasons may be long; the log escapes them. */
 function shortened<T>(value: T): T | string {
   return typeof value === "string" && value.length > maxText ? `${value.slice(0, maxText)}…` : value;
 }
 
 const maxObstacles = 10_000;
 
-/** Why keys are blocked, so that each reason is reported when it begins and when it becomes another. */
+/** Why keys are blocked, so that each reason is reported when it starts and when it changes. */
 export interface ObstacleMemory {
   readonly isNew: (key: string, because: Report) => boolean;
   readonly forget: (key: string) => void;
 }
 
-/** Nothing is blocked yet; the key that was noted least lately is forgotten first. */
+/** An empty list; the oldest key is dropped first. */
 export function obstacleMemory(): ObstacleMemory {
   const known = new Map<string, string>();
   return {

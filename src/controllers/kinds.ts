@@ -38,7 +38,7 @@ export const customResourceDefinitions: ResourceRef = clusterKind(
   "customresourcedefinitions",
 );
 
-/** The API server itself, which keeps custom resources as it does in Kubernetes: no ServiceAccount has its rights. */
+/** The API server itself, which stores custom resources as in Kubernetes: no ServiceAccount has its rights. */
 export const apiserverAccount = "system:apiserver";
 
 function clusterKind(group: string, kind: string, plural: string): ResourceRef {
@@ -49,12 +49,12 @@ function namespacedKind(group: string, kind: string, plural: string): ResourceRe
   return { ...clusterKind(group, kind, plural), scope: "Namespaced" };
 }
 
-/** A kind with the verbs that it is served with; every Resource is one. */
+/** A kind with its verbs; every Resource is one. */
 export interface ManagedResource extends ResourceRef {
   readonly verbs: readonly string[];
 }
 
-/** Each kind once, whichever version of it comes first: its objects are the same in all. */
+/** Each kind once, in the version that comes first: its objects are the same in all. */
 export function oneVersionEach<T extends ManagedResource>(resources: readonly T[]): readonly T[] {
   const seen = new Map<string, T>();
   for (const resource of resources) {
@@ -64,7 +64,7 @@ export function oneVersionEach<T extends ManagedResource>(resources: readonly T[
   return [...seen.values()];
 }
 
-/** Whether objects of this kind can be followed, read and deleted one by one. */
+/** Whether objects of this kind can be watched, read and deleted one by one. */
 export function isCollectable(resource: ManagedResource): boolean {
   return ["get", "list", "watch", "delete"].every((verb) => resource.verbs.includes(verb));
 }

@@ -6,13 +6,13 @@ import type { Clock } from "../apimachinery/clock.ts";
 import { logEntry, type Log, type LogEntry } from "../apimachinery/log-entry.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 
-/** The times of leader election, in milliseconds. */
+/** Durations of leader election, in milliseconds. */
 export interface LeaderTimings {
-  /** How long a lease counts that is not renewed. */
+  /** How long a lease is valid without renewal. */
   readonly leaseMs: number;
   /** How long the leader tries to renew before it steps down; less than `leaseMs`. */
   readonly renewMs: number;
-  /** How long between two tries. */
+  /** Time between two attempts. */
   readonly retryMs: number;
 }
 
@@ -22,26 +22,21 @@ export const leaderTimings: LeaderTimings = { leaseMs: 15_000, renewMs: 10_000, 
 /** The lease as a candidate sees it. */
 export interface LeaseView {
   readonly lease: Pick<Lease, "spec"> | undefined;
-  /** When the lease was first seen as it is now, by the clock of whoever looks: clocks of others are not believed. */
+  /** When this process first saw the present spec of the lease, by its own clock: times written by other processes are not trusted. */
   readonly seenAt: number;
   readonly identity: string;
   readonly now: number;
   readonly leaseMs: number;
 }
 
-/** What to do next: write the lease with this spec, or let its holder have it. */
+/** What to do next: write the lease with this spec, or wait while another process holds it. */
 export type LeaseStep =
   | { readonly kind: "write"; readonly spec: LeaseSpec }
   | { readonly kind: "wait"; readonly holder: string };
 
 /** Decides whether to take, renew or leave a lease. Source: client-go tools/leaderelection. */
 export function leaseStep({ lease, seenAt, identity, now, leaseMs }: LeaseView): LeaseStep {
-  const {
-    holderIdentity: holder = "",
-    leaseDurationSeconds = 0,
-    acquireTime,
-    leaseTransitions = 0,
-  } = lease?.spec ?? {};
+  const { holderIdentity: holder, leaseDurationSeconds, acquireTime, leaseTransitions } = { ...unheld, ...lease?.spec };
   const term = { holderIdentity: identity, leaseDurationSeconds: leaseMs / 1000, renewTime: microTime(now) };
   if (holder === identity) {
     const since = acquireTime ?? microTime(now);
@@ -52,27 +47,29 @@ export function leaseStep({ lease, seenAt, identity, now, leaseMs }: LeaseView):
   return { kind: "write", spec: { ...term, acquireTime: microTime(now), leaseTransitions: transitions } };
 }
 
+const unheld = { holderIdentity: "", leaseDurationSeconds: 0, leaseTransitions: 0 } satisfies LeaseSpec;
+
 export interface ElectionOptions {
   readonly client: Client;
   readonly clock: Clock;
-  /** Yields [0, 1); spreads the tries of those who wait. */
+  /** Returns [0, 1); spreads the attempts of the candidates. */
   readonly random: () => number;
   readonly lease: { readonly namespace: string; readonly name: string };
   /** Different for each process. */
   readonly identity: string;
   readonly timings: LeaderTimings;
-  /** What the leader does until its signal aborts; it is waited for before the lease is given back. */
+  /** Runs while this process leads, until its signal aborts; the lease is released after it has ended. */
   readonly lead: (term: AbortSignal) => Promise<void>;
   readonly log: Log;
-  /** Ends all of it; a lease that is held is given back. */
+  /** Ends the election; a held lease is released. */
   readonly signal: AbortSignal;
 }
 
 type Attempt = "held" | "other" | "failed";
 
 /**
- * Leads whenever this process holds the lease, until `signal` aborts: of all processes that ask for it one acts at a time. Who cannot
- * renew in time stops before another may begin. Rejects with what `lead` rejects with.
+ * Runs `lead` whenever this process holds the lease, until `signal` aborts: only one process leads at a time. A leader that cannot
+ * renew in time stops before another may start. Rejects with what `lead` rejects with.
  */
 export async function leadWhileElected(options: ElectionOptions): Promise<void> {
   const { clock, timings, signal, random, log } = options;
@@ -87,7 +84,7 @@ export async function leadWhileElected(options: ElectionOptions): Promise<void> 
   }
 }
 
-/** One time as the leader: from the lease that was just taken to its loss or the end of all. */
+/** One term as the leader: from acquiring the lease to losing it or to `signal`. */
 async function term(options: ElectionOptions, attempt: Attempts): Promise<void> {
   const { clock, timings, signal, log } = options;
   const over = new AbortController();
@@ -96,7 +93,7 @@ async function term(options: ElectionOptions, attempt: Attempts): Promise<void> 
   if (signal.aborted) end();
   log(logEntry("LeaderElected", "became leader"));
   const work = options.lead(over.signal).finally(end);
-  // Its failure is rethrown below; until then it is no unhandled rejection.
+  // Its failure is rethrown below; this avoids an unhandled rejection until then.
   work.catch(() => undefined);
   let renewed = clock.now();
   while (!over.signal.aborted) {
@@ -125,9 +122,9 @@ async function within({ clock }: ElectionOptions, ms: number, take: Promise<Atte
 }
 
 interface Attempts {
-  /** Takes the lease, or renews it. Never rejects. */
+  /** Acquires or renews the lease. Never rejects. */
   take(): Promise<Attempt>;
-  /** Gives the lease back, if this process holds it. */
+  /** Releases the lease, if this process holds it. */
   release(): Promise<void>;
 }
 
@@ -143,7 +140,7 @@ function attempts(options: ElectionOptions): Attempts {
     holder = next;
   }
 
-  async function tried(): Promise<Attempt> {
+  async function tryAcquire(): Promise<Attempt> {
     const lease = await look();
     const text = JSON.stringify(lease?.spec ?? {});
     if (text !== seen.text) seen = { text, at: clock.now() };
@@ -160,7 +157,7 @@ function attempts(options: ElectionOptions): Attempts {
 
   async function take(): Promise<Attempt> {
     try {
-      return await tried();
+      return await tryAcquire();
     } catch (error) {
       // Another process was faster; the next attempt reads its name.
       if (!hasReason(error, "Conflict", "AlreadyExists")) log(leaseFailure(error));

@@ -4,12 +4,12 @@ import type { ApiObject, Condition } from "../apimachinery/object.ts";
 import type { Client, DeleteOptions, ResourceRef } from "../client/client.ts";
 import { keyOf } from "../client/paths.ts";
 
-/** An object, as far as its conditions go. */
+/** An object with conditions. */
 export interface Conditioned {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
-/** The conditions of an object with `next` in place at `now`, in milliseconds; undefined where they say so already. */
+/** The conditions of an object with `next` merged in at `now`, in milliseconds; undefined where nothing changes. */
 export function changedConditions(
   { status }: Conditioned,
   next: Condition,
@@ -31,14 +31,14 @@ export async function patchConditions(
   await client.patch(resource, keyOf(object), patch, { subresource: "status" });
 }
 
-/** What makes a patch or a delete count for the object as it was read, and for no later state of it. */
+/** The preconditions that limit a patch or a delete to the object as it was read. */
 export function versionOf({
   metadata: { uid, resourceVersion },
 }: ApiObject): NonNullable<DeleteOptions["preconditions"]> {
   return { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) };
 }
 
-/** The options of a delete that removes this object, and none that has its name since. */
+/** The options of a delete that removes this object, and no later one of its name. */
 export function sameUid({ metadata: { uid } }: ApiObject): DeleteOptions {
   return uid === undefined ? {} : { preconditions: { uid } };
 }

@@ -22,42 +22,42 @@ export interface RunOptions {
   readonly controllers: readonly Controller[];
   readonly informers: SharedInformers;
   readonly clock: Clock;
-  /** `thrown` is whatever a reconciliation threw; messages of API errors hold no secrets. */
+  /** `thrown` is what a reconcile threw; messages of API errors contain no secrets. */
   readonly log: (entry: LogEntry, thrown?: unknown) => void;
-  /** Counts what is told of objects. */
+  /** Counts reports about objects. */
   readonly count?: ((controller: string, reason: Reason) => void) | undefined;
-  /** Hears of the queue of each controller, by its name. */
+  /** The observer of the queue of each controller, by its name. */
   readonly observerOf?: ((controller: string) => WorkQueueObserver) | undefined;
-  /** Ends everything; what is under way gets the same signal and is waited for. */
+  /** Stops all controllers; running reconciles get the same signal and are awaited. */
   readonly signal: AbortSignal;
 }
 
-/** Controllers at work. */
+/** Running controllers. */
 export interface RunningControllers {
-  /** Resolves when every controller has seen all of its objects and works, or when all was stopped before. */
+  /** Resolves when every controller has synced and started, or when all were stopped before. */
   readonly ready: Promise<void>;
-  /** Asks controllers with changing watches for them anew, follows what is new and leaves what is gone. Call it when kinds come or go. */
+  /** Reads the watches of controllers with changing ones again, starts new watches and stops old ones. Call it when kinds change. */
   refresh(): void;
-  /** Resolves when nothing is under way any more, after `signal`. Never rejects. */
+  /** Resolves after `signal`, when no reconcile runs any more. Never rejects. */
   readonly stopped: Promise<void>;
 }
 
 interface Source {
   readonly watch: Watch;
-  /** Hears no more of the informer. */
+  /** Unsubscribes from the informer. */
   readonly leave: () => void;
 }
 
 interface Worker {
   readonly controller: Controller;
   readonly queue: WorkQueue;
-  /** Which informer wakes it, and through which watch. */
+  /** The informer that wakes it, and the watch. */
   readonly sources: Map<Informer, Source>;
 }
 
 /**
- * Runs controllers until `signal` aborts. A controller begins once its informers are synced; from then on a change reaches
- * `reconcile` in the next microtask, if a place is free. An error never leaves its key: it is logged and tried again.
+ * Runs controllers until `signal` aborts. A controller starts once its informers are synced; then a change reaches `reconcile` in the
+ * next microtask, if a worker is free. An error affects only its key: it is logged and retried.
  */
 export function runControllers(options: RunOptions): RunningControllers {
   const { signal } = options;
@@ -98,7 +98,7 @@ function worker(controller: Controller, options: RunOptions, record: EventRecord
       return await settle(key, attempt, await controller.reconcile(key, signal));
     } catch (error) {
       if (signal.aborted) return { kind: "forget" };
-      // A conflict only says that the copy at hand was old.
+      // A conflict only means that the cached object was old.
       const expected = error instanceof StatusError && error.reason === "Conflict";
       const message = error instanceof Error ? error.message : "reconcile failed";
       const about = { controller: controller.name, key: keyText(key), attempt };
@@ -120,7 +120,7 @@ function worker(controller: Controller, options: RunOptions, record: EventRecord
     return verdictOf(outcome);
   }
 
-  /** What goes on being tried is told of its object where the key is that of an object, else in log and metric alone. */
+  /** A repeated failure is reported on its object where the key is that of an object, else in log and metric only. */
   async function reportRetries(key: ObjectKey, reason: Reason, why: string): Promise<void> {
     const id = keyText(key);
     const message = `${controller.name} tried ${reportAtAttempt} times and keeps trying: ${why}`;
@@ -157,7 +157,7 @@ function observed(observer: WorkQueueObserver, process: WorkQueueOptions["proces
   };
 }
 
-/** With the default pauses, a third of a second after the first try. */
+/** With the default backoff, a third of a second after the first attempt. */
 const reportAtAttempt = 7;
 
 function verdictOf(outcome: Outcome): Verdict {

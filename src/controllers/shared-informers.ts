@@ -13,33 +13,33 @@ export interface SharedInformersOptions {
   /** The client that acts as the ServiceAccount `kube-system/<serviceAccount>`. */
   readonly clientFor: (serviceAccount: string) => Client;
   readonly clock: Clock;
-  /** Yields [0, 1). */
+  /** Returns [0, 1). */
   readonly random: () => number;
   readonly onError: (serviceAccount: string, resource: ResourceRef, error: unknown) => void;
-  /** Ends all informers. */
+  /** Stops all informers. */
   readonly signal: AbortSignal;
 }
 
-/** What a controller has of the API under its own identity. */
+/** Access of a controller to the API under its own identity. */
 export interface Identity {
   readonly client: Client;
-  /** A view of the objects that a watch of the same selection follows; complete whenever `reconcile` is called. */
+  /** A read-only cache of the objects that a watch of the same selection follows; complete whenever `reconcile` is called. */
   readonly reader: (selection: Selection) => Reader;
 }
 
-/** One informer for all who follow the same selection under the same identity. */
+/** One informer for all users of the same selection under the same identity. */
 export interface SharedInformers {
-  /** The client of a ServiceAccount of kube-system, and views of what is followed under its name. */
+  /** The client of a ServiceAccount of kube-system, and the caches of its watches. */
   as(serviceAccount: string): Identity;
-  /** The informer of a selection; it runs from the first call on. */
+  /** The informer of a selection; the first call starts it. */
   get(serviceAccount: string, selection: Selection): Informer;
-  /** Stops an informer that nobody needs any more; a later `get` of its selection starts another. */
+  /** Stops an informer that is no longer needed; a later `get` of its selection starts another. */
   release(informer: Informer): void;
   /** Resolves when every informer has stopped, after `signal`. */
   stopped(): Promise<void>;
 }
 
-/** What every controller is given; most need nothing else. */
+/** The options of every controller; most need nothing else. */
 export interface ControllerOptions {
   readonly informers: SharedInformers;
   readonly clock: Clock;
@@ -47,13 +47,13 @@ export interface ControllerOptions {
 
 const watchBackoff: Backoff = { initialMs: 200, maxMs: 30_000 };
 
-/** An object without everything but its metadata, and without managedFields. */
+/** An object with only its metadata, without managedFields. */
 function metadataOf({ apiVersion, kind, metadata }: ApiObject): ApiObject {
   const { managedFields: _managedFields, ...kept } = metadata;
   return { apiVersion, kind, metadata: kept };
 }
 
-/** No informer runs yet. */
+/** A registry in which no informer runs. */
 export function sharedInformers(options: SharedInformersOptions): SharedInformers {
   const known = new Map<string, { readonly informer: Informer; readonly life: AbortController }>();
   const runs = new Set<Promise<void>>();
@@ -103,7 +103,7 @@ export function sharedInformers(options: SharedInformersOptions): SharedInformer
     return {
       client: options.clientFor(serviceAccount),
       reader: (selection) => {
-        // Not before the first look: a reader is made before the informer may run.
+        // Not before the first read: a reader is created before the informer may run.
         let followed: Informer | undefined;
         const informerOf = (): Informer => (followed ??= get(serviceAccount, selection));
         return { get: (key) => informerOf().get(key), list: () => informerOf().list() };

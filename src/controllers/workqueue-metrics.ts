@@ -1,9 +1,9 @@
 import type { WorkQueueObserver } from "./workqueue.ts";
 import { familiesText, histogram, labelText, type Family } from "../metrics/family.ts";
 
-/** What the queues of controllers count. */
+/** Metrics of the queues of controllers. */
 export interface WorkQueueMetrics {
-  /** The observer of the queue of this name; it may be asked again when the controller is started anew. */
+  /** The observer of the queue of this name; call it again when the controller is restarted. */
   readonly of: (name: string) => WorkQueueObserver;
   /** Prometheus text. */
   readonly text: () => string;
@@ -22,7 +22,7 @@ const bounds: readonly number[] = [
   1e-8, 1e-7, 1e-6, 9.999999999999999e-6, 9.999999999999999e-5, 0.001, 0.01, 0.1, 1, 10,
 ];
 
-/** Under the names of Kubernetes; `now` in milliseconds of a clock that is not set back. Source: component-base metrics/prometheus/workqueue. */
+/** Metrics under the names of Kubernetes; `now` in milliseconds of a monotonic clock. Source: component-base metrics/prometheus/workqueue. */
 export function workQueueMetrics(now: () => number): WorkQueueMetrics {
   const queues = new Map<string, Queue>();
   const queued = histogram({ name: "workqueue_queue_duration_seconds", help: "How long keys waited.", bounds });
@@ -30,7 +30,7 @@ export function workQueueMetrics(now: () => number): WorkQueueMetrics {
   return {
     of: (name) => {
       const queue = queueOf(queues, name);
-      // What waited when the controller was stopped was given up.
+      // Keys that waited when the controller stopped were dropped.
       queue.waitingSince.clear();
       return {
         added: (id) => {

@@ -3,18 +3,18 @@ import { keyText } from "../client/paths.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import type { ObjectKey } from "../apimachinery/object.ts";
 
-/** The pauses of a controller that names none: 5 ms, doubling up to 1000 s. Source: client-go util/workqueue. */
+/** The default backoff of a controller: 5 ms, doubling up to 1000 s. Source: client-go util/workqueue. */
 export const defaultBackoff: Backoff = { initialMs: 5, maxMs: 1_000_000 };
 
 /** What happens to a key after it was processed. */
 export type Verdict =
   | { readonly kind: "forget" }
-  /** Again after `ms` milliseconds; failures before do not count any more. */
+  /** Again after `ms` milliseconds; resets the count of failures. */
   | { readonly kind: "after"; readonly ms: number }
-  /** Again after the key's growing pause. */
+  /** Again after the backoff of the key. */
   | { readonly kind: "retry" };
 
-/** Hears what happens to the keys of a queue, by their text. */
+/** Called for each step of a key in the queue; `id` is the text of the key. */
 export interface WorkQueueObserver {
   readonly added: (id: string) => void;
   readonly started: (id: string) => void;
@@ -29,71 +29,50 @@ export interface WorkQueueOptions {
   readonly process: (key: ObjectKey, attempt: number) => Promise<Verdict>;
   /** How many keys may wait, and how many may be delayed; default 100000. */
   readonly capacity?: number;
-  /** Called once the queue has room again after it had to refuse a key: everything must then be added anew. */
+  /** Called once the queue has room after it refused a key: the caller must add all keys again. */
   readonly onRoom?: () => void;
-  /** Hears of each key that begins to wait. */
+  /** Called for each key that begins to wait. */
   readonly onAdded?: ((id: string) => void) | undefined;
 }
 
-/** Keys that wait to be processed: each at most once, none twice at the same time. */
+/** Keys to process: each waits at most once and is processed once at a time. */
 export interface WorkQueue {
-  /** Processes the key soon: in a microtask if a place is free. A key under way is processed once more afterwards. */
+  /** Processes the key in a microtask if a worker is free. A key that is being processed is processed again afterwards. */
   add(key: ObjectKey): void;
   addAfter(key: ObjectKey, ms: number): void;
-  /** Begins to process; what is added before waits. */
+  /** Starts processing; keys added before wait. */
   start(): void;
-  /** Begins nothing new and resolves when nothing is under way. */
+  /** Stops processing; resolves when no key is being processed. */
   stop(): Promise<void>;
-  /** Nothing waits and nothing is under way; delayed keys do not count. */
+  /** Whether no key waits or is being processed; delayed keys do not count. */
   idle(): boolean;
 }
 
-/** A queue that pushes its keys into `process`. */
+/** A queue that calls `process` with its keys. */
 export function workQueue(options: WorkQueueOptions): WorkQueue {
   const { concurrency, capacity = 100_000 } = options;
   const waiting = new Map<string, ObjectKey>();
-  const running = new Set<string>();
-  const again = new Set<string>();
+  const [running, again] = [new Set<string>(), new Set<string>()];
   const pauses = growingPauses(options.backoff);
-  const later = delays(options.clock, capacity, (key) => {
+  const later = boundedDelays(options.clock, capacity, (key, hasRoom) => {
     add(key);
-    // Only at half: a full set of delays must not start all over with each one that fires.
-    if (refusedLater && later.size() <= capacity / 2) {
-      refusedLater = false;
-      refused = true;
-    }
+    if (hasRoom) refused = true;
   });
+  const schedule = inMicrotask(pump);
   let state: "held" | "open" | "stopped" = "held";
-  let pumping = false;
   let refused = false;
-  let refusedLater = false;
   let drained: (() => void) | undefined;
 
   function add(key: ObjectKey): void {
     const id = keyText(key);
     if (state === "stopped" || waiting.has(id)) return;
-    if (running.has(id)) {
-      again.add(id);
-    } else if (waiting.size >= capacity) {
-      refused = true;
-    } else {
+    if (running.has(id)) again.add(id);
+    else if (waiting.size >= capacity) refused = true;
+    else {
       waiting.set(id, key);
       options.onAdded?.(id);
       schedule();
     }
-  }
-
-  function addAfter(key: ObjectKey, ms: number): void {
-    if (state !== "stopped" && !later.add(key, ms)) refusedLater = true;
-  }
-
-  function schedule(): void {
-    if (pumping || state !== "open") return;
-    pumping = true;
-    queueMicrotask(() => {
-      pumping = false;
-      pump();
-    });
   }
 
   function pump(): void {
@@ -103,7 +82,7 @@ export function workQueue(options: WorkQueueOptions): WorkQueue {
       running.add(id);
       void options.process(key, pauses.failures(id) + 1).then((verdict) => finish(id, key, verdict));
     }
-    if (refused && waiting.size === 0) {
+    if (refused && state === "open" && waiting.size === 0) {
       refused = false;
       options.onRoom?.();
     }
@@ -112,7 +91,7 @@ export function workQueue(options: WorkQueueOptions): WorkQueue {
   function finish(id: string, key: ObjectKey, verdict: Verdict): void {
     running.delete(id);
     if (verdict.kind !== "retry") pauses.forget(id);
-    if (verdict.kind !== "forget") addAfter(key, verdict.kind === "retry" ? pauses.next(id) : verdict.ms);
+    if (verdict.kind !== "forget") later.add(key, verdict.kind === "retry" ? pauses.next(id) : verdict.ms);
     if (again.delete(id)) add(key);
     if (running.size === 0) drained?.();
     schedule();
@@ -130,12 +109,45 @@ export function workQueue(options: WorkQueueOptions): WorkQueue {
   }
 
   function start(): void {
-    if (state !== "held") return;
-    state = "open";
+    if (state === "held") state = "open";
     schedule();
   }
 
-  return { add, addAfter, start, stop, idle: () => waiting.size === 0 && running.size === 0 };
+  return { add, addAfter: later.add, start, stop, idle: () => waiting.size === 0 && running.size === 0 };
+}
+
+/** Delays keys for `wake`; `hasRoom` is true once after a key was refused, when at most half of `capacity` is in use. */
+function boundedDelays(
+  clock: Clock,
+  capacity: number,
+  wake: (key: ObjectKey, hasRoom: boolean) => void,
+): { readonly add: (key: ObjectKey, ms: number) => void; readonly stop: () => void } {
+  let isFull = false;
+  const later = delays(clock, capacity, (key) => {
+    // Not before half: else each key that becomes due would cause another relist.
+    const hasRoom = isFull && later.size() <= capacity / 2;
+    if (hasRoom) isFull = false;
+    wake(key, hasRoom);
+  });
+  return {
+    add: (key, ms) => {
+      if (!later.add(key, ms)) isFull = true;
+    },
+    stop: later.stop,
+  };
+}
+
+/** Runs `run` in a microtask, once for all calls until then. */
+function inMicrotask(run: () => void): () => void {
+  let isQueued = false;
+  return () => {
+    if (isQueued) return;
+    isQueued = true;
+    queueMicrotask(() => {
+      isQueued = false;
+      run();
+    });
+  };
 }
 
 interface GrowingPauses {
@@ -154,13 +166,13 @@ function growingPauses(backoff: Backoff): GrowingPauses {
   return { failures, next, forget: (id) => counts.delete(id) };
 }
 
-/** Calls back for each key once its time has come, with one timer for all of them. */
+/** Keys that become due later, with one timer for all of them. */
 export interface Delays {
-  /** Wakes `key` after `ms` milliseconds, or earlier if it already waits for an earlier time. False when `capacity` keys wait. */
+  /** Wakes `key` after `ms` milliseconds, or earlier if it already waits for an earlier time. False when it is full. */
   add(key: ObjectKey, ms: number): boolean;
   /** How many keys wait. */
   size(): number;
-  /** Forgets everything that waits. */
+  /** Drops all waiting keys. */
   stop(): void;
 }
 
@@ -172,7 +184,7 @@ interface Entry {
   readonly due: number;
 }
 
-/** `wake` is called once for each key that has come due, in order of their times. */
+/** Calls `wake` once for each key that becomes due, in order of their times. */
 export function delays(clock: Clock, capacity: number, wake: (key: ObjectKey) => void): Delays {
   const heap: Entry[] = [];
   const dueOf = new Map<string, number>();
@@ -185,7 +197,7 @@ export function delays(clock: Clock, capacity: number, wake: (key: ObjectKey) =>
     const known = dueOf.get(id);
     if (stopped || (known !== undefined && known <= due)) return true;
     if (known === undefined && dueOf.size >= capacity) return false;
-    // An entry that is superseded stays in the heap and is skipped when it comes up.
+    // A superseded entry stays in the heap and is skipped when it becomes due.
     dueOf.set(id, due);
     push(heap, { key, id, due });
     arm();
@@ -195,13 +207,13 @@ export function delays(clock: Clock, capacity: number, wake: (key: ObjectKey) =>
   function arm(): void {
     const next = heap[0];
     if (stopped || next === undefined) return;
-    // A sleep that should be over goes on where the clock was set ahead, as a timer counts time that passes.
+    // After the clock is set ahead, a sleep outlasts its due time, as a timer counts elapsed time.
     const isInTime = sleeping !== undefined && sleeping.until <= next.due && sleeping.until > clock.now();
     if (isInTime) return;
     sleeping?.interrupt.abort();
     const interrupt = new AbortController();
     sleeping = { until: next.due, interrupt };
-    // Timers of the runtime end at 24 days; waking early only means to look again.
+    // Timers of the runtime are limited to 24 days; waking early only checks again.
     void clock.sleep(Math.min(Math.max(next.due - clock.now(), 0), maxSleepMs), interrupt.signal).then(() => {
       if (interrupt.signal.aborted) return;
       sleeping = undefined;

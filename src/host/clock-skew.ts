@@ -5,7 +5,7 @@ export function aheadOf(header: string | undefined, now: number): number | undef
   return Number.isNaN(theirs) ? undefined : now - theirs;
 }
 
-/** Beyond it a difference is worth a word; the header counts whole seconds, and the way takes its time. In milliseconds. */
+/** A larger difference is reported; the header has whole seconds, and the transfer takes time. In milliseconds. */
 export const tolerableSkewMs = 30_000;
 
 const units: readonly (readonly [string, number])[] = [
@@ -15,7 +15,7 @@ const units: readonly (readonly [string, number])[] = [
   ["second", 1000],
 ];
 
-/** A length of time in words, in the largest unit of which there are two or more: `41 minutes`, `90 seconds`, `1 second`. The sign is dropped. */
+/** A duration in words, in the largest unit of which there are two or more: `41 minutes`, `90 seconds`, `1 second`. The sign is dropped. */
 export function inWords(ms: number): string {
   const length = Math.abs(ms);
   const [unit, size] = units.find(([, each]) => length >= 2 * each) ?? ["second", 1000];

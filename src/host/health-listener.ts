@@ -11,8 +11,8 @@ export interface HealthListener {
 }
 
 /**
- * Answers GET /livez, /healthz and /readyz over plain HTTP at `HOST:PORT`; nothing at all without an address. Connections that the system
- * does not let it accept are logged, and end nothing. @throws OptionError usage
+ * Answers GET /livez, /healthz and /readyz over plain HTTP at `HOST:PORT`; does nothing without an address. Connections that the system
+ * does not let it accept are logged, and stop nothing. @throws OptionError usage
  */
 export async function serveHealth(
   address: string | undefined,
@@ -33,7 +33,7 @@ export async function serveHealth(
     server.once("error", (error) => reject(notListening(error, address)));
     server.listen(port, host, resolve);
   });
-  // Without a listener, such an error would end the process.
+  // Without an error listener, such an error would end the process.
   server.on("error", acceptFailureLog({ log, now: () => performance.now(), server: "the health listener" }));
   const bound = server.address();
   return {

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 
 const logEveryMs = 60_000;
 
-/** Logs that connections could not be accepted, at most once a minute. `now` in milliseconds from any moment on; `server` default "the hub". */
+/** Logs that connections could not be accepted, at most once a minute. `now` in milliseconds of a monotonic clock; `server` default "the hub". */
 export function acceptFailureLog(options: {
   readonly log: (entry: LogEntry) => void;
   readonly now: () => number;
@@ -19,12 +19,12 @@ export function acceptFailureLog(options: {
   };
 }
 
-/** What `--bind-address` must be. */
+/** The requirement for `--bind-address`. */
 const allowed = "must be an address of this machine, or 0.0.0.0 or :: for all of them";
 
 /**
- * Why `--bind-address` cannot be listened at, with flag and value; undefined where it can. Found by listening there for a moment, on a free
- * port, at which nothing answers. An empty address, such as of a variable that is not set, would be all addresses.
+ * Why the hub cannot listen at `--bind-address`, with flag and value; undefined where it can. Checked by listening briefly on a free
+ * port. An empty address, as from an unset variable, would mean all addresses.
  */
 export async function bindAddressProblem(host: string): Promise<string | undefined> {
   if (host === "") return `--bind-address "": ${allowed}`;
@@ -37,7 +37,7 @@ export async function bindAddressProblem(host: string): Promise<string | undefin
   });
 }
 
-/** Everything else is told when it is listened at in earnest. */
+/** All other errors are reported by the actual listen. */
 const wrongAddress: ReadonlySet<string> = new Set([
   "ENOTFOUND",
   "EAI_AGAIN",

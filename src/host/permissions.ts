@@ -10,7 +10,7 @@ export function octal(mode: number): string {
   return (mode & 0o777).toString(8).padStart(4, "0");
 }
 
-/** Who may own what a hub trusts in its data directory: the user of this process, root, and the owner of the data directory. */
+/** The allowed owners of files that a hub trusts in its data directory: the user of this process, root, and the owner of the data directory. */
 export async function trustedOwners(dataDir: string): Promise<ReadonlySet<number>> {
   return new Set([process.geteuid?.() ?? 0, 0, (await stat(dataDir)).uid]);
 }
@@ -79,9 +79,9 @@ const othersMask = 0o077;
 const projectedFolder = /\/\.\.\d{4}_\d\d_\d\d_[^/]+\//;
 
 /**
- * A sentence about a secret that others than its owner may read or change: path, mode, and the command that corrects it. Undefined for one
- * whose mode has no more than `allowed` (default 0600 for files), that is not there, that cannot be looked at (reading it says why), or
- * that the kubelet has put into a volume of a pod.
+ * A warning about a secret that users other than its owner may read or change: path, mode, and the command that fixes it. Undefined for
+ * one whose mode has no more than `allowed` (default 0600 for files), that is missing, whose mode cannot be read (reading the file
+ * reports why), or that the kubelet has put into a volume of a pod.
  */
 export async function openPermissions(path: string, allowed = 0): Promise<string | undefined> {
   const found = await foundMode(path);

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { lstat, mkdir, open, readdir, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
+import type { Stats } from "node:fs";
 import { dirname, join } from "node:path";
 import { systemErrorCode } from "../apimachinery/system-error.ts";
 
-/** What an agent does to files, as a value, so that a test can let any step of it fail. */
+/** The file operations of an agent, as a value, so that a test can make each of them fail. */
 export interface PrivateFiles {
   readonly privateFolder: typeof privateFolder;
   readonly replaceFile: typeof replaceFile;
@@ -15,15 +16,15 @@ export interface PrivateFiles {
   readonly removeUnfinished: typeof removeUnfinished;
 }
 
-/** Makes a folder, and those above it that are missing, that only its owner may enter. @throws the reason of the system when one cannot be made. */
+/** Creates a folder, and its missing parents, with mode 0700. @throws the system error when one cannot be created. */
 export async function privateFolder(path: string): Promise<void> {
-  // One by one: node's own recursion never ends where the system says ENOENT for a folder whose parent is there, as /proc does.
+  // One by one: recursive mkdir of Node never ends where the system returns ENOENT although the parent exists, as in /proc.
   if (await folderMade(path, "maybe")) return;
   await privateFolder(dirname(path));
   await folderMade(path, "there");
 }
 
-/** Whether the folder is there now; false where the one above it is missing. */
+/** Whether the folder exists now; false where its parent is missing. */
 async function folderMade(path: string, parent: "maybe" | "there"): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 });
@@ -36,16 +37,15 @@ async function folderMade(path: string, parent: "maybe" | "there"): Promise<bool
   }
 }
 
-/** Who may read a file that is written. The owner is that of the process unless given. */
+/** Mode and owner of a file to write. The default owner is that of the process. */
 export interface FileAccess {
   readonly mode: number;
   readonly owner?: { readonly uid: number; readonly gid: number } | undefined;
 }
 
 /**
- * Replaces a file as a whole: a reader, or a crash at any moment, sees the old content or the new one. The file is readable by its
- * owner only, unless `access` says otherwise; nobody else can read it for a moment before that holds. Where `access` is a mode, the file that
- * is replaced keeps a stricter one, and root keeps its owner.
+ * Replaces a file atomically: a reader, or a crash at any moment, sees the old content or the new one. Only the owner can read the
+ * file, until `access` is applied. Where `access` is a mode, a stricter mode of the replaced file is kept, and root keeps its owner.
  */
 export async function replaceFile(
   path: string,
@@ -72,21 +72,24 @@ export async function replaceFile(
   }
 }
 
-/** What a file that is there allows already, and no more than `mode`. */
+/** Mode and owner of the existing file, with no more permissions than `mode`. */
 async function accessLike(path: string, mode: number): Promise<FileAccess> {
   const [file, folder] = await Promise.all([ifThere(() => lstat(path)), stat(dirname(path))]);
-  // A link is replaced by a file of our own.
+  // A link is replaced by a file of this process.
   if (file === undefined || !file.isFile()) return { mode };
-  // The owner must be able to read what is written, whatever was there.
+  // The owner must be able to read the new file, whatever the old mode.
   const kept = (mode & file.mode & 0o777) | 0o400;
   const { uid, gid } = file;
   const isForeign = process.getuid?.() === 0 && (uid !== 0 || gid !== process.getgid?.());
-  // In a folder where others may make files, the owner says nothing: anybody could have put the file there to be given the next one.
-  const isTrusted = (folder.mode & 0o022) === 0 && (folder.uid === 0 || folder.uid === uid);
-  return isForeign && isTrusted ? { mode: kept, owner: { uid, gid } } : { mode: kept };
+  return isForeign && isTrustedFolder(folder, uid) ? { mode: kept, owner: { uid, gid } } : { mode: kept };
 }
 
-/** What a look at the file system finds; undefined where nothing is there. @throws any other reason of the system */
+/** Whether only root and `uid` can create files in the folder; otherwise any user could have created a file to own its replacement. */
+function isTrustedFolder(folder: Pick<Stats, "mode" | "uid">, uid: number): boolean {
+  return (folder.mode & 0o022) === 0 && (folder.uid === 0 || folder.uid === uid);
+}
+
+/** The result of `look`; undefined where the file does not exist (ENOENT). @throws any other system error */
 export async function ifThere<T>(look: () => Promise<T>): Promise<T | undefined> {
   try {
     return await look();
@@ -101,17 +104,17 @@ export async function textIfThere(path: string): Promise<string | undefined> {
   return ifThere(() => readFile(path, "utf8"));
 }
 
-/** The names of what is in a folder. @throws the reason of the system where it cannot be read */
+/** The names of what is in a folder. @throws the system error where it cannot be read */
 export async function namesIn(folder: string): Promise<readonly string[]> {
   return readdir(folder);
 }
 
-/** Where a symbolic link points to. @throws the reason of the system where it is none */
+/** Where a symbolic link points to. @throws the system error where it is no link */
 export async function targetOf(path: string): Promise<string> {
   return readlink(path);
 }
 
-/** Points a symbolic link somewhere else at one stroke. The new link is made at `via`, in the same folder, and takes the place of `path`. */
+/** Changes the target of a symbolic link atomically: creates the new link at `via`, in the same folder, and renames it to `path`. */
 export async function replaceLink(link: {
   readonly path: string;
   readonly target: string;
@@ -123,17 +126,17 @@ export async function replaceLink(link: {
   await syncFolder(dirname(link.path));
 }
 
-/** Removes a file; one that is not there is no failure. */
+/** Removes a file; a missing file is no error. */
 export async function removeFile(path: string): Promise<void> {
   await rm(path, { force: true });
 }
 
-/** Removes what writers that were killed have left in a folder: temporary files of `replaceFile` last written before `before`, milliseconds since the epoch. */
+/** Removes what killed writers left in a folder: temporary files of `replaceFile` last written before `before`, milliseconds since the epoch. */
 export async function removeUnfinished(folder: string, before: number): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!/^\.[0-9a-f]{12}\.tmp$/.test(name)) continue;
     const path = join(folder, name);
-    // Its writer may have finished it meanwhile.
+    // Its writer may have renamed it meanwhile.
     const found = await ifThere(() => stat(path));
     if (found !== undefined && found.mtimeMs < before) await rm(path, { force: true });
   }
@@ -151,7 +154,7 @@ export const privateFiles: PrivateFiles = {
   removeUnfinished,
 };
 
-// Without it a power cut may take the new name back, though not the content.
+// Without it a power failure may undo the rename.
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, "r");
   try {

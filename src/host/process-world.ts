@@ -11,20 +11,20 @@ import { systemErrorWords } from "../apimachinery/system-error.ts";
 const interactiveMs = 300_000;
 const serviceMs = 60_000;
 
-/** How a process runs the programs that kubeconfigs name. */
+/** How a process runs the credential plugins of kubeconfigs. */
 export interface ProcessWorldOptions {
   readonly clock: Clock;
-  /** Default: that of this process. */
+  /** Default: the environment of this process. */
   readonly env?: Environment;
-  /** Why there is no terminal to give to a plugin; default: whether standard input is one. */
+  /** Why a plugin gets no terminal; default: by whether standard input is one. */
   readonly noTerminal?: () => string | undefined;
-  /** Is given what a plugin writes to standard error; absent: it goes where this process writes its own. */
+  /** Called with the standard error of a plugin; absent: it is written to that of this process. */
   readonly stderr?: (text: string) => void;
 }
 
 /**
- * What of this process a kubeconfig may use: files, HTTPS_PROXY and NO_PROXY, and programs for credentials, which run as this process does.
- * They have 5 minutes where a person is looking at standard error, and else 60 seconds.
+ * The parts of this process that a kubeconfig may use: files, HTTPS_PROXY and NO_PROXY, and credential plugins, which run like this
+ * process. They have 5 minutes where a user reads standard error, else 60 seconds.
  */
 export function processWorld({
   clock,
@@ -49,27 +49,27 @@ function withoutTerminal(): string | undefined {
   return process.stdin.isTTY ? undefined : "standard input is not a terminal";
 }
 
-/** What the kubeconfigs that the hub reads may use of its process: as kube-apiserver's, all but a terminal. */
+/** The parts of its process that kubeconfigs of the hub may use: as with kube-apiserver, all but a terminal. */
 export function hubWorld({ clock }: { readonly clock: Clock }): KubeconfigWorld {
   return processWorld({ clock, noTerminal: () => "the hub runs as a service" });
 }
 
-/** Of the process that runs plugins. */
+/** The environment of the process that runs plugins. */
 export interface PluginProcessOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Why there is no terminal to give to a plugin; undefined where there is one. */
+  /** Why a plugin gets no terminal; undefined where it gets one. */
   readonly noTerminal: () => string | undefined;
-  /** Is given what a plugin writes to standard error; absent: it goes where this process writes its own. */
+  /** Called with the standard error of a plugin; absent: it is written to that of this process. */
   readonly stderr?: ((text: string) => void) | undefined;
-  /** How long a plugin may take, in milliseconds; a person may have to sign in meanwhile. */
+  /** The timeout of a plugin, in milliseconds; a user may have to sign in meanwhile. */
   readonly timeoutMs: number;
-  /** How long it may take to end after SIGTERM, in milliseconds, default 5000 (5 seconds); then comes SIGKILL. */
+  /** The time to exit after SIGTERM, in milliseconds, default 5000 (5 seconds); then follows SIGKILL. */
   readonly graceMs?: number;
 }
 
 const maxOutput = 1_048_576;
 
-/** Runs credential plugins as children of this process, without a shell. */
+/** Runs credential plugins as child processes, without a shell. */
 export function pluginProcesses(options: PluginProcessOptions): PluginHost {
   return { noTerminal: options.noTerminal, run: async (run) => running(run, options) };
 }
@@ -80,7 +80,7 @@ async function running(run: PluginRun, options: PluginProcessOptions): Promise<P
   try {
     return await ended(program, run, options);
   } catch (error) {
-    // Node throws what it expects of no program, such as that it is being written.
+    // spawn throws for some errors, for example for a file that is being written.
     return { kind: "failed", why: whyNotRun(error, program) };
   }
 }
@@ -94,7 +94,7 @@ function ended(program: string, run: PluginRun, options: PluginProcessOptions): 
   return new Promise((resolve) => {
     const child = spawn(program, run.args, {
       env: { ...options.env, ...run.env },
-      // In the group of this process: it may ask at the terminal, and an interrupt there reaches both.
+      // In the process group of this process: it may prompt at the terminal, and an interrupt there reaches both.
       stdio: [run.isInteractive ? "inherit" : "ignore", "pipe", options.stderr === undefined ? "inherit" : "pipe"],
     });
     let output = "";
@@ -117,7 +117,7 @@ function ended(program: string, run: PluginRun, options: PluginProcessOptions): 
       clearTimeout(deadline);
       resolve({ kind: "failed", why: whyNotRun(error, program) });
     });
-    // Its own end counts: what it has started may hold its output open.
+    // Its exit counts: its child processes may keep its output open.
     child.once("exit", (code, signal) => {
       clearTimeout(deadline);
       const finish = (): void => {
@@ -139,7 +139,7 @@ function endProcess(child: ChildProcess, graceMs: number): void {
   child.once("exit", () => clearTimeout(last));
 }
 
-/** The file of a command: of one without a slash the first in the absolute folders of PATH that may be run. @see os/exec LookPath */
+/** The file of a command: without a slash, the first executable in the absolute folders of PATH. @see os/exec LookPath */
 async function findProgram(command: string, path: string): Promise<string | undefined> {
   if (command.includes("/")) return (await isThere(command)) ? command : undefined;
   for (const folder of path.split(":").filter((one) => isAbsolute(one))) {

@@ -3,15 +3,15 @@ import { HubError } from "../apimachinery/hub-error.ts";
 import { OptionError } from "../apimachinery/option-error.ts";
 import { systemErrorText } from "../apimachinery/system-error.ts";
 
-/** How a program reads the files that its options name. */
+/** How a program reads the files of its options. */
 export interface NamedFiles {
-  /** The folder to which relative paths belong. */
+  /** The base of relative paths. */
   readonly cwd: string;
-  /** A file by its path, relative to `cwd`. Rejects as node:fs does. */
+  /** Reads a file by its path, relative to `cwd`. Rejects as node:fs does. */
   readonly readFile: (path: string) => Promise<Uint8Array>;
 }
 
-/** The text of a file that an option names. @throws OptionError usage, with option, file and what to do */
+/** The text of a file that an option names. @throws OptionError usage, with option, file and the next step */
 export async function readText(
   option: string,
   file: string,
@@ -24,7 +24,7 @@ export async function readText(
   }
 }
 
-/** The text of a file that an option of the hub names; `option` begins the message. @throws HubError options, with file and what to do */
+/** The text of a file that an option of the hub names; `option` begins the message. @throws HubError options, with file and the next step */
 export async function optionText(option: string, file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");

@@ -1,12 +1,13 @@
 import type { Clock } from "../apimachinery/clock.ts";
 import { errorText } from "../apimachinery/error-text.ts";
 
-/** How often the hub looks at the certificates that it has issued for itself, in milliseconds. */
+/** How often the hub checks its own certificates, in milliseconds. */
 export const renewalCheckMs = 30_000;
 
 /**
- * Calls `work` every `everyMs` milliseconds until `signal` aborts. It never waits for a computed moment: sleeps follow the monotonic clock,
- * and certificates the wall clock, which may be set at any time. What `work` rejects with goes to `failed`, the same text once in a row.
+ * Calls `work` every `everyMs` milliseconds until `signal` aborts. It never waits for a computed time: sleeps follow the monotonic clock,
+ * and certificates the wall clock, which may be changed at any time. Rejections of `work` are passed to `failed`, repeated ones with the
+ * same text once.
  */
 export async function repeat(options: {
   readonly clock: Clock;

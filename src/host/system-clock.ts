@@ -2,13 +2,13 @@ import type { Clock } from "../apimachinery/clock.ts";
 
 const maxDelayMs = 2 ** 31 - 1;
 
-/** The machine's clock. A pending sleep keeps the process alive: whoever joins is waiting for it. */
+/** The clock of the machine. A pending sleep keeps the process alive, as for a client that waits to join. */
 export const wallClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) => sleep(ms, { signal, isAwaited: true }),
 };
 
-/** The machine's clock for who lives by something else, such as a port: a pending sleep does not keep the process alive. */
+/** The clock of the machine for a process that something else keeps alive, such as a port: a pending sleep does not. */
 export const systemClock: Clock = {
   now: wallClock.now,
   sleep: (ms, signal) => sleep(ms, { signal, isAwaited: false }),
@@ -16,7 +16,7 @@ export const systemClock: Clock = {
 
 interface Sleep {
   readonly signal: AbortSignal | undefined;
-  /** Whether the process stays alive for it. */
+  /** Whether a sleep keeps the process alive. */
   readonly isAwaited: boolean;
 }
 

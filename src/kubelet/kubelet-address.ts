@@ -3,10 +3,10 @@ import { internalError } from "../apimachinery/status.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { fieldListAt, numberAt, stringAt } from "../apis/json-fields.ts";
 
-/** The types of a Node's addresses that the hub connects to by default, best first; those of kubeadm. */
+/** The default types of Node addresses that the hub connects to, best first; those of kubeadm. */
 export const defaultKubeletAddressTypes: readonly string[] = ["InternalIP", "ExternalIP", "Hostname"];
 
-/** All types that there are. Source: api/core/v1 NodeAddressType */
+/** All types. Source: api/core/v1 NodeAddressType */
 export const kubeletAddressTypes: readonly string[] = [
   "Hostname",
   "InternalDNS",
@@ -40,7 +40,7 @@ export function kubeletAddress(node: ApiObject, preferred: readonly string[]): K
   throw internalError(`no preferred addresses found; known addresses: [${known.slice(0, maxShownCharacters)}]`);
 }
 
-/** How much of what a Node has written is repeated to a client. */
+/** How much text of a Node is repeated to a client. */
 const maxShownCharacters = 512;
 
 const neverIpv4: readonly Subnet[] = [
@@ -53,7 +53,7 @@ const neverIpv4: readonly Subnet[] = [
   ["255.255.255.255", 32],
 ];
 
-/** Addresses at which no kubelet is; a Node may write whatever it likes into its status. */
+/** Addresses that no kubelet has; a Node may write any address to its status. */
 const neverKubelets = blockList([
   ...neverIpv4,
   // The same behind NAT64. Source: RFC 6052.
@@ -80,7 +80,7 @@ function blockList(subnets: readonly Subnet[]): BlockList {
 const hostName = /^[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_.])?$/i;
 const maxPort = 65_535;
 
-/** Why the hub does not connect to what a Node names as the address of its kubelet; undefined where it does. A name is looked up later. */
+/** Why the hub does not connect to the kubelet address of a Node; undefined where it does. A host name is resolved later. */
 export function targetProblem({ host, port }: KubeletAddress, bindAddress: string): string | undefined {
   if (port > maxPort) return `port ${port} does not exist`;
   if (isIP(host) !== 0) return addressProblem(host, bindAddress);
@@ -88,8 +88,8 @@ export function targetProblem({ host, port }: KubeletAddress, bindAddress: strin
 }
 
 /**
- * Why the hub does not connect to an IP address as to a kubelet; undefined where it does. The machine's own services, which listen at
- * loopback addresses, are reached only by a hub that itself listens at loopback: its kubelets can be nowhere else.
+ * Why the hub does not connect to an IP address as to a kubelet; undefined where it does. Loopback addresses, where services of the
+ * machine listen, are allowed only if the hub itself listens at loopback: its kubelets can then be nowhere else.
  */
 export function addressProblem(address: string, bindAddress: string): string | undefined {
   const family = isIP(address);

@@ -17,9 +17,9 @@ import type { Authorities } from "../ca/ca-folder.ts";
 
 export interface KubeletClientOptions {
   readonly addressTypes: readonly string[];
-  /** PEM of the CAs of serving certificates, read at each connection; without one, these are not verified, as in kube-apiserver. */
+  /** PEM of the CAs of serving certificates, read at each connection; without it, these are not verified, as in kube-apiserver. */
   readonly certificateAuthorityFile: string | undefined;
-  /** Where the hub itself listens. */
+  /** The address at which the hub listens. */
   readonly bindAddress: string;
   readonly credential: () => KeyPair;
   readonly clock: Clock;
@@ -27,10 +27,10 @@ export interface KubeletClientOptions {
 
 /** Milliseconds for TCP and TLS. Source: apiserver's dialer of 30 seconds. */
 const connectMs = 30_000;
-/** How often a silent connection must show that its kubelet is still there, in milliseconds. */
+/** The interval of keep-alive probes on an idle connection, in milliseconds. */
 const aliveMs = 30_000;
 
-/** Asks kubelets over TLS 1.2 or later and HTTP/1.1, on a connection for each request; follows no redirect. */
+/** Calls kubelets over TLS 1.2 or later and HTTP/1.1, with one connection for each request; follows no redirect. */
 export function kubeletClient(options: KubeletClientOptions): AskKubelet {
   return async (request) => {
     const address = kubeletAddress(request.node, options.addressTypes);
@@ -44,7 +44,7 @@ export function kubeletClient(options: KubeletClientOptions): AskKubelet {
     try {
       return await exchange({ request, socket, host: hostPort(address), shown, clock });
     } catch (error) {
-      // Node throws for a header that it does not send, before it takes the connection.
+      // Node throws for an invalid header before it uses the connection.
       socket.destroy();
       throw error;
     }
@@ -87,14 +87,14 @@ async function caOf(file: string): Promise<string> {
   }
 }
 
-/** The certificate of a Node by another name, although its address fits: a Node that borrows the address of another must not lead there. */
+/** The problem of a certificate of another Node at a matching address: a Node that reports the address of another must not redirect the hub there. */
 function otherNode(name: string, { subject }: Partial<PeerCertificate>): string | undefined {
   const commonName: unknown = subject?.CN;
   if (typeof commonName !== "string" || !commonName.startsWith("system:node:")) return undefined;
   return commonName === `system:node:${name}` ? undefined : `its certificate is that of another node, ${commonName}`;
 }
 
-/** Resolves names, and refuses what no literal address may be either; what was checked is what is connected to. */
+/** Resolves names, and rejects addresses that are rejected as literals; the connection uses the checked address. */
 function guardedLookup(bindAddress: string): LookupFunction {
   return (host, options, callback) => {
     lookup(host, { ...options, all: true }, (error, found) => {
@@ -120,7 +120,7 @@ interface Dial {
   readonly request: KubeletRequest;
 }
 
-/** A TLS connection to the kubelet of that very Node; nothing is sent before it is known to be. */
+/** A TLS connection to the kubelet of that Node; nothing is sent before its identity is verified. */
 function dial({ secure, shown, clock, request: { node, signal } }: Dial): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const over = new AbortController();
@@ -156,7 +156,7 @@ interface Exchange {
   readonly clock: Clock;
 }
 
-/** Sends the request, and waits for the head of the answer. */
+/** Sends the request, and waits for the head of the response. */
 function exchange({ request, socket, host, shown, clock }: Exchange): Promise<KubeletAnswer> {
   return new Promise((resolve, reject) => {
     const over = new AbortController();
@@ -211,8 +211,8 @@ function reasonOf(error: Error, shown: string): string {
 }
 
 /**
- * The client certificate with which the hub asks kubelets, as kubeadm makes it: a user in no group, whose rights are those of the
- * ClusterRole system:kubelet-api-admin. It is made when it is first needed, renewed in time and for another CA, and never written down.
+ * The client certificate of the hub for kubelets, as kubeadm creates it: a user in no group, with the rights of the ClusterRole
+ * system:kubelet-api-admin. It is issued on first use, renewed in time and for another CA, and never stored.
  */
 export function kubeletCredential(
   authorities: () => Authorities,
@@ -230,15 +230,15 @@ export function kubeletCredential(
       { ...wanted, usage: "client auth" },
       { now: at.now(), random: at.random },
     );
-    // Behind it, so that a kubelet that trusts the CA before alone can follow.
+    // With the chain, so that a kubelet that trusts only the previous CA can verify it.
     held = { of, pair: { certPem: `${certPem}${of.chainPem}`, keyPem } };
     return held.pair;
   };
 }
 
 /**
- * Whether a request comes with the hub's own certificate for kubelets. A hub that finds it has been led to itself, or to another hub, by
- * the address of a Node; it must not do there what the sender may not.
+ * Whether a request has the hub's own certificate for kubelets. A hub that sees it was connected to itself, or to another hub, by the
+ * address of a Node; the sender must not gain its rights.
  */
 export function isKubeletCredential({
   user,

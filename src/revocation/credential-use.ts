@@ -16,7 +16,7 @@ import { storagePrefix } from "../apis/resource.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 import type { Revocations } from "./revocations.ts";
 
-/** Remembers who was seen, and which tokens were given out, until the records are written. */
+/** Keeps which users were seen, and which tokens were issued, until the records are written. */
 export interface CredentialUseLog extends CredentialUse {
   readonly recordUse: (credential: Pick<Credential, "username" | "ids">) => void;
   readonly recordToken: (
@@ -26,10 +26,10 @@ export interface CredentialUseLog extends CredentialUse {
   ) => void;
 }
 
-/** More identities than a hub serves; beyond, the ones that were first seen are forgotten first. */
+/** More identities than a hub serves; beyond, the ones seen first are dropped first. */
 const maxUsers = 65_536;
 
-/** Nothing has been seen yet. The notes cost a write into a map and a look: they stand in the way of every request. */
+/** An empty memory. A note costs one map lookup and one map write, as it is on the path of every request. */
 export function credentialUseLog(clock: Pick<Clock, "now">): CredentialUseLog {
   const seen = new Map<string, number>();
   const used = new Map<string, number>();
@@ -69,12 +69,12 @@ function dropOldest(entries: Map<string, unknown>): void {
   }
 }
 
-/** How whoever asks stands; `record` is that of its node. */
+/** The credential status of a requester; `record` is that of its node. */
 export interface RequesterCredential extends FoundCredentialStatus {
   readonly record: IssuedCredential | undefined;
 }
 
-/** How the access of a machine's account stands: when the last of its tokens ends, and whether it is revoked. */
+/** The state of the access of a machine's account: when its last token expires, and whether it is revoked. */
 export function accessRequestLifetimes({
   cache,
   use,
@@ -103,12 +103,12 @@ export interface CredentialGenerationsOptions {
   readonly revocations: Pick<Revocations, "find">;
 }
 
-/** A kubelet looks every ten seconds whether its connections are to move to a new certificate, and may ask by an old one meanwhile. */
+/** A kubelet checks every ten seconds whether to move its connections to a new certificate, and may send requests with an old one meanwhile. */
 const handoverMs = 60_000;
 
 /**
- * How the client certificate with which a node, or whoever comes back as one, asks for the next one of that name stands among those
- * that the node was given, at the moment of asking. Undefined for requesters who are no node: theirs is no renewal.
+ * The status of the client certificate of a node that requests its next one, also after expiry, among those issued to the node, at the
+ * time of the request. Undefined for requesters that are no node: theirs is no renewal.
  */
 export function credentialGenerations({
   cache,
@@ -136,7 +136,7 @@ export function credentialGenerations({
     if (node === undefined) return undefined;
     const entry = cache.get(prefix + recordName({ username: node, purpose: "Client" }));
     const found = entry === undefined ? undefined : (objectOf(entry) as IssuedCredential);
-    // A record is named after its identity where that can be, and after a digest of it else.
+    // A record is named after its identity if that is a valid name, else after its digest.
     const record = found?.spec.identity.username === node ? found : undefined;
     const { ids } = credentialOf(requester);
     const isUsed = (issue: CredentialIssue): boolean => usedSince(issue) + handoverMs < askedAt;

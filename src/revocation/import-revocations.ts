@@ -11,15 +11,15 @@ import { credentialOfIssue } from "../apis/credential-state.ts";
 import { issuedCredentials, type IssuedCredential } from "../apis/issued-credential.ts";
 import { revocationIndex, type Credential } from "../apis/revocation-index.ts";
 
-/** What became of the revocations of a list. */
+/** The result of importing a list. */
 export interface ImportedRevocations {
-  /** Those that were added, or would be; `reason` is the one that they have on the hub. */
+  /** The added revocations, or with a dry run those to add; `reason` is the reason on the hub. */
   readonly added: readonly ListedRevocation[];
-  /** How many were in force already, for as long at the least. */
+  /** How many were in force already, for at least as long. */
   readonly present: number;
-  /** How many are over by now. */
+  /** How many have ended. */
   readonly ended: number;
-  /** Those that the API did not take, with its reason. */
+  /** The revocations that the API rejected, with its reason. */
   readonly refused: readonly { readonly name: string; readonly reason: string }[];
 }
 
@@ -29,10 +29,10 @@ type Outcome =
   | { readonly added: ListedRevocation }
   | { readonly name: string; readonly reason: string };
 
-/** How many are written at once. */
+/** The number of concurrent writes. */
 const maxInFlight = 50;
 
-/** Adds the revocations of a list to those that are in force; none is taken away or made shorter. @throws what the client does, but for refusals */
+/** Adds the revocations of a list to those in force; removes or shortens none. @throws errors of the client except rejections */
 export async function importRevocations(
   { issuedAt, revocations }: SignedRevocations,
   to: { readonly client: Client; readonly now: number; readonly dryRun: boolean },
@@ -78,7 +78,7 @@ async function written({ name, spec }: ListedRevocation, importing: Importing): 
   const { client, dryRun } = importing;
   const before = await client.get<CredentialRevocation>(credentialRevocations, { name });
   if (!jsonEqual(targetOf(before.spec), targetOf(spec))) {
-    // The name was given to another one since.
+    // The name has been used for another one since.
     return (await created({ name: nameFor(spec), spec }, importing)) ? "added" : "present";
   }
   if (revocationEnd(spec) <= revocationEnd(before.spec)) return "present";
@@ -87,7 +87,7 @@ async function written({ name, spec }: ListedRevocation, importing: Importing): 
   return "added";
 }
 
-/** False where there is one of this name. */
+/** False where the name exists already. */
 async function created({ name, spec }: ListedRevocation, { client, dryRun, reason }: Importing): Promise<boolean> {
   const { group, version, kind } = credentialRevocations;
   const object = { apiVersion: `${group}/${version}`, kind, metadata: { name }, spec: { ...spec, reason } };
@@ -107,15 +107,15 @@ function nameFor(spec: ListedRevocation["spec"]): string {
 
 /** Which certificates are revoked before an import, whether a revocation names them by fingerprint or by serial number. */
 interface KnownCertificates {
-  /** Whether the certificate that a listed revocation names is revoked already, for as long at the least. */
+  /** Whether the certificate of a listed revocation is revoked already, for at least as long. */
   readonly isRevoked: (spec: ListedRevocation["spec"]) => boolean;
 }
 
 const fingerprintPrefix = "X509SHA256=";
 
 /**
- * Looks at what is revoked, and at the records of what was issued, which say which fingerprint and serial number are of one certificate.
- * What may not be listed is taken for absent: one certificate is then revoked twice, which is no harm. @throws StatusError of other codes
+ * Reads the revocations, and the IssuedCredentials, which show which fingerprint and serial number belong to one certificate. What the
+ * user may not list counts as absent: one certificate may then be revoked twice, which is harmless. @throws StatusError of other codes
  */
 export async function knownCertificates(
   listed: readonly ListedRevocation[],
@@ -124,34 +124,40 @@ export async function knownCertificates(
   if (!listed.some(({ spec }) => namesCertificate(spec))) return { isRevoked: () => false };
   const revoked = revocationIndex();
   for (const one of await listAllowed<CredentialRevocation>(client, credentialRevocations)) {
-    // A revoked user may be given new certificates: only what names a certificate counts.
+    // A revoked user may get new certificates: only revocations that name a certificate count.
     if (namesCertificate(one.spec)) revoked.put(one);
   }
-  const issued = new Map<string, Credential>();
-  for (const { spec, status } of await listAllowed<IssuedCredential>(client, issuedCredentials)) {
-    for (const issue of status?.issued ?? []) {
-      const credential = credentialOfIssue(spec.identity, issue);
-      for (const id of credential.ids) issued.set(id, credential);
-      if (credential.serialNumber !== undefined && credential.issuer !== undefined)
-        issued.set(serialKey(credential.serialNumber, credential.issuer), credential);
-    }
-  }
+  const issued = credentialsByKey(await listAllowed<IssuedCredential>(client, issuedCredentials));
   return {
     isRevoked: (spec) => {
       if (!namesCertificate(spec)) return false;
       const { certificate, fingerprint = "" } = spec;
-      // By its serial number with any CA, it may be more than one certificate.
+      // A serial number without an issuer may match more than one certificate.
       if (certificate !== undefined && certificate.issuer === undefined) return false;
       const key =
         certificate === undefined
           ? (spec.credentialID ?? `${fingerprintPrefix}${fingerprint}`)
           : serialKey(certificate.serialNumber, certificate.issuer ?? "");
       const named = issued.get(key) ?? { ids: [], ...certificate };
-      // At the last moment at which the listed one is in force.
+      // At the last moment at which the listed revocation is in force.
       const last = Math.min(revocationEnd(spec), Number.MAX_SAFE_INTEGER) - 1;
       return revoked.find({ ...named, username: "" }, last) !== undefined;
     },
   };
+}
+
+/** Issued credentials by their ids, and by serial number with issuer. */
+function credentialsByKey(records: readonly IssuedCredential[]): ReadonlyMap<string, Credential> {
+  const byKey = new Map<string, Credential>();
+  for (const { spec, status } of records) {
+    for (const issue of status?.issued ?? []) {
+      const credential = credentialOfIssue(spec.identity, issue);
+      for (const id of credential.ids) byKey.set(id, credential);
+      const { serialNumber, issuer } = credential;
+      if (serialNumber !== undefined && issuer !== undefined) byKey.set(serialKey(serialNumber, issuer), credential);
+    }
+  }
+  return byKey;
 }
 
 /** When a revocation ends, in milliseconds since the epoch; infinite where it has no end. */

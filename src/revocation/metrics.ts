@@ -14,7 +14,7 @@ import { storagePrefix } from "../apis/resource.ts";
 import type { Revocations } from "./revocations.ts";
 import type { WatchCache } from "../storage/watch-cache.ts";
 
-/** How many credentials there are in each state, and how many revocations, as Prometheus text; counted when it is asked for. */
+/** The numbers of credentials in each state and of revocations, as Prometheus text; counted at each call. */
 export function credentialMetrics(
   cache: WatchCache,
   { now, revoked }: { readonly now: () => number; readonly revoked: Pick<Revocations, "size" | "refusals" | "find"> },

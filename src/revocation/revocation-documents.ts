@@ -21,14 +21,13 @@ export interface RevocationDocumentsOptions {
   readonly clock: Pick<Clock, "now">;
 }
 
-/** How long a list counts; whoever checks fetches it far more often. */
+/** How long a list is valid; verifiers fetch it far more often. */
 const validMs = 86_400_000;
 
 /**
- * The signed lists for those who check credentials elsewhere, by the path below `/revocations`: all revocations as a JWS of the key of
- * ServiceAccount tokens, and under `crl` the certificates whose serial number is known as revocation lists of X.509, one for each CA that
- * is believed, that which signs first.
- * @see RFC 7515; RFC 5280 section 5
+ * The signed lists for verifiers elsewhere, by the path below `/revocations`: all revocations as a JWS with the key of ServiceAccount
+ * tokens, and under `crl` the certificates with a known serial number as X.509 revocation lists, one for each trusted CA, the active one
+ * first. @see RFC 7515; RFC 5280 section 5
  */
 export function revocationDocuments(options: RevocationDocumentsOptions): (rest: string) => Promise<Reply | undefined> {
   const inForce = (now: number): readonly CredentialRevocation[] =>
@@ -52,7 +51,7 @@ async function jws(
     aud: [revocationListAudience],
     iat: Math.floor(now / 1000),
     exp: Math.floor((now + validMs) / 1000),
-    // Without the reasons: they are for those who may read the objects.
+    // Without the reasons, which only readers of the objects may see.
     revocations: all.map(({ metadata, spec }) => ({
       name: metadata.name,
       revokedAt: metadata.creationTimestamp,

@@ -10,32 +10,32 @@ import { credentialOf, revocationIndex, type Credential, type FoundRevocation } 
 import type { WatchCache } from "../storage/watch-cache.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 
-/** Something long that was begun with a credential; `signal` aborts when that is revoked. */
+/** A long-running request that a credential started; `signal` aborts when the credential is revoked. */
 export interface Followed {
   readonly signal: AbortSignal;
-  /** To be called once at its end. */
+  /** Call it once when the request ends. */
   readonly release: () => void;
 }
 
-/** What is revoked here, at this moment. */
+/** The revocations in force at this moment. */
 export interface Revocations {
   readonly find: (credential: Credential) => FoundRevocation | undefined;
-  /** As `find`, of somebody who asked earlier; a certificate's serial number is known where its record is. */
+  /** As `find`, for the requester of an earlier request; the serial number comes from the IssuedCredential, if there is one. */
   readonly findUser: (user: UserInfo) => FoundRevocation | undefined;
-  /** The certificate that is revoked by its fingerprint, where its record is. */
+  /** The certificate that is revoked by its fingerprint; undefined without an IssuedCredential. */
   readonly certificateOf: (
     target: Pick<RevocationTarget, "fingerprint" | "credentialID">,
   ) => CredentialIssue | undefined;
   readonly follow: (credential: Credential) => Followed;
-  /** Whether a credential that was valid is so no longer: it was revoked, or its CA was. */
+  /** Whether the credential or its CA has been revoked since it was authenticated. */
   readonly isOver: (credential: Credential) => boolean;
-  /** Ends what was begun with certificates of a CA that was revoked, by the SHA-256 of its name's DER in lower-case hexadecimal. */
+  /** Aborts what certificates of a revoked CA started; `issuer` is the SHA-256 of the DER of its name in lower-case hexadecimal. */
   readonly revokeIssuer: (issuer: string) => void;
-  /** Counts a request that was refused, and says so in the log, at most once a minute for each revocation. */
+  /** Counts a rejected request, and logs it, at most once a minute for each revocation. */
   readonly refused: (found: FoundRevocation, by: Sender) => void;
   readonly refusals: () => number;
   readonly size: () => number;
-  /** Who deleted revocations, which keep no trace of it themselves. */
+  /** Which users deleted revocations. */
   readonly removals: RemovalLog;
 }
 
@@ -43,8 +43,8 @@ const logEveryMs = 60_000;
 const maxUserAgent = 256;
 
 /**
- * Follows the revocations in the watch cache, which is complete before anything is served: a revocation counts before its write is
- * acknowledged. What was begun with a credential that is revoked ends in the same moment.
+ * Follows the revocations in the watch cache, which is filled before the hub serves: a revocation is in force before its write is
+ * acknowledged, and aborts at once what the revoked credential started.
  */
 export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (entry: LogEntry) => void): Revocations {
   const prefix = storagePrefix(credentialRevocations);
@@ -71,21 +71,7 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
   return {
     find,
     removals: removalLog(),
-    findUser: (user) => {
-      if (index.size() === 0) return undefined;
-      const own = credentialOf(user);
-      // Whoever comes back as a node is revoked with it.
-      const credential = { ...own, username: nodeReturningAs(user) ?? own.username };
-      const found = find(credential);
-      if (found !== undefined) return found;
-      for (const id of credential.ids) {
-        const { serialNumber, issuer } = issues(id) ?? {};
-        if (serialNumber === undefined || issuer === undefined) continue;
-        const numbered = find({ ...credential, serialNumber, issuer });
-        if (numbered !== undefined) return numbered;
-      }
-      return undefined;
-    },
+    findUser: (user) => (index.size() === 0 ? undefined : findUser(user, find, issues)),
     size: index.size,
     refusals: () => refusals,
     refused: ({ name, what }, { user, address, userAgent }) => {
@@ -119,7 +105,26 @@ export function revocations(cache: WatchCache, clock: Pick<Clock, "now">, log: (
   };
 }
 
-/** What was given out, by the id of the credential. */
+function findUser(
+  user: UserInfo,
+  find: Revocations["find"],
+  issues: ReturnType<typeof issuesById>,
+): FoundRevocation | undefined {
+  const own = credentialOf(user);
+  // A client with an expired certificate of a node is revoked with that node.
+  const credential = { ...own, username: nodeReturningAs(user) ?? own.username };
+  const found = find(credential);
+  if (found !== undefined) return found;
+  for (const id of credential.ids) {
+    const { serialNumber, issuer } = issues(id) ?? {};
+    if (serialNumber === undefined || issuer === undefined) continue;
+    const numbered = find({ ...credential, serialNumber, issuer });
+    if (numbered !== undefined) return numbered;
+  }
+  return undefined;
+}
+
+/** Issued certificates by credential id. */
 function issuesById(cache: WatchCache): (id: string) => CredentialIssue | undefined {
   const byRecord = new Map<string, readonly CredentialIssue[]>();
   const byId = new Map<string, CredentialIssue>();
@@ -135,7 +140,7 @@ function issuesById(cache: WatchCache): (id: string) => CredentialIssue | undefi
   return (id) => byId.get(id);
 }
 
-/** Who deleted an object that keeps no trace of it, as authenticated at admission; by uid. */
+/** The user who deleted an object, as authenticated at admission; by uid of the object. */
 export interface RemovalLog {
   readonly note: (uid: string, username: string) => void;
   readonly userOf: (uid: string) => string | undefined;
@@ -143,7 +148,7 @@ export interface RemovalLog {
 
 const maxNoted = 1024;
 
-/** Nothing is noted yet; of more than a thousand the one that was noted least lately is forgotten. */
+/** An empty log of at most 1024 deletions; the oldest is dropped. */
 function removalLog(): RemovalLog {
   const users = new Map<string, string>();
   return {

@@ -8,8 +8,8 @@ import { objectOf } from "../registry/entry.ts";
 const prefix = storagePrefix({ group: "", plural: "secrets" });
 
 /**
- * What ends when the Secret that a token stands on is changed or deleted: bootstrap tokens, and tokens of ServiceAccounts in Secrets;
- * undefined for other credentials. A change ends it as well, since the token may be another one; a client that may go on opens its watch again.
+ * A lifetime that ends when the Secret of a token is changed or deleted: of bootstrap tokens, and of ServiceAccount tokens in Secrets;
+ * undefined for other credentials. A change ends it too, since it may replace the token; an authorized client opens its watch again.
  */
 export function tokenSecretLifetimes(cache: WatchCache): (credential: Credential) => AbortSignal | undefined {
   const lifetimes = new Map<string, AbortController>();
@@ -22,7 +22,7 @@ export function tokenSecretLifetimes(cache: WatchCache): (credential: Credential
     if (secret === undefined) return undefined;
     const key = `${prefix}${secret}`;
     const entry = cache.get(key);
-    // It may have changed since the token was judged, while the request waited.
+    // The Secret may have changed since authentication, while the request waited.
     const isSame = entry !== undefined && (secretVersion === undefined || secretVersion === String(entry.revision));
     if (!isSame) return AbortSignal.abort();
     const life = lifetimes.get(key) ?? new AbortController();
@@ -41,8 +41,8 @@ interface Life {
 const accountsPrefix = storagePrefix({ group: "", plural: "serviceaccounts" });
 
 /**
- * What ends when the ServiceAccount that a user was authenticated as is deleted, or has become another one of its name; undefined for
- * everybody else. What is answered for long, such as a watch, would otherwise outlive the token that it was asked with.
+ * A lifetime that ends when the ServiceAccount of a user is deleted or replaced; undefined for other users. Otherwise long requests such
+ * as watches would outlast the token of their request.
  */
 export function serviceAccountLifetimes(cache: WatchCache): (user: UserInfo) => AbortSignal | undefined {
   const lifetimes = new Map<string, Life>();
@@ -54,7 +54,7 @@ export function serviceAccountLifetimes(cache: WatchCache): (user: UserInfo) => 
   });
   return ({ username, uid = "" }) => {
     const [, namespace, name] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(username) ?? [];
-    // An impersonated account has no uid, and stands on no token.
+    // An impersonated account has no uid and no token.
     if (namespace === undefined || name === undefined || uid === "") return undefined;
     const key = `${accountsPrefix}${namespace}/${name}`;
     const entry = cache.get(key);

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { caCheckServerName } from "../trust/ca-check.ts";
 import type { HubOptions } from "./hub-options.ts";
 
-/** Names under which a client may reach this hub. */
+/** Names and addresses at which a client may reach this hub. */
 export function servingNames({ bindAddress, tlsSans }: HubOptions): {
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
@@ -23,7 +23,7 @@ export function servingNames({ bindAddress, tlsSans }: HubOptions): {
   return { dnsNames: [...new Set(dns)], ipAddresses: [...new Set(ip)] };
 }
 
-/** All names and addresses that lead to this hub or its machine, whichever of them it listens on, and the TLS server name of CA checks. */
+/** All names and addresses of this hub or its machine, whichever of them it listens on, and the TLS server name of CA checks. */
 export function ownNames(options: HubOptions): readonly string[] {
   const { dnsNames, ipAddresses } = servingNames(options);
   return [...new Set([...dnsNames, ...ipAddresses, ...interfaceAddresses(), caCheckServerName])];
@@ -36,7 +36,7 @@ function interfaceAddresses(): readonly string[] {
     .filter((address) => !address.startsWith("fe80:"));
 }
 
-/** The address to hand out: the first name given by the operator, else where the hub listens. */
+/** The address for clients: the first name given by the operator, else where the hub listens. */
 export function hostPort({ bindAddress, tlsSans }: HubOptions, port: number): string {
   const everywhere = bindAddress === "0.0.0.0" || bindAddress === "::";
   const host = everywhere ? (tlsSans[0] ?? hostname()) : bindAddress;

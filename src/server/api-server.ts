@@ -23,20 +23,20 @@ import { systemRandom } from "../host/system-random.ts";
 import { tokenRequests } from "./token-requests.ts";
 import { webhookCaller } from "../webhooks/webhook-caller.ts";
 
-/** Who may do what, and the verbs that are done under those rules. */
+/** Authentication and authorization, and the verbs under their rules. */
 export interface Decisions {
   readonly access: Authorization;
   readonly identity: Authentication;
   readonly verbs: Registry;
   readonly clientOf: (user: UserInfo) => Client;
   readonly custom: CustomResources;
-  /** What is counted of admission and of the clients inside the hub. */
+  /** Counters of admission and of the clients inside the hub. */
   readonly counts: { readonly admission: AdmissionMetrics; readonly clients: ClientMetrics };
-  /** For the parts of large work, over the event loop of this process. */
+  /** Yields between parts of long work in the event loop of this process. */
   readonly turns: Turns;
 }
 
-/** Puts together authorization, authentication, admission and the verbs over what is kept; what must be closed is in `closers`. @throws HubError */
+/** Builds authorization, authentication, admission and the verbs over the state; close functions are in `closers`. @throws HubError */
 export async function openDecisions(options: HubOptions, base: HubBase): Promise<Decisions> {
   const { store, cache, clock, closers, clusters, recordWrite } = base;
   const turns = loopTurns();
@@ -84,5 +84,5 @@ export async function openDecisions(options: HubOptions, base: HubBase): Promise
   return { access, identity, verbs, clientOf, custom, counts, turns };
 }
 
-/** In milliseconds, of a clock that is not set back. */
+/** Milliseconds of a monotonic clock. */
 const monotonic = (): number => performance.now();

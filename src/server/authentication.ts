@@ -40,14 +40,11 @@ import { tokenObjects } from "./token-requests.ts";
 export interface Authentication {
   /** Without anonymous. */
   readonly credentials: Authenticator;
-  /** With anonymous where that is allowed. */
+  /** With anonymous where it is allowed. */
   readonly request: (facts: RequestFacts) => Promise<Authenticated>;
 }
 
-/**
- * Client certificates, then bearer tokens; a bad credential is never anonymous. What must be closed is in `closers`.
- * @throws HubError for a file that cannot be used
- */
+/** Client certificates, then bearer tokens; an invalid credential is never anonymous. Close functions are in `closers`. @throws HubError for an unusable file */
 export async function openAuthentication(
   options: HubOptions,
   base: HubBase,
@@ -72,7 +69,7 @@ export async function openAuthentication(
   const credentials = withAuthenticatedGroup(
     unlessRevoked(known, revoked.find, { recordUse, refused: revoked.refused }),
   );
-  // A configuration file that speaks of anonymous requests counts before the option.
+  // A configuration file with settings for anonymous requests overrides the option.
   const { enabled, paths } = outside.anonymous ?? {
     enabled: options.anonymousAuth && !access.uses("AlwaysAllow"),
     paths: undefined,
@@ -82,7 +79,7 @@ export async function openAuthentication(
   return { credentials, request: authenticate(credentials, { allowAnonymous }) };
 }
 
-/** The issuers and services that the options name, loaded only where one is named: a hub without them starts sooner. @throws HubError */
+/** The issuers and services of the options, loaded only where one is named: a hub without them starts sooner. @throws HubError */
 export async function openOutsideIdentity(
   options: HubOptions,
   api: Omit<OutsideIdentityOptions, "hub">,
@@ -95,7 +92,7 @@ export async function openOutsideIdentity(
   return outsideIdentity({ hub: options, ...api });
 }
 
-/** The same list for the same CAs, as whoever asks remembers what it has verified with them. */
+/** The same array while the CAs are unchanged, as the verifier caches its results by it. */
 function rootsOf(authorities: HubBase["authorities"]): () => readonly TrustRoot[] {
   let known: { readonly of: Authorities; readonly roots: readonly TrustRoot[] } | undefined;
   return () => {
@@ -105,7 +102,7 @@ function rootsOf(authorities: HubBase["authorities"]): () => readonly TrustRoot[
   };
 }
 
-/** Authenticates all but the hub's own certificate for kubelets. */
+/** Authenticates all credentials except the hub's own certificate for kubelets. */
 export function refusingKubeletCredential(
   authenticate: Authentication["request"],
   { log }: Pick<HubOptions, "log">,
@@ -119,10 +116,7 @@ export function refusingKubeletCredential(
   };
 }
 
-/**
- * Refuses a certificate that was issued here and whose signature somebody has written in its other form: it proves the same, and would
- * hide from the records which certificate it is.
- */
+/** Rejects a certificate of this hub whose signature was rewritten in its other form: it is equally valid, and would hide from the records which certificate it is. */
 function unaltered(certificates: Authenticator, issued: Revocations["certificateOf"]): Authenticator {
   return async function unalteredCertificate(request) {
     const result = await certificates(request);
@@ -134,7 +128,7 @@ function unaltered(certificates: Authenticator, issued: Revocations["certificate
   };
 }
 
-/** Nobody is a machine that comes back because some issuer of tokens says so. */
+/** A token issuer must not authenticate a user as a machine with an expired certificate. */
 function unreserved(tokens: Authenticator): Authenticator {
   return async function unreservedToken(request) {
     const result = await tokens(request);
@@ -162,13 +156,13 @@ export async function readTokenFile(path: string): Promise<TokenFile> {
   }
 }
 
-/** Node gives header names in lower case. Nearly every request ends here, so nothing is allocated. */
+/** Node returns header names in lower case. Nearly every request ends here, so nothing is allocated. */
 function impersonates(headers: Incoming["headers"]): boolean {
   for (const name in headers) if (isImpersonationHeader(name)) return true;
   return false;
 }
 
-/** Whom the impersonation headers name, once the real user was found to be allowed each part of it. @throws StatusError Forbidden, BadRequest. */
+/** The user of the impersonation headers, once the authenticated user was allowed each part of it. @throws StatusError Forbidden, BadRequest. */
 export function impersonation(
   chain: AuthorizerChain,
 ): (request: Pick<Incoming, "headers" | "rawHeaders">, user: UserInfo) => Promise<UserInfo | undefined> {

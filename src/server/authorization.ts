@@ -24,30 +24,27 @@ import { authorizationMetrics, type AuthorizationMetrics } from "../authorizatio
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { HubOptions } from "./hub-options.ts";
 
-/** Everything that decides what may be done. */
+/** The authorizers and their state. */
 export interface Authorization {
   readonly chain: AuthorizerChain;
   /**
-   * For the hub's own parts: their roles count whatever the modes are, so that nobody locks the hub out of itself, and no service is
-   * asked about them. Whoever comes from outside with the same name is not among them.
+   * The chain for the hub's own parts: their roles apply in any mode, so that no configuration locks the hub out of itself, and without
+   * calls of webhooks. An external user of the same name is not one of them.
    */
   readonly inside: Authorizer;
-  /** Makes a user one of the hub's own parts: this object, and no other of the same name. */
+  /** Registers a user as one of the hub's own parts: this object, and no other of the same name. */
   readonly enlist: (user: UserInfo) => void;
-  /** The chain for whoever comes from outside, `inside` for those who were enlisted: for what admission asks about a writer. */
+  /** The chain for external users, and `inside` for registered ones: for checks of admission about a writer. */
   readonly either: Authorizer;
   readonly rules: RulesLister;
   readonly index: RbacIndex;
-  /** Whether an authorizer of that mode is in the chain now. */
+  /** Whether the chain has an authorizer of this mode now. */
   uses(mode: string): boolean;
   readonly metrics: AuthorizationMetrics;
   close(): void;
 }
 
-/**
- * The chain for the modes or the file that the options name, behind system:masters; a file is followed until `close`.
- * @throws HubError for modes or a file that cannot be used
- */
+/** The chain for the modes or the file of the options, behind system:masters; a file is followed until `close`. @throws HubError for unusable modes or an unusable file */
 export async function openAuthorization(
   options: HubOptions,
   {
@@ -100,7 +97,7 @@ export async function openAuthorization(
   };
 }
 
-/** Reads what the options of authorization name, and asks nothing of it. @throws HubError for modes or a file that cannot be used */
+/** Reads the files of the authorization options, without calling a webhook. @throws HubError for unusable modes or an unusable file */
 export async function checkAuthorization(options: HubOptions, clock: Clock): Promise<void> {
   const file = options.authorizationConfigFile;
   const found = file === undefined ? undefined : await fileOf(file, options);
@@ -123,7 +120,7 @@ function partsOf(options: HubOptions, clock: Clock): Pick<MemberParts, "policyFi
   };
 }
 
-/** A chain that may be another one at the next request. */
+/** A chain that may be replaced before the next request. */
 function countedChain(current: () => BuiltChain, metrics: AuthorizationMetrics): AuthorizerChain {
   const decide: AuthorizerChain["decide"] = async (attributes, wanted) => {
     if (isReturning(attributes.user)) return { ...returningDecision(attributes), by: "returning", ...noTrace(wanted) };
@@ -164,7 +161,7 @@ const rbacKinds: Readonly<Record<string, RbacEvent["kind"]>> = {
   clusterrolebindings: "ClusterRoleBinding",
 };
 
-/** Keeps the index at the state of the cache: a right is there, or gone, before its write is acknowledged. */
+/** Updates the index from the cache: a right is added or removed before its write is acknowledged. */
 function feedRbac(index: RbacIndex, cache: WatchCache): void {
   for (const [plural, kind] of Object.entries(rbacKinds)) {
     cache.observe(storagePrefix({ group: "rbac.authorization.k8s.io", plural }), ({ type, entry }) => {
@@ -174,7 +171,7 @@ function feedRbac(index: RbacIndex, cache: WatchCache): void {
   }
 }
 
-/** The graph of the pods in the cache; a pod that is bound counts before the binding is acknowledged. */
+/** The graph of the pods in the cache; a bound pod is added before the binding is acknowledged. */
 function graphOf(cache: WatchCache): () => NodeGraph {
   let graph: NodeGraph | undefined;
   return () => {

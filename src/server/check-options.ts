@@ -16,8 +16,8 @@ import { checkServiceAccountFlags, tokenKeysThere } from "../ca/service-account-
 import { systemRandom } from "../host/system-random.ts";
 
 /**
- * Reads everything that the options name, so that a wrong one is told before anything is made or changed: no data directory, no keys, no
- * opened store. What is read here is read again where it is used. @throws HubError naming option, value and what is allowed
+ * Reads every file of the options, so that a wrong one is reported before anything is created or changed: no data directory, no keys, no
+ * opened store. These files are read again where they are used. @throws HubError naming option, value and what is allowed
  */
 export async function checkOptions(options: HubOptions, { clock }: { readonly clock: Clock }): Promise<void> {
   const bind = await bindAddressProblem(options.bindAddress);
@@ -33,7 +33,7 @@ export async function checkOptions(options: HubOptions, { clock }: { readonly cl
   await checkKubeletCa(options);
 }
 
-/** It is read again at each connection to a kubelet. */
+/** It is also read at each connection to a kubelet. */
 async function checkKubeletCa({ kubeletCertificateAuthority: file }: HubOptions): Promise<void> {
   if (file === undefined) return;
   if (!holdsRoots(await optionText("--kubelet-certificate-authority", file))) {
@@ -52,7 +52,7 @@ function holdsRoots(pem: string): boolean {
 async function checkDataDir(dataDir: string): Promise<void> {
   for (let path = dataDir; ; path = dirname(path)) {
     const found = await stat(path).catch(() => undefined);
-    // What may not be looked at is told when it is written to.
+    // A path that may not be read is reported when it is written.
     if (found?.isDirectory() === true || (found === undefined && dirname(path) === path)) return;
     if (found !== undefined)
       throw new HubError(
@@ -65,7 +65,7 @@ async function checkDataDir(dataDir: string): Promise<void> {
 async function checkIdentity(options: HubOptions, clock: Clock): Promise<void> {
   if (options.tokenAuthFile !== undefined) await readTokenFile(options.tokenAuthFile);
   const { issuers, audiences } = await checkServiceAccountFlags(options);
-  // What it warns of is logged when it is opened to be used.
+  // Its warnings are logged when it is opened for use.
   const identity = await openOutsideIdentity({ ...options, log: () => undefined }, { clock, audiences, issuers });
   identity.close();
 }
@@ -88,7 +88,7 @@ async function checkSigningCa(
   }
 }
 
-/** The file is made when the log is opened; its folder is not, but for the data directory. */
+/** The file is created when the log is opened; its folder is not, except in the data directory. */
 async function checkAuditLogPath({ auditLogPath: path, dataDir }: HubOptions): Promise<void> {
   if (path === undefined || path === "" || path === "-" || path === "none") return;
   const folder = dirname(resolve(path));
@@ -105,7 +105,7 @@ async function checkAuditLogPath({ auditLogPath: path, dataDir }: HubOptions): P
   }
 }
 
-/** A list is of this hub if the keys vouch for it that are there before the start: a new hub has signed nothing yet. */
+/** A list is of this hub if keys verify it that exist before the start: a new hub has signed nothing yet. */
 async function checkRevocations(options: HubOptions, clock: Clock): Promise<void> {
   const { revocationsFile: file, dataDir, clusterSigningCertFile: certFile, clusterSigningKeyFile: keyFile } = options;
   if (file === undefined) return;

@@ -4,17 +4,17 @@ import type { Server } from "../apiserver/server.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import { familiesText } from "../metrics/family.ts";
 
-/** An idle one takes up to 60 KiB of memory. */
+/** An idle connection takes up to 60 KiB of memory. */
 const maxUnauthenticated = 2000;
-/** What is assumed where the system does not say how many files may be open. */
+/** The assumed limit where the system does not report how many files may be open. */
 const unknownMaxFiles = 4096;
-/** Descriptors that are left to the store, to files and to connections of the hub's own. */
+/** Descriptors reserved for the store, for files and for connections of the hub itself. */
 const maxReserve = 512;
 const logEveryMs = 60_000;
 
 /**
- * How many connections a process with so many file descriptors takes: all but a quarter of them, or but 512 where that is less; half of
- * these, and at most 2000, without a credential.
+ * The connection limits for a process with this many file descriptors: reserves a quarter of them, at most 512; half of the rest, and at
+ * most 2000, without a credential.
  */
 export function connectionLimitsFor(maxFiles: number): ConnectionLimits {
   const maxOpen = maxFiles - Math.min(maxReserve, Math.ceil(maxFiles / 4));
@@ -28,7 +28,7 @@ export async function ownConnectionLimits(): Promise<ConnectionLimits> {
   return connectionLimitsFor(files === "" ? unknownMaxFiles : Number(files));
 }
 
-/** Logs that connections were closed because there were too many, at most once a minute. `now` in milliseconds from any moment on. */
+/** Logs that connections were closed because there were too many, at most once a minute. `now` in milliseconds of a monotonic clock. */
 export function connectionLimitLog(options: {
   readonly limits: ConnectionLimits;
   readonly log: (entry: LogEntry) => void;
@@ -51,7 +51,7 @@ export function connectionLimitLog(options: {
 
 const none: ConnectionCounts = { open: 0, unauthenticated: 0, closed: 0 };
 
-/** Connections, and requests that were refused on those without an authenticated one, as Prometheus text; none of a server that has not begun. */
+/** Connections, and rejected requests on those without an authenticated one, as Prometheus text; empty for a server that has not started. */
 export function connectionsText(server: Pick<Server, "connectionCounts" | "refusedRequests"> | undefined): string {
   const { unauthenticated, closed } = server?.connectionCounts() ?? none;
   return familiesText([

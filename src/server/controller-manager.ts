@@ -46,26 +46,26 @@ import { readVerifiedCsr } from "../pki/csr.ts";
 import { keyFingerprint } from "../pki/keys.ts";
 import { builtinResources } from "../apis/builtin.ts";
 
-/** What the controllers need of the parts made before. */
+/** The parts of the hub that the controllers need. */
 export interface ControlParts
   extends
     Pick<HubBase, "authorities" | "issuer" | "revoked" | "credentialUse" | "clock" | "clusters">,
     Pick<Decisions, "verbs" | "turns" | "clientOf"> {
-  /** How whoever asks for a client certificate of a node stands among those that hold one. */
+  /** The credential status of a requester of a client certificate of a node. */
   readonly statusOf: CsrRecoveringOptions["statusOf"];
-  /** How the access stands that an earlier request of a machine gave. */
+  /** The state of the access that an earlier request of a machine granted. */
   readonly lifeOf: NonNullable<AccessRequestOptions["lifeOf"]>;
-  /** Who holds which node name. */
+  /** Which key holds which node name. */
   readonly nodeNames: NodeNameClaims;
-  /** Where joining machines reach this hub. */
+  /** The address of this hub for joining machines. */
   readonly url: string;
   readonly metrics: Metrics;
-  /** Undefined where serving certificates are left to people. */
+  /** Undefined where serving certificates are left to an approver. */
   readonly servingApproval: ServingApproval | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Starts the controllers, each under the ServiceAccount of its own; a restart gives them the CAs of that moment. */
+/** Starts the controllers, each under its own ServiceAccount; a restart passes them the current CAs. */
 export function control(options: HubOptions, parts: ControlParts): RestartableControl {
   return restartableControl((signal) => started(options, parts, signal), parts.signal);
 }
@@ -101,14 +101,14 @@ function started(options: HubOptions, parts: ControlParts, signal: AbortSignal):
     count: metrics.controllerReported,
     log: (entry, thrown) => {
       if (thrown !== undefined) metrics.controllerFailed(String(entry["controller"]));
-      // That writes are refused is said once, for the store, and not by each object that waits for one.
+      // Rejected writes are logged once, for the store, and not for each waiting object.
       if (thrown instanceof StatusError && thrown.reason === "InsufficientStorage") return;
       options.log(entry);
     },
   });
 }
 
-/** The controllers that run inside the hub. Each has the rights of its own ServiceAccount and no others. */
+/** The controllers inside the hub. Each has only the rights of its own ServiceAccount. */
 function hubControllers(options: HubOptions, parts: ControlParts, informers: SharedInformers): readonly Controller[] {
   const { clock, issuer, statusOf, revoked, nodeNames, servingApproval } = parts;
   const { resources } = parts.verbs;
@@ -165,7 +165,7 @@ function hubControllers(options: HubOptions, parts: ControlParts, informers: Sha
   ];
 }
 
-/** A certificate by the rules of certificates.md section 5: subject, key and names are the request's, everything else is ours. */
+/** A certificate by the rules of certificates.md section 5: subject, key and names come from the request, everything else from the hub. */
 function sign(
   { request, usages, expirationSeconds }: SigningOrder,
   {
@@ -185,16 +185,13 @@ function sign(
   }).pem;
 }
 
-/** Controllers that can be ended and started anew. */
+/** Controllers that can be restarted. */
 export interface RestartableControl extends RunningControllers {
-  /** Ends those that run, waits for what is under way, and starts them as they would be made now. After `signal` it does nothing. */
+  /** Stops the running ones, waits for their reconciles, and starts them with current inputs. No effect after `signal`. */
   restart(): Promise<void>;
 }
 
-/**
- * Runs what `start` makes until `signal` aborts: some controllers are given by value what nearly never changes, and are made anew when
- * it does. `ready` is that of the first.
- */
+/** Runs the controllers of `start` until `signal` aborts: some get values that rarely change, and are recreated when these change. `ready` is that of the first start. */
 export function restartableControl(
   start: (signal: AbortSignal) => RunningControllers,
   signal: AbortSignal,
@@ -225,7 +222,7 @@ export function restartableControl(
   return {
     ready: first,
     refresh: () => running.refresh(),
-    // One that failed keeps nobody from the next; whoever asked for it is told.
+    // A failed restart does not prevent the next; its caller gets the error.
     restart: () => {
       const restarted = restarting.then(restartAll);
       restarting = restarted.catch(() => undefined);

@@ -1,4 +1,5 @@
 import { jsonEqual } from "../apimachinery/equal.ts";
+import type { ApiObject } from "../apimachinery/object.ts";
 import { objectOf } from "../registry/entry.ts";
 import { customKinds, type CustomKindOptions } from "../apis/custom/custom-kind.ts";
 import { type CustomResourceDefinition, isDefinition, isEstablished } from "../apis/custom/crd-object.ts";
@@ -7,18 +8,18 @@ import type { CacheEvent, WatchCache } from "../storage/watch-cache.ts";
 
 export interface CustomResourcesOptions {
   readonly cache: WatchCache;
-  /** The kinds that no definition can take the place of. */
+  /** The kinds that no definition can replace. */
   readonly builtin: readonly Resource[];
-  /** Makes what asks the conversion webhook of a definition. */
+  /** Returns the converter that calls the conversion webhook of a definition. */
   readonly converter: (crd: CustomResourceDefinition) => CustomKindOptions["convert"];
   readonly failed: (name: string, error: unknown) => void;
 }
 
-/** The kinds that are served, as definitions come and go. */
+/** The served kinds, kept up to date with the definitions. */
 export interface CustomResources {
-  /** Built-in and custom kinds; another array whenever they change. */
+  /** Built-in and custom kinds; a new array after each change. */
   resources(): readonly Resource[];
-  /** Aborts when a custom kind is served no more, or from another definition; undefined for built-in kinds. */
+  /** Aborts when a custom kind is no longer served, or is served from another definition; undefined for built-in kinds. */
   lifeOf(resource: Resource): AbortSignal | undefined;
   /** Calls `listener` after each change of the kinds. */
   onChange(listener: () => void): void;
@@ -29,11 +30,11 @@ interface Added {
   readonly crd: CustomResourceDefinition;
   readonly since: number;
   readonly kinds: readonly Resource[];
-  /** Ends with the specification that the kinds were made from, so that whoever watches begins anew. */
+  /** Aborts when the spec behind the kinds changes, so that watchers list again. */
   readonly life: AbortController;
 }
 
-/** Follows the definitions in the cache: a kind is there, or gone, before the write that makes it so is acknowledged. */
+/** Follows the definitions in the cache: a kind is served, or no longer served, before the write of its definition is acknowledged. */
 export function customResources(options: CustomResourcesOptions): CustomResources {
   const { cache, builtin, failed } = options;
   const added = new Map<string, Added>();
@@ -44,18 +45,21 @@ export function customResources(options: CustomResourcesOptions): CustomResource
 
   function apply({ type, entry }: CacheEvent): void {
     const before = added.get(entry.key);
-    const object = objectOf(entry);
-    const crd = type !== "DELETED" && isDefinition(object) && isServed(object) ? object : undefined;
+    const crd = type === "DELETED" ? undefined : servedIn(objectOf(entry));
     if (crd === undefined) {
       if (before !== undefined) replace(entry.key, before, undefined);
       return;
     }
     const kept = before !== undefined && isSameKind(before.crd, crd) ? before : undefined;
     if (kept !== undefined && isTerminating(kept.crd) === isTerminating(crd)) return;
-    // What was written since the last change of the specification was written under it.
+    // Objects written since the last change of the spec were written under it.
     const { since, life } = kept ?? { since: entry.revision, life: new AbortController() };
     const kinds = customKinds(crd, { since, convert: options.converter(crd) });
     replace(entry.key, before, { crd, since, kinds, life });
+  }
+
+  function servedIn(object: ApiObject): CustomResourceDefinition | undefined {
+    return isDefinition(object) && isServed(object) ? object : undefined;
   }
 
   function isServed(crd: CustomResourceDefinition): boolean {
@@ -91,7 +95,7 @@ export function customResources(options: CustomResourcesOptions): CustomResource
 function isSameKind(one: CustomResourceDefinition, other: CustomResourceDefinition): boolean {
   return (
     one.metadata.uid === other.metadata.uid &&
-    // A deletion that begins counts the generation on, and changes nothing of the specification.
+    // The start of a deletion increments the generation without changing the spec.
     (one.metadata.generation === other.metadata.generation || jsonEqual(one.spec, other.spec)) &&
     jsonEqual(one.status?.acceptedNames, other.status?.acceptedNames)
   );

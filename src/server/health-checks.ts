@@ -7,11 +7,11 @@ import { apiServicesCheck } from "../bootstrap/api-services.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 import type { PortCertificates } from "../ca/port-certificates.ts";
 
-/** What the checks look at. */
+/** The inputs of the checks. */
 export interface HealthParts {
   readonly store: Pick<Store, "currentRevision" | "condition">;
   readonly cache: Pick<WatchCache, "list">;
-  /** Has the kinds that are served now. */
+  /** The served kinds. */
   readonly verbs: Pick<Registry, "resources">;
   readonly clock: Clock;
   /** Aborts when the hub stops. */
@@ -20,20 +20,20 @@ export interface HealthParts {
   readonly isReady: () => boolean;
 }
 
-/** Says why clients do not accept the serving certificate. */
+/** Returns why clients do not accept the serving certificate. */
 type Certificates = Pick<PortCertificates, "problem">;
 
 /**
- * The checks of the health endpoints. Alive is a hub that can read its store and has what it writes at its start: a restart may mend what
- * fails. Ready is one that also has controllers, accepts writes, and serves with a certificate that clients accept. What kube-apiserver
- * checks too has its name there, in its order; the store of the hub is its `etcd`.
+ * The checks of the health endpoints. A hub is alive if it can read its store and has its initial objects: a restart may fix a failure.
+ * It is ready if it also runs controllers, accepts writes, and serves with a certificate that clients accept. Checks of kube-apiserver
+ * have its names and order; `etcd` is the store of the hub.
  */
 export function healthChecks(parts: HealthParts, certificates: Certificates): HealthChecks {
   const { store, cache, verbs, clock, shutdown, isReady } = parts;
   const readable = async (): Promise<void> => void (await store.currentRevision());
   const hasApiServices = apiServicesCheck(cache, verbs.resources);
   const atStart: readonly HealthCheck[] = [
-    // The port opens after definitions are served and the default roles are written.
+    // The port opens after definitions are served and default roles are written.
     { name: "poststarthook/crd-informer-synced", check: async () => undefined },
     { name: "poststarthook/rbac/bootstrap-roles", check: async () => undefined },
     { name: "autoregister-completion", check: async () => hasApiServices() },

@@ -11,37 +11,37 @@ import { HubError } from "../apimachinery/hub-error.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
 import { isCopy, markOf, readHubRecord, wasUsed, writeHubRecord, type FileMark, type HubRecord } from "./hub-record.ts";
 
-/** Where the two halves of a hub lie. */
+/** The locations of the store and of the keys of a hub. */
 export interface Halves {
   readonly dataDir: string;
   readonly pkiDir: string;
   readonly storeDir: string;
-  /** The operator's own CA, where one is given. */
+  /** The CA of the operator, if given. */
   readonly caFile: string | undefined;
 }
 
-/** The keys of tokens, by their key IDs. */
+/** The token keys, by their key IDs. */
 export interface TokenKeyIds {
   /** That of `pki/sa.key`; undefined where there is no such file. */
   readonly own: string | undefined;
-  /** The one that signs. */
+  /** The signing key. */
   readonly signing: string | undefined;
-  /** Whether the operator has named the file of the key that signs: another one than before is then what the operator wants. */
+  /** Whether the operator has named the file of the signing key: a changed key is then intended. */
   readonly isGiven: boolean;
 }
 
 /** A hub whose store and CA are known to belong together. */
 export interface HubIdentity {
-  /** Writes down which store belongs to the CA, and how far it has come, where it has moved since the last time. Never rejects. */
+  /** Records which store belongs to the CA, and its revision, where it has changed since the last time. Never rejects. */
   note(): Promise<void>;
 }
 
-/** Of a store: its UID is what identifies a cluster elsewhere too, and admission lets nobody delete this namespace. */
+/** The namespace that identifies a store: its UID identifies a cluster elsewhere too, and admission prevents its deletion. */
 const identityKey = "/registry/core/namespaces/kube-system";
 
 /**
- * What is known of the hub before its store is opened; undefined before its first start is over. Changes nothing.
- * @throws HubError data-dir where there are keys of a hub and no store
+ * The record of the hub before its store is opened; undefined before its first start is complete. Changes nothing. @throws HubError
+ * data-dir where there are keys of a hub and no store
  */
 export async function knownHub(halves: Halves): Promise<{ readonly record: HubRecord | undefined } | undefined> {
   const record = await readHubRecord(halves.pkiDir);
@@ -52,8 +52,8 @@ export async function knownHub(halves: Halves): Promise<{ readonly record: HubRe
 }
 
 /**
- * Begins the record of a new hub, or goes on with a first start that was cut short. The store is open, so no other hub does the same.
- * @throws HubError data-dir where the store is that of a hub whose keys are missing
+ * Creates the record of a new hub, or continues an interrupted first start. The store is open, so no other hub does the same. @throws
+ * HubError data-dir where the store belongs to a hub whose keys are missing
  */
 export async function beginHub(halves: Halves, store: Store, clock: Pick<Clock, "now">): Promise<HubRecord> {
   const begun = await readHubRecord(halves.pkiDir);
@@ -74,20 +74,19 @@ function missing({ dataDir, pkiDir, storeDir }: Halves, half: "pki" | "store"): 
   );
 }
 
-/** A store that is open, and what a start knows besides it. */
+/** An open store, and the other inputs of a start. */
 interface OpenHub {
   readonly store: Store;
   readonly clock: Pick<Clock, "now">;
   readonly log: (entry: LogEntry) => void;
   readonly tokenKeys: TokenKeyIds;
-  /** The list of revocations that this start adds, if any. */
+  /** The list of revocations of this start, if any. */
   readonly revocationsFile: string | undefined;
 }
 
 /**
- * Makes sure that store and CA are of one hub, and warns where they were restored from an older copy. A hub from before there were
- * records is given one, where the CA that its store names is one in `pki`.
- * @throws HubError data-dir where they are of two hubs
+ * Verifies that store and CA belong to one hub, and warns where they were restored from an older copy. A hub without a record gets one,
+ * where the CA named in its store is one in `pki`. @throws HubError data-dir where they belong to two hubs
  */
 export async function identifyHub(halves: Halves, record: HubRecord | undefined, open: OpenHub): Promise<HubIdentity> {
   const known = record?.phase === "ready" ? record : undefined;
@@ -99,7 +98,7 @@ export async function identifyHub(halves: Halves, record: HubRecord | undefined,
     warnOfClock(known, open);
   }
   const { own, signing } = open.tokenKeys;
-  // A file that does not sign, since another was given, has not been judged.
+  // A key file that does not sign, since another was given, has not been checked.
   const serviceAccountKey = own !== undefined && own === signing ? own : record?.serviceAccountKey;
   const note = noteOf(open, halves.pkiDir, { file: mark, serviceAccountKey });
   await note();
@@ -149,10 +148,10 @@ function noteOf(
   let isFailing = false;
   return async () => {
     try {
-      // Of what is durable already: after a crash the store has it.
+      // A durable revision: after a crash the store has it.
       const revision = await store.currentRevision();
       const id = revision === noted ? undefined : await idOf(store);
-      // None before the first start has made what every store has.
+      // Missing before the first start has created it.
       if (id === undefined) return;
       await writeHubRecord(pkiDir, { id, phase: "ready", revision, at: rfc3339(clock.now()), ...facts });
       noted = revision;
@@ -184,10 +183,10 @@ function warnOfRestore(
   log(logEntry("DataDirectoryRestored", message, details));
 }
 
-/** What NTP corrects after a start. In milliseconds. */
+/** A difference that NTP corrects after a start. In milliseconds. */
 const clockSlackMs = 60_000;
 
-/** A clock that is behind the last run makes what was issued then seem not valid yet, and what has ended seem good again. */
+/** With a clock behind the last run, certificates issued then are not valid yet, and expired ones are valid again. */
 function warnOfClock(record: HubRecord, { clock, log }: OpenHub): void {
   const now = clock.now();
   const behind = Date.parse(record.at) - now;
@@ -215,7 +214,7 @@ function otherKey({ pkiDir, storeDir }: Halves): HubError {
   );
 }
 
-/** Whether the CA that the store tells its clients to trust is one in `pki`. A store that names none was never in use. */
+/** Whether the CA that the store publishes to its clients is one in `pki`. A store that publishes none was never in use. */
 async function namesOwnCa(store: Store, halves: Halves): Promise<boolean> {
   const named = await namedCas(store);
   if (named.length === 0) return true;
@@ -236,7 +235,7 @@ async function namedCas(store: Store): Promise<readonly string[]> {
   });
 }
 
-/** Also of CAs that were revoked while the hub was stopped: their certificates stay. */
+/** Includes CAs that were revoked while the hub was stopped: their certificates remain. */
 async function ownCas({ pkiDir, caFile }: Halves): Promise<readonly string[]> {
   if (caFile !== undefined) return keysIn((await textIfThere(caFile)) ?? "");
   const names = (await readdir(pkiDir)).filter((name) => /^ca(?:-\d+)?\.crt$/.test(name));

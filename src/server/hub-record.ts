@@ -3,25 +3,25 @@ import { join } from "node:path";
 import { ifThere, replaceFile, textIfThere } from "../host/private-files.ts";
 import { HubError } from "../apimachinery/hub-error.ts";
 
-/** Which file on disk the store is: another one after a copy, the same one after any restart. */
+/** Identifies the file of the store: it differs after a copy, and is the same after a restart. */
 export interface FileMark {
   readonly inode: string;
-  /** Nanoseconds since the epoch; "0" where the file system does not say. */
+  /** Nanoseconds since the epoch; "0" where the file system does not record it. */
   readonly born: string;
 }
 
-/** What `pki/hub.json` says: which hub this is, and how far its store was known to have come. It holds no secret. */
+/** The contents of `pki/hub.json`: the id of this hub, and the last known revision of its store. It contains no secret. */
 export interface HubRecord {
   /** The UID of namespace kube-system in its store; empty while `new`. */
   readonly id: string;
-  /** `new` until the first start has made that namespace. */
+  /** `new` until the first start has created that namespace. */
   readonly phase: "new" | "ready";
-  /** A revision that the store has had, durably. */
+  /** A durable revision of the store. */
   readonly revision: number;
-  /** When that was, RFC 3339. */
+  /** The time of that revision, RFC 3339. */
   readonly at: string;
   readonly file?: FileMark | undefined;
-  /** The key ID of `pki/sa.key`; undefined where it is not known yet. */
+  /** The key ID of `pki/sa.key`; undefined where it is unknown. */
   readonly serviceAccountKey?: string | undefined;
 }
 
@@ -37,24 +37,24 @@ export async function readHubRecord(pkiDir: string): Promise<HubRecord | undefin
   throw new HubError("data-dir", `${path} is damaged; restore the data directory from a backup`);
 }
 
-/** Writes the record at one stroke. */
+/** Writes the record atomically. */
 export async function writeHubRecord(pkiDir: string, record: HubRecord): Promise<void> {
   await replaceFile(join(pkiDir, file), `${JSON.stringify(record, undefined, 2)}\n`);
 }
 
-/** Whether `pkiDir` holds what only a hub that has run leaves; the CA and the key of tokens may be put there before the first start. */
+/** Whether `pkiDir` has files that only a running hub creates; an operator may put the CA and the token key there before the first start. */
 export async function wasUsed(pkiDir: string): Promise<boolean> {
   const names = await ifThere(() => readdir(pkiDir));
   return (names ?? []).some((name) => /^(?:apiserver\.(?:crt|key)|ca-.+)$/.test(name));
 }
 
-/** Which file the store is now. */
+/** The mark of the store file. */
 export async function markOf(path: string): Promise<FileMark> {
   const { ino, birthtimeNs } = await stat(path, { bigint: true });
   return { inode: String(ino), born: String(birthtimeNs) };
 }
 
-/** Whether these are two files. File systems that number files anew, or know no time of birth, never say so. */
+/** Whether these are two files. Always false on file systems that renumber inodes or record no birth time. */
 export function isCopy(before: FileMark, now: FileMark): boolean {
   if (before.born === "0" || now.born === "0") return false;
   return before.inode !== now.inode && before.born !== now.born;
@@ -65,12 +65,16 @@ function parsed(text: string): HubRecord | undefined {
     const value = JSON.parse(text) as Partial<Record<keyof HubRecord, unknown>>;
     const { id, phase, revision, at, serviceAccountKey } = value;
     if (typeof id !== "string" || !isPhase(phase) || (phase === "ready" && id === "")) return undefined;
-    if (typeof revision !== "number" || !Number.isSafeInteger(revision) || typeof at !== "string") return undefined;
+    if (!isRevision(revision) || typeof at !== "string") return undefined;
     if (serviceAccountKey !== undefined && typeof serviceAccountKey !== "string") return undefined;
     return { id, phase, revision, at, file: markIn(value.file), serviceAccountKey };
   } catch {
     return undefined;
   }
+}
+
+function isRevision(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }
 
 function isPhase(value: unknown): value is HubRecord["phase"] {

@@ -16,15 +16,15 @@ import { checkFolders, checkSecretPermissions } from "./secret-permissions.ts";
 import { type ServiceAccountIssuer, openServiceAccountIssuer, ownKeyId } from "../ca/service-account-issuer.ts";
 import { systemClock } from "../host/system-clock.ts";
 
-/** What has been opened so far, to be closed in reverse order. */
+/** Close functions of what has been opened so far, to be called in reverse order. */
 export type Closer = () => Promise<void>;
 
-/** What is kept on disk, and what is held of it in memory. */
+/** The state on disk and its caches in memory. */
 export interface HubState {
   readonly store: Store;
   readonly cache: WatchCache;
   readonly authorities: () => Authorities;
-  /** Puts others in their place. */
+  /** Replaces them. */
   readonly take: (next: Authorities) => void;
   readonly issuer: ServiceAccountIssuer;
   readonly revoked: Revocations;
@@ -32,19 +32,19 @@ export interface HubState {
   readonly hub: HubIdentity;
 }
 
-/** What the parts of a start are made of. */
+/** The inputs for the parts of a start. */
 export interface HubBase extends HubState {
   readonly clock: Clock;
   readonly closers: Closer[];
-  /** Undefined where no clusters join. */
+  /** Undefined without managed clusters. */
   readonly clusters: ManagedClusters | undefined;
-  /** Whether the objects are there that a hub begins with. */
+  /** Whether the initial objects of a hub exist. */
   readonly isBootstrapped: () => boolean;
   /** Records the writes of clients inside the hub; undefined before the audit log is open. */
   readonly recordWrite: () => RecordWrite | undefined;
 }
 
-/** Opens the store, the CAs and the keys of tokens beside each other; what is open is in `closers` as soon as it is. @throws StorageError, HubError */
+/** Opens the store, the CAs and the token keys concurrently; each is in `closers` as soon as it is open. @throws StorageError, HubError */
 export async function openHubState(
   options: HubOptions,
   closers: Closer[],
@@ -57,7 +57,7 @@ export async function openHubState(
   await checkFolders(options, at.dir);
   await checkSecretPermissions(options, at.dir);
   const known = await knownHub(halves);
-  // Before anything is made: the store's lock keeps a second hub from making the same.
+  // Before anything is created: the lock of the store prevents a second hub from creating the same.
   const begun = known === undefined ? await openStore(halves.storeDir, quotaBytes, closers) : undefined;
   const record = begun === undefined ? known?.record : await beginHub(halves, begun, clock);
   const isNew = record?.phase === "new";
@@ -67,7 +67,7 @@ export async function openHubState(
     openAuthorities({ ...at, certFile, keyFile, mayCreate: isNew }),
     openServiceAccountIssuer(options, at.dir, isNew),
   ] as const;
-  // One that fails must not leave a store behind that opens later and is closed by no one.
+  // A failure must not leave a store that opens later and that nothing closes.
   await Promise.allSettled(opening);
   const [store, found, issuer] = await Promise.all(opening);
   const isGiven = options.serviceAccountSigningKeyFile !== undefined;

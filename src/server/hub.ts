@@ -38,19 +38,19 @@ export interface Hub {
   readonly url: string;
   /** `sha256:<hex>` of the CA's public key. */
   readonly caPin: string;
-  /** Path of a kubeconfig with every right, readable by its owner only. */
+  /** Path of a kubeconfig with all rights, readable only by its owner. */
   readonly adminKubeconfig: string;
-  /** Which store, and where it lies. */
+  /** The kind and location of the store. */
   readonly store: string;
   /** Milliseconds from the call to being ready. */
   readonly readyMs: number;
-  /** Resolves after `close`; rejects when the hub can go on no longer. */
+  /** Resolves after `close`; rejects when the hub cannot continue. */
   readonly stopped: Promise<void>;
   /** Lets requests finish, ends watches, closes the store. */
   close(): Promise<void>;
 }
 
-/** Opens the store, makes or loads the CA, serves, and runs the controllers. @throws HubError with one sentence for the operator. */
+/** Opens the store, creates or loads the CA, serves, and runs the controllers. @throws HubError with one sentence for the operator. */
 export async function startHub(options: HubOptions): Promise<Hub> {
   const closers: Closer[] = [];
   const close = closeOnce(closers);
@@ -67,7 +67,7 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   const clock = options.clock ?? systemClock;
   const shutdown = new AbortController();
   const { signal } = shutdown;
-  // Every open watch listens to it, and there may be thousands.
+  // Every open watch adds a listener, and there may be thousands.
   setMaxListeners(0, signal);
   await checkOptions(options, { clock });
   const servingApproval = await servingApprovalOf(options);
@@ -121,15 +121,15 @@ async function start(options: HubOptions, closers: Closer[], close: Closer): Pro
   };
 }
 
-/** How far a start has come. */
+/** The progress of a start. */
 interface Phase {
   isBootstrapped: boolean;
   isReady: boolean;
-  /** Absent until the port is open: the writes of the start are not recorded. */
+  /** Absent until the port is open: writes of the start are not recorded. */
   recordWrite?: RecordWrite | undefined;
 }
 
-/** What the controllers know of credentials besides their objects. */
+/** The credential state for controllers that is not in objects. */
 function credentialIndexes({ cache, authorities, revoked: revocations, credentialUse: use, clock }: HubBase) {
   const about = { cache, use, revocations };
   return {
@@ -139,7 +139,7 @@ function credentialIndexes({ cache, authorities, revoked: revocations, credentia
   };
 }
 
-/** Before the port opens, so that nothing that was revoked is accepted for a moment. */
+/** Before the port opens, so that no revoked credential is accepted even briefly. */
 async function takeRevocations(
   { revocationsFile: file, log }: HubOptions,
   { issuer, authorities, clock }: HubBase,
@@ -155,10 +155,10 @@ async function takeRevocations(
   log(logEntry("RevocationsImported", "the hub imported revocations", { file, ...taken }));
 }
 
-/** A URL does not show it. */
+/** A URL omits it. */
 const httpsPort = 443;
 
-/** A store that takes no writes is no reason not to start. */
+/** A read-only store must not prevent a start. */
 async function announce(options: HubOptions, client: Client, url: string): Promise<void> {
   try {
     await putKubernetesService(client, options, Number(new URL(url).port || httpsPort));
@@ -167,7 +167,7 @@ async function announce(options: HubOptions, client: Client, url: string): Promi
   }
 }
 
-/** Read before anything is opened, so that a wrong file leaves nothing behind. */
+/** Read before anything is opened, so that a wrong file leaves no traces. */
 async function servingApprovalOf(options: HubOptions): Promise<ServingApproval | undefined> {
   const { servingApproval } = options;
   if (servingApproval === undefined || servingApproval.providers.length === 0) return undefined;
@@ -175,14 +175,14 @@ async function servingApprovalOf(options: HubOptions): Promise<ServingApproval |
   return readServingApproval(servingApproval, ownNames(options));
 }
 
-/** Loaded only where clusters join. */
+/** Loaded only with managed clusters. */
 async function clustersOf({ managedClusters }: HubOptions): Promise<ManagedClusters | undefined> {
   if (managedClusters === undefined) return undefined;
   const { openManagedClusters } = await import("./admission/managed-clusters.ts");
   return openManagedClusters(managedClusters.configFile);
 }
 
-/** Puts the initial objects in place, and warns of what this start leaves undone. */
+/** Creates the initial objects, and warns about options without effect in this start. */
 async function bootstrap(options: HubOptions, client: Client, base: HubBase): Promise<void> {
   const { cache, clusters, clock, authorities } = base;
   const warn = (message: string): void => options.log(logEntry("ConfigurationWarning", message));
@@ -193,7 +193,7 @@ async function bootstrap(options: HubOptions, client: Client, base: HubBase): Pr
   if (clusters === undefined) warnOfClusters(cache, warn);
 }
 
-/** Clusters that joined while the hub was told `--managed-clusters` stay in the store without it. */
+/** Clusters that joined while `--managed-clusters` was set remain in the store without it. */
 function warnOfClusters(cache: WatchCache, warn: (message: string) => void): void {
   const { length } = cache.list(storagePrefix(managedClusters));
   if (length === 0) return;

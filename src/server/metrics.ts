@@ -7,24 +7,24 @@ import { workQueueMetrics, type WorkQueueMetrics } from "../controllers/workqueu
 import type { SendBuffers } from "../apiserver/connections/send-buffers.ts";
 import { familiesText, labelText, type Family } from "../metrics/family.ts";
 
-/** What the hub counts; few labels, since each series costs memory and scrape time. */
+/** The metrics of the hub; few labels, since each series costs memory and scrape time. */
 export interface Metrics {
   readonly observeRequest: (request: FinishedRequest) => void;
   readonly trackRequest: RequestMetrics["track"];
   readonly controllerFailed: (controller: string) => void;
   readonly queueObserver: WorkQueueMetrics["of"];
-  /** What a controller has told of an object. */
+  /** A report of a controller about an object. */
   readonly controllerReported: (controller: string, reason: Reason) => void;
   readonly text: () => Promise<{ readonly contentType: string; readonly body: string }>;
 }
 
-/** Metrics under the names that Kubernetes gives them where it has such a metric. `read` is asked at each scrape. */
+/** Metrics under the names of Kubernetes where it has such a metric. `read` is called at each scrape. */
 export function hubMetrics(read: {
   readonly revision: () => number;
   readonly connections: () => number;
   /** Whether a resource is served. */
   readonly isResource: (group: string, version: string, plural: string) => boolean;
-  /** What else is counted, each as Prometheus text, in the order of the reply. */
+  /** Other metrics, each as Prometheus text, in the order of the response. */
   readonly texts: readonly (() => string | Promise<string>)[];
 }): Metrics {
   const registry = new MetricsRegistry();
@@ -78,7 +78,7 @@ function gauge(
   registry.registerMetric(made);
 }
 
-/** What each level of priority does now, and whom it has refused, as Prometheus text. Source: apiserver pkg/util/flowcontrol/metrics. */
+/** Requests in flight and rejected requests of each priority level, as Prometheus text. Source: apiserver pkg/util/flowcontrol/metrics. */
 export function fairnessText(levels: readonly LevelCounts[]): string {
   const perLevel = (valueOf: (counts: LevelCounts) => number): Family["samples"] =>
     levels.map((counts) => [levelLabels(counts), valueOf(counts)]);
@@ -120,7 +120,7 @@ export function fairnessText(levels: readonly LevelCounts[]): string {
   ]);
 }
 
-/** What is encoded for clients that have not read it yet, as Prometheus text. */
+/** Bytes encoded for clients that have not read them yet, as Prometheus text. */
 export function unreadText({ bytes, abandoned }: Pick<SendBuffers, "bytes" | "abandoned">): string {
   return familiesText([
     {
@@ -151,7 +151,7 @@ export function auditText({ events, lost }: AuditCounts): string {
   ]);
 }
 
-/** Requests of all schemas of a level are counted together, under the name of the level. */
+/** Requests of all flow schemas of a level are counted together, under the name of the level. */
 function levelLabels({ level }: LevelCounts): string {
   return labelText({ flow_schema: level, priority_level: level });
 }

@@ -28,11 +28,11 @@ export interface NodeNamesOptions {
   readonly cache: WatchCache;
   readonly clock: Pick<Clock, "now">;
   readonly revocations: Pick<Revocations, "find">;
-  /** The CAs that are trusted at this moment. */
+  /** The CAs that are trusted now. */
   readonly authorities: () => Pick<Authorities, "trusted">;
 }
 
-/** A request for a client certificate of a node that was approved; `issue` once it is answered. */
+/** An approved request for a client certificate of a node; `issue` is set once it is issued. */
 interface ApprovedRequest {
   readonly username: string;
   readonly key: string;
@@ -40,9 +40,9 @@ interface ApprovedRequest {
 }
 
 /**
- * Who holds which node name on this hub: certificates that it issued and that have neither ended nor been revoked, and requests that are
- * approved and not answered yet. Both are followed in the watch cache, whose observers hear of a write before it is acknowledged, so
- * that a look after any acknowledged approval sees it; what this process is about to approve is in `reserved`.
+ * Which key holds which node name on this hub: unexpired and unrevoked certificates that it issued, and approved requests without a
+ * certificate. Both are followed in the watch cache, whose observers see a write before it is acknowledged, so that a check after any
+ * acknowledged approval sees it; approvals in progress of this process are in `reserved`.
  */
 export function nodeNames(options: NodeNamesOptions): NodeNameClaims {
   const { cache } = options;
@@ -50,7 +50,7 @@ export function nodeNames(options: NodeNamesOptions): NodeNameClaims {
   const approved = approvedRequests(cache, (request) => reserved.delete(request));
   const recordsOf = clientRecords(cache);
 
-  /** Of requests that are about to be approved, or are approved and not answered yet. */
+  /** Requests that are about to be approved, or are approved without a certificate. */
   function unanswered({ username, request }: WantedNodeName): readonly NodeNameHolder[] {
     const name = canonicalNodeUser(username);
     const about = [...reserved.values()].filter((one) => canonicalNodeUser(one.username) === name);
@@ -62,7 +62,7 @@ export function nodeNames(options: NodeNamesOptions): NodeNameClaims {
       .map((one) => ({ key: one.key, notAfter: undefined, request: `csr/${one.request}` }));
   }
 
-  /** Of certificates that are alive. A record holds them all; those of the last moments may stand in their request alone. */
+  /** Valid certificates. A record has them all; the newest may be only in their request yet. */
   function answered({ username }: WantedNodeName): readonly NodeNameHolder[] {
     const name = canonicalNodeUser(username);
     const recorded = recordsOf(name).map((record) => record.status?.issued ?? []);
@@ -96,7 +96,7 @@ export function nodeNames(options: NodeNamesOptions): NodeNameClaims {
   };
 }
 
-/** Those that let their holder in at this moment. Two machines that were locked out as clones of each other hold nothing any more, nor by what they had before. */
+/** Certificates that authenticate their holder now. Two machines that were locked out as clones of each other hold nothing any more, not even by earlier certificates. */
 function livingOf(
   issues: readonly CredentialIssue[],
   { clock, revocations, authorities }: NodeNamesOptions,
@@ -114,7 +114,7 @@ function livingOf(
   return issues.slice(cloned + 1).filter((issue) => {
     const end = Date.parse(issue.notAfter ?? "");
     const isTrusted = issue.issuer === undefined || trusted.has(issue.issuer);
-    // An end that cannot be read is none.
+    // An unparsable end counts as none.
     return !(end <= now) && isTrusted && revocationOf(issue) === undefined;
   });
 }
@@ -123,7 +123,7 @@ function sha256(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** The approved requests, by the name that they are for; `decided` hears of each request that is approved, denied or gone. */
+/** The approved requests by node name; `decided` is called for each request that is approved, denied or deleted. */
 function approvedRequests(
   cache: WatchCache,
   decided: (request: string) => void,
@@ -152,13 +152,13 @@ function approvedRequests(
       nameOf.set(request, name);
       byName.set(name, (byName.get(name) ?? new Map<string, ApprovedRequest>()).set(request, found));
     }
-    // Only now: between the two there is no moment at which the name is free.
+    // Only now: the name must not be free in between.
     decided(request);
   });
   return { of: (name) => byName.get(name) ?? new Map<string, ApprovedRequest>() };
 }
 
-/** What a request that is approved holds; `open` before any decision, `other` for what holds no node name. */
+/** The claim of an approved request; `open` before any decision, `other` where it holds no node name. */
 function approvedIn(object: ApiObject): ApprovedRequest | "open" | "other" {
   const csr = csrView(object);
   if (hasCondition(csr, "Denied") || hasCondition(csr, "Failed")) return "other";
@@ -184,7 +184,7 @@ function requestedName({ signerName, request }: CsrView): ApprovedRequest | unde
   }
 }
 
-/** The records of client certificates of nodes, by the name that they are of. */
+/** The records of client certificates of nodes, by node name. */
 function clientRecords(cache: WatchCache): (name: string) => readonly IssuedCredential[] {
   const byName = new Map<string, Set<string>>();
   cache.observe(storagePrefix(issuedCredentials), ({ type, entry }) => {

@@ -13,11 +13,11 @@ import type { Authorities } from "../ca/ca-folder.ts";
 import { certificateTimes } from "../ca/hub-certificates.ts";
 import { familiesText, histogramText, labelText, type Family, type Sample } from "../metrics/family.ts";
 
-/** What stands in the hub at the time of a scrape. */
+/** The state of the hub at the time of a scrape. */
 export interface ObjectMetricsOptions {
   readonly store: Pick<Store, "condition" | "usage">;
   readonly cache: Pick<WatchCache, "list" | "count">;
-  /** All kinds that are served. */
+  /** All served kinds. */
   readonly resources: () => readonly Resource[];
   readonly authorities: () => Authorities;
   /** The folder of the serving certificate. */
@@ -28,7 +28,7 @@ export interface ObjectMetricsOptions {
   readonly now: () => number;
 }
 
-/** The store, what waits for a decision, certificates and the build, as Prometheus text, read at each scrape. */
+/** The store, undecided requests, certificates and the build, as Prometheus text, read at each scrape. */
 export function objectMetrics(parts: ObjectMetricsOptions): () => Promise<string> {
   return async () => {
     const [store, certificates] = await Promise.all([storeText(parts.store), certificateFamily(parts)]);
@@ -69,7 +69,7 @@ async function storeText(store: ObjectMetricsOptions["store"]): Promise<string> 
   );
 }
 
-/** Objects by kind, whatever versions of it are served. Source: apiserver pkg/storage/etcd3/metrics, 1.34 on. */
+/** Objects by kind, counted once for all served versions. Source: apiserver pkg/storage/etcd3/metrics, 1.34 on. */
 function objectsFamily({ cache, resources }: ObjectMetricsOptions): Family {
   const stored = resources().filter(({ verbs }) => verbs.includes("list"));
   const byKind = new Map(stored.map((one) => [labelText({ group: one.group, resource: one.plural }), one]));

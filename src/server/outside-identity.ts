@@ -24,10 +24,10 @@ import { optionText } from "../host/read-text.ts";
 import { fieldsError, yamlOf } from "../config-files/option-file.ts";
 import { oidcFlagsConfiguration, oidcFlagText } from "../config-files/oidc-flags.ts";
 
-/** Ways to authenticate that rest on somebody else's word. */
+/** Authenticators that rely on external issuers and services. */
 export interface OutsideIdentity {
   readonly members: readonly TokenAuthenticator[];
-  /** What the configuration file says of requests without credentials. */
+  /** The setting of the configuration file for requests without credentials. */
   readonly anonymous: AuthenticationConfiguration["anonymous"];
   close(): void;
 }
@@ -37,14 +37,14 @@ export interface OutsideIdentityOptions {
   readonly clock: Clock;
   /** The names of the API. */
   readonly audiences: readonly string[];
-  /** The issuers of the hub's own tokens, which nobody else may be. */
+  /** The issuers of the hub's own tokens, which external issuers must not use. */
   readonly issuers: readonly string[];
 }
 
 const readMs = 30_000;
 const maxBytes = 1 << 20;
 
-/** Reads the files that name outside issuers and services. Nobody is asked before the first token comes. @throws HubError naming option and field. */
+/** Reads the files that name external issuers and services. These are not called before the first token arrives. @throws HubError naming option and field. */
 export async function outsideIdentity(options: OutsideIdentityOptions): Promise<OutsideIdentity> {
   const { hub, clock, audiences } = options;
   const configuration = await configurationOf(options);
@@ -85,7 +85,7 @@ async function configurationOf({ hub, issuers }: OutsideIdentityOptions): Promis
   throw fieldsError(place, read.errors);
 }
 
-/** Whoever can choose a group at the issuer could choose one of the hub's own, system:masters among them. */
+/** A user who can choose a group at the issuer could choose one of the hub's own, such as system:masters. */
 function warnOfUnprefixed({ url, groups, userRules }: JwtIssuer, log: (entry: LogEntry) => void): void {
   if (groups?.claim === undefined || groups.prefix !== "" || userRules.length > 0) return;
   log(

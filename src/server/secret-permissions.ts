@@ -8,8 +8,9 @@ import { shellWord } from "../apimachinery/shell-word.ts";
 import type { HubOptions } from "./hub-options.ts";
 
 /**
- * The folders of a data directory. Those that others may write to are made private: others could put their own keys, store or links there.
- * @throws HubError data-dir where another user owns keys or store, or could change where a symbolic link in their place leads
+ * Checks the folders of a data directory. Folders that other users may write to are made private: others could put their own keys, store
+ * or links there. @throws HubError data-dir where another user owns keys or store, or could change the target of a symbolic link in their
+ * place
  */
 export async function checkFolders({ dataDir, log }: HubOptions, pkiDir: string): Promise<void> {
   const storeDir = join(dataDir, "store");
@@ -33,14 +34,14 @@ async function modeOf(path: string): Promise<number | undefined> {
   try {
     return (await stat(path)).mode & 0o777;
   } catch {
-    // What is wrong with it is told when it is read.
+    // Other problems are reported when it is read.
     return undefined;
   }
 }
 
 /**
- * Looks at the secrets that a hub reads. Keys in its own directory that others may read are made private; for the directory itself and for
- * files of the operator there is one warning each, since somebody may have reasons there.
+ * Checks the secrets that a hub reads. Keys in its own directory that others may read are made private; the directory itself and files of
+ * the operator get one warning each, since their modes may be intended.
  */
 export async function checkSecretPermissions(options: HubOptions, pkiDir: string): Promise<void> {
   const { log } = options;
@@ -62,7 +63,7 @@ export async function checkSecretPermissions(options: HubOptions, pkiDir: string
   }
 }
 
-/** Each start replaces the file, but the certificate in it stays good until it ends. */
+/** Each start replaces the file, but the certificate in it remains valid until it expires. */
 async function checkAdminKubeconfig(path: string, log: HubOptions["log"]): Promise<void> {
   const mode = await modeOf(path);
   if (mode === undefined || (await openPermissions(path)) === undefined) return;
@@ -82,7 +83,7 @@ async function clientFingerprint(path: string): Promise<string | undefined> {
   try {
     return data === undefined ? undefined : new X509Certificate(Buffer.from(data, "base64")).fingerprint256;
   } catch {
-    // What another user has put there names no certificate of this hub.
+    // A file of another user contains no certificate of this hub.
     return undefined;
   }
 }
@@ -94,7 +95,7 @@ async function keysIn(dir: string): Promise<readonly string[]> {
       .toSorted()
       .map((name) => join(dir, name));
   } catch {
-    // Before the first start there is none; what else is wrong is told when the keys are read.
+    // It is missing before the first start; other problems are reported when the keys are read.
     return [];
   }
 }

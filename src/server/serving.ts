@@ -47,14 +47,14 @@ import { signedTime } from "../ca/signed-time.ts";
 import { objectMetrics } from "./object-metrics.ts";
 import { type WatchMetrics, watchMetrics } from "../apiserver/request-metrics.ts";
 
-/** What serving needs of the parts made before. */
+/** The parts of the hub that serving needs. */
 export interface ServeParts
   extends
     Pick<HubBase, "revoked" | "authorities" | "issuer" | "cache" | "store" | "clock">,
     Pick<Decisions, "verbs" | "turns" | "counts" | "access" | "identity"> {
   readonly shutdown: AbortSignal;
   readonly isReady: () => boolean;
-  /** Where keys lie. */
+  /** Where keys are stored. */
   readonly at: { readonly dir: string; readonly now: number; readonly random: RandomBytes };
 }
 
@@ -64,7 +64,7 @@ export interface Serving {
   readonly metrics: Metrics;
   /** Records the writes of the clients inside the hub in the audit log; undefined where there is none. */
   readonly recordWrite: RecordWrite | undefined;
-  /** Serves with a certificate of the CA that signs now. Call it when the CAs have changed. */
+  /** Serves with a certificate of the active CA. Call it after the CAs change. */
   readonly renew: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -72,7 +72,7 @@ export interface Serving {
 /** How long a stop waits for requests under way, in milliseconds. */
 const drainMs = 5_000;
 
-/** Opens the audit backends and the port. Health says `controllers` until `isReady`. */
+/** Opens the audit backends and the port. Health checks report `controllers` until `isReady`. */
 export async function serve(options: HubOptions, parts: ServeParts): Promise<Serving> {
   const recording = await openAudit(options, parts.clock);
   try {
@@ -172,13 +172,8 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
     ],
   });
   const check = await recordCaCheck({ ...parts, dir: at.dir, signal, log: options.log });
-  const health = healthChecks(parts, certificates);
-  const otherPaths = otherPathsOf(options, parts, {
-    health,
-    metrics: metrics.text,
-    answer: check.answer,
-    serverAddress,
-  });
+  const own = { health: healthChecks(parts, certificates), metrics: metrics.text, answer: check.answer, serverAddress };
+  const otherPaths = otherPathsOf(options, parts, own);
   const handle = handlerOf(options, parts, {
     authenticated: (request) => server?.authenticated(request),
     authenticate: authentications.counted(refusingKubeletCredential(identity.request, options)),
@@ -213,7 +208,7 @@ async function serveRecorded(options: HubOptions, parts: ServeParts, recording: 
   };
 }
 
-/** What answers at paths that are of no resource. */
+/** Handles non-resource paths. */
 function otherPathsOf(
   options: HubOptions,
   { verbs, turns, issuer, cache, revoked, authorities, clock }: ServeParts,
@@ -231,7 +226,7 @@ function otherPathsOf(
     version: versionInfo(options.release, platform()),
     issuer: { issuer: issuer.issuers[0], keys: issuer.keys },
     revocations: revocationDocuments({ cache, revocations: revoked, authorities, issuer, clock }),
-    // Whoever really asks has verified the certificate, and nobody whom it impersonates.
+    // The requester itself verified the certificate, not the user that it impersonates.
     wellKnown: (path, { query, requester, request }) =>
       time(path, query) ?? answer(path, { user: requester.user, serverName: serverNameOf(request) }),
   });
@@ -248,7 +243,7 @@ type OwnSteps =
   | "clock"
   | "uuid";
 
-/** The path of a request, from the steps that the port makes and those that are made here. */
+/** The request pipeline, from the steps of the port and those created here. */
 function handlerOf(
   options: HubOptions,
   { access, revoked, turns, clock }: ServeParts,
@@ -268,7 +263,7 @@ function handlerOf(
   });
 }
 
-/** The name by which a client has called this server in TLS; empty where it named none. */
+/** The server name (SNI) that the client sent; empty where it sent none. */
 function serverNameOf({ socket }: Incoming): string {
   const { servername } = socket as { readonly servername?: string | false };
   return typeof servername === "string" ? servername : "";
@@ -283,7 +278,7 @@ function placesOf(options: HubOptions, steered: () => FlowControl, clock: Clock)
   });
 }
 
-/** How many connections are taken, and what is said of those that are closed. */
+/** Connection limits, and the logs of refused connections. */
 async function connectionsOf({
   connectionLimits,
   log,
@@ -305,7 +300,7 @@ function recorderOf(
   return audit && writeAudit({ ...tools, audit, uuid: randomUUID, fault: faultLog(options) });
 }
 
-/** Logs a fault of ours under the id that the client was given. */
+/** Logs a fault of the hub with the request id that the client received. */
 function faultLog({ log }: HubOptions): PipelineOptions["fault"] {
   return (error, requestId, brokenOff) => {
     if (brokenOff === undefined) {
@@ -321,7 +316,7 @@ function faultLog({ log }: HubOptions): PipelineOptions["fault"] {
   };
 }
 
-/** Logs a request whose client read nothing of the answer; a watch is counted as kube-apiserver counts it. */
+/** Logs a request whose client read nothing of the response; a watch is counted as in kube-apiserver. */
 function abandonedLog(
   { log }: HubOptions,
   { terminated }: Pick<WatchMetrics, "terminated">,
@@ -334,7 +329,7 @@ function abandonedLog(
   };
 }
 
-/** In milliseconds, of a clock that is not set back. */
+/** Milliseconds of a monotonic clock. */
 const monotonic = (): number => performance.now();
 
 function every(ms: number, run: () => void): () => void {
@@ -342,7 +337,7 @@ function every(ms: number, run: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** How long this process holds its event loop. */
+/** Measures how long this process blocks its event loop. */
 function stallsOf({ log }: HubOptions, clock: Clock, activity: RequestActivity): LoopStalls {
   return loopStalls({
     now: () => clock.now(),
@@ -353,7 +348,7 @@ function stallsOf({ log }: HubOptions, clock: Clock, activity: RequestActivity):
   });
 }
 
-/** A request in a log line: who asked for what. */
+/** A request in a log line: verb, path, user, audit id. */
 function requestText({ info, user, impersonated, auditId }: Progress): string {
   const name = JSON.stringify((impersonated ?? user)?.username.slice(0, maxShownCharacters) ?? "");
   return `${info.verb} ${info.path.slice(0, maxShownCharacters)} by ${name} (audit id ${auditId})`;

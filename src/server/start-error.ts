@@ -6,12 +6,12 @@ import type { HubOptions } from "./hub-options.ts";
 import { statfs } from "node:fs/promises";
 import { StatusError } from "../apimachinery/status.ts";
 
-/** What a start was asked for, as far as its errors name it. */
+/** The options of a start that its errors name. */
 export type StartPlace = Pick<HubOptions, "dataDir" | "bindAddress" | "securePort">;
 
 /**
- * The error of a start for the operator: a locked or damaged data directory, one that this account may not use, and a port that is taken
- * each have their sentence; any other error as it is.
+ * The error of a start for the operator: a locked or damaged data directory, one that this account may not use, and a port in use each
+ * have their message; any other error is unchanged.
  */
 export function startError(error: unknown, place: StartPlace): unknown {
   const refused = refusedPath(error, place) ?? brokenLink(error, place) ?? readOnly(error, place);
@@ -50,11 +50,11 @@ function folderText(error: unknown, code: string | undefined, dataDir: string): 
   return `the hub cannot make ${at}: ${why}; give a path with --data-dir where this account may make a directory`;
 }
 
-/** Why the system makes no directory, with `$` for the one that it refused. */
+/** Why the system creates no directory, with `$` for the rejected one. */
 const folderRefusals: Readonly<Record<string, string>> = {
   EEXIST: "$ exists and is not a directory",
   ENOTDIR: "a part of the path $ is not a directory",
-  // The directory above it is there: those that are missing are made one by one.
+  // Its parent exists: missing directories are created one by one.
   ENOENT: "the file system of $, such as /proc, does not allow new directories there",
   EACCES: "this account may not make the directory $",
   EPERM: "the file system, or a security policy of this machine, does not let this account make the directory $",
@@ -62,7 +62,7 @@ const folderRefusals: Readonly<Record<string, string>> = {
   ENOSPC: "no space or no inodes are left on the file system of $",
 };
 
-/** A symbolic link on the way to the data directory that leads to nothing: nothing can be made in its place. */
+/** A dangling symbolic link in the path of the data directory: nothing can be created in its place. */
 function brokenLink(error: unknown, { dataDir }: StartPlace): HubError | undefined {
   const { path } = systemPath(error) ?? {};
   if (path === undefined || !isWithin(dataDir, path)) return undefined;
@@ -76,7 +76,7 @@ function brokenLink(error: unknown, { dataDir }: StartPlace): HubError | undefin
   );
 }
 
-/** A data directory that is there, on a file system that takes no writes. */
+/** An existing data directory on a read-only file system. */
 function readOnly(error: unknown, { dataDir }: StartPlace): HubError | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const path = systemErrorCode(cause) === "EROFS" ? systemPath(cause)?.path : undefined;
@@ -97,13 +97,13 @@ function systemPath(error: unknown): { readonly path: string; readonly syscall: 
 
 const refusals: readonly (string | undefined)[] = ["EACCES", "EPERM"];
 
-/** A file of the data directory that this account may not use: most often the hub was started once by another account, such as root. */
+/** A file of the data directory that this account may not use: usually the hub was started once by another account, such as root. */
 function refusedPath(error: unknown, { dataDir }: StartPlace): HubError | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof HubError) return undefined;
     if (!refusals.includes(systemErrorCode(cause)) || !("path" in cause) || typeof cause.path !== "string") continue;
     if (!isWithin(cause.path, dataDir)) continue;
-    // A data directory that cannot be made has no owner.
+    // A data directory that cannot be created has no owner.
     if ("syscall" in cause && cause.syscall === "mkdir" && resolve(cause.path) === resolve(dataDir)) continue;
     return new HubError(
       "data-dir",
@@ -119,10 +119,10 @@ function isWithin(path: string, folder: string): boolean {
   return !way.startsWith("..") && !isAbsolute(way);
 }
 
-/** As Node names them, and as LMDB numbers them. */
+/** Error codes of Node, and numbers of LMDB. */
 const fullCodes: readonly unknown[] = ["ENOSPC", "EDQUOT", 28, 122];
 
-/** For the store's reserve and its first growth, and the small files beside it. */
+/** Space for the reserve of the store and its first growth, and the small files beside it. */
 const neededMebibytes = 8;
 
 /** The error of a start that failed because the disk is full, with the path and its free bytes; undefined for one that failed for another reason. */

@@ -19,16 +19,16 @@ const prefixes: Readonly<Record<TokenKind, string>> = {
   Node: storagePrefix({ group: "", plural: "nodes" }),
 };
 
-/** What tokens speak of, as it is in the watch cache at this moment. */
+/** The objects that tokens refer to, in their current state in the watch cache. */
 export function tokenObjects(cache: WatchCache): ObjectLookup {
   return (kind, namespace, name) => {
-    // A name from outside may hold a slash, which no name of an object does.
+    // A name in a token may contain a slash, which no object name does.
     if (namespace.includes("/") || name.includes("/")) return undefined;
     return cachedObject(cache, prefixes[kind] + (namespace === "" ? name : `${namespace}/${name}`));
   };
 }
 
-/** Gives out tokens of ServiceAccounts. The reply alone holds the token; nothing of it is kept. */
+/** Issues tokens of ServiceAccounts. Only the response contains the token; it is not stored. */
 export function tokenRequests({
   issuer,
   cache,
@@ -49,7 +49,7 @@ export function tokenRequests({
     warnings.forEach(context.warn);
     const token = await issuer.sign(boundClaims(order));
     if (isOfAccess(parent)) {
-      // Which machine that came in by an access request was given the token.
+      // Records which machine of an access request got the token.
       credentialUse.recordToken(
         serviceAccountUser(order.namespace, order.serviceAccount.name).username,
         order,

@@ -11,12 +11,12 @@ import type { HubBase } from "./hub-state.ts";
 
 /** How often the revision of the store is recorded beside the CA, in milliseconds. */
 const noteMs = 60_000;
-/** A smaller step is what NTP does without anybody having to know. In milliseconds. */
+/** NTP makes smaller steps unnoticed. In milliseconds. */
 const jumpMs = 60_000;
 
 /**
- * What goes on beside the requests until the hub stops: compaction, the CAs as their folder has them, the operator's kubeconfig, the clock.
- * What ends it is in `closers`.
+ * Background tasks until the hub stops: compaction, reloading the CAs from their folder, the kubeconfig of the operator, the clock. Their
+ * close functions are in `closers`.
  */
 export function upkeep(
   options: HubOptions,
@@ -25,7 +25,7 @@ export function upkeep(
     readonly dir: string;
     readonly shutdown: AbortController;
     readonly kubeconfig: AdminKubeconfig;
-    /** Takes up other CAs. */
+    /** Applies changed CAs. */
     readonly changed: (next: Authorities) => Promise<void>;
   },
 ): void {
@@ -34,7 +34,7 @@ export function upkeep(
   const shared = { clock, signal: shutdown.signal, log };
   const failed = (error: unknown): void => log(logEntry("CompactionFailed", "compaction failed", { error }));
   const compacting = compactionLoop({ ...shared, store, cache, failed });
-  // The CA of --cluster-signing-cert-file is the operator's to change: whatever lies in the folder is of another time.
+  // The operator changes the CA of --cluster-signing-cert-file: the CA in the folder is from another time.
   const following =
     options.clusterSigningCertFile === undefined
       ? followAuthorities({ ...shared, dir, current: authorities(), changed })
@@ -54,8 +54,8 @@ export function upkeep(
 }
 
 /**
- * Compares the wall clock with the monotonic one every 30 seconds until `signal` aborts, and logs each jump of more than a minute: what
- * was issued before it may be judged differently by clients. A machine that was suspended looks the same.
+ * Compares the wall clock with the monotonic one every 30 seconds until `signal` aborts, and logs each jump of more than a minute:
+ * clients may then judge earlier certificates and tokens differently. A suspended machine looks the same.
  */
 function watchClock({
   clock,

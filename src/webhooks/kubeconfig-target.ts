@@ -11,20 +11,20 @@ import { HubError } from "../apimachinery/hub-error.ts";
 import { hubWorld } from "../host/process-world.ts";
 import { errorText } from "../apimachinery/error-text.ts";
 
-/** A service of the operator's that a file in the format of kubeconfig names: where it is, whom it trusts, who we are there. */
+/** A service that a file in kubeconfig format names: its address, its CA, and the credential of the hub for it. */
 export interface KubeconfigTarget {
-  /** Sends JSON to the address in the file; resolves to the JSON of the answer. Rejects for anything but 200 and 201. */
+  /** Sends JSON to the address in the file; resolves to the JSON of the response. Rejects for any status but 200 and 201. */
   post(body: object): Promise<unknown>;
   close(): void;
 }
 
-/** An answer that is not the one hoped for; the message never holds the words of the service. */
+/** An unusable response; the message never contains text of the service. */
 export class TargetError extends Error {
   override readonly name = "TargetError";
   readonly code: "status" | "body";
-  /** The status of the answer. */
+  /** The status of the response. */
   readonly status: number;
-  /** How long to wait before another try, in milliseconds, where the answer asks for one. */
+  /** How long to wait before another attempt, in milliseconds, where the response has Retry-After. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -45,9 +45,9 @@ export interface KubeconfigTargetOptions {
   readonly file: string;
   readonly clock: Clock;
   readonly release: string;
-  /** In milliseconds, for a whole answer. */
+  /** The timeout for a whole response, in milliseconds. */
   readonly timeoutMs: number;
-  /** The longest answer that is read, in bytes. */
+  /** The maximum size of a response, in bytes. */
   readonly maxBytes: number;
 }
 
@@ -88,22 +88,21 @@ async function post(client: RemoteClient, path: string, body: object): Promise<u
   try {
     return JSON.parse(reply.body.toString("utf8")) as unknown;
   } catch {
-    // The parser's own message would quote the answer.
+    // The message of the parser would quote the response.
     throw new TargetError("body", "the answer of the service is not JSON", reply);
   }
 }
 
-/** How a review is sent again. Source: apiserver pkg/util/webhook DefaultRetryBackoffWithInitialDelay. */
+/** The retries of a review. Source: apiserver pkg/util/webhook DefaultRetryBackoffWithInitialDelay. */
 const tries = 5;
 const pause = { firstMs: 500, factor: 1.5, jitter: 0.2 };
-/** After this time nothing is sent again, so that a service which fails slowly does not take a time-out for each try. */
+/** No retry after this time, so that a service which fails slowly does not take one timeout for each attempt. */
 const againWithinMs = 30_000;
 const passingStatus: readonly number[] = [429, 500, 504];
 
 /**
- * Sends a review again that was broken off or refused for now, five times in all, and never one that took too long or whose service
- * is not there, nor after 30 seconds: nobody waits much longer than one time-out. A service that says when to come back is not asked
- * before. Rejects with the last failure.
+ * Retries a review that was interrupted or temporarily rejected, five attempts in all; never after a timeout, for an unreachable service,
+ * or after 30 seconds, so that no request waits much longer than one timeout. Respects Retry-After. Rejects with the last failure.
  */
 export function retriedReview<Review extends object>(
   post: (review: Review) => Promise<unknown>,
@@ -132,10 +131,10 @@ function isPassing(error: unknown): boolean {
   return error.retryAfterMs !== undefined || passingStatus.includes(error.status);
 }
 
-/** Why an authorization webhook gave no answer. */
+/** Why an authorization webhook returned no decision. */
 export type WebhookFailureCode = "timeout" | "connection" | "certificate" | "status" | "answer";
 
-/** An authorization webhook that gave no answer. The message says what it did, without its words and without where it is. */
+/** An authorization webhook returned no decision. The message describes the failure, without text of the webhook and without its address. */
 export class WebhookFailure extends Error {
   override readonly name = "WebhookFailure";
   readonly code: WebhookFailureCode;
@@ -146,7 +145,7 @@ export class WebhookFailure extends Error {
   }
 }
 
-/** The codes by which Node says that a certificate is of no CA that is trusted. */
+/** The codes of Node for a certificate of an untrusted CA. */
 export const untrusted: ReadonlySet<string> = new Set([
   "SELF_SIGNED_CERT_IN_CHAIN",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
@@ -176,7 +175,7 @@ const failures: ReadonlyMap<string, Failure> = new Map<string, Failure>([
   ...[...untrusted].map((code) => [code, ["certificate", "has a certificate of a CA that is not trusted"]] as const),
 ]);
 
-/** What asking a webhook threw, in one sentence for operators: it stands in traces, audit events and answers of code 500. */
+/** The error of a webhook call in one sentence for operators: it is written to traces, audit events and responses of code 500. */
 export function webhookFailure(error: unknown): WebhookFailure {
   const [code, what] = failureOf(error);
   return new WebhookFailure(code, what, { cause: error });

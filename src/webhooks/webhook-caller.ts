@@ -13,11 +13,11 @@ import { errorText } from "../apimachinery/error-text.ts";
 import { untrusted } from "./kubeconfig-target.ts";
 
 export interface WebhookCallerOptions {
-  /** Where a Service answers; undefined for one that is not known. Default the DNS of the machine. */
+  /** The address of a Service; undefined for an unknown one. Default: the DNS of the machine. */
   readonly resolveService?: (service: ServiceReference) => Promise<{ readonly host: string } | undefined>;
-  /** The proxy for an `https://` server, as text that may hold a password; undefined where it is reached directly. Default: none is used. */
+  /** The proxy for an `https://` server, as text that may contain a password; undefined for a direct connection. Default: none. */
   readonly proxyOf?: (server: string) => string | undefined;
-  /** The longest answer that is read, in bytes; default 16 MiB. */
+  /** The maximum size of a response, in bytes; default 16 MiB. */
   readonly maxBytes?: number;
 }
 
@@ -25,21 +25,21 @@ export interface WebhookCallerOptions {
 interface Endpoint {
   readonly url: URL;
   readonly proxy: string | undefined;
-  /** The name in the certificate, where the address is not it. */
+  /** The name in the certificate, where it differs from the address. */
   readonly serverName?: string;
   readonly host: string;
   readonly ca: string | undefined;
 }
 
 const defaultMaxBytes = 16 << 20;
-/** How many calls to one target are under way at once; further ones wait, and their time runs. */
+/** The maximum number of concurrent calls to one target; further ones wait, within their timeout. */
 const connectionsPerTarget = 64;
 const idleMs = 30_000;
 
 /**
- * Calls webhooks over HTTP/1.1 and TLS 1.2 or later, trusting the CAs of the configuration and no others. Connections are kept for
- * calls to the same target. A proxy carries the TLS connection and sees nothing of the call; a Service behind one is resolved by the
- * proxy, as kube-apiserver has it. Redirects are not followed, so that a webhook is who its configuration names. `close` ends the connections.
+ * Calls webhooks over HTTP/1.1 and TLS 1.2 or later, trusting only the CAs of the configuration. Connections are reused for calls to the
+ * same target. A proxy forwards the TLS connection and cannot read the call; behind a proxy, the proxy resolves a Service, as with
+ * kube-apiserver. Redirects are not followed, so that only the configured webhook is called. `close` ends the connections.
  */
 export function webhookCaller(options: WebhookCallerOptions = {}): { readonly call: CallWebhook; close(): void } {
   const { maxBytes = defaultMaxBytes, resolveService = resolveByDns, proxyOf = () => undefined } = options;
@@ -61,7 +61,7 @@ export function webhookCaller(options: WebhookCallerOptions = {}): { readonly ca
   };
 }
 
-/** For each proxy, and for none, one agent is enough: it never shares a connection between calls of different CAs, names or addresses. */
+/** One agent for each proxy, and one for none, is enough: it never shares a connection between calls of different CAs, names or addresses. */
 function agentsByProxy(): { readonly of: (proxy: string | undefined) => Agent; readonly close: () => void } {
   const known = new Map<string | undefined, Agent>();
   const closing = new AbortController();
@@ -86,7 +86,7 @@ function agentsByProxy(): { readonly of: (proxy: string | undefined) => Agent; r
   };
 }
 
-/** A resolver may take as long as it likes, and cannot be broken off; nobody waits for it longer than for the webhook. */
+/** A resolver may take any time and cannot be cancelled; a call waits for it no longer than for the webhook. */
 function within(
   signal: AbortSignal,
   resolveService: NonNullable<WebhookCallerOptions["resolveService"]>,
@@ -124,7 +124,7 @@ async function endpointOf(
       return { url: target, proxy: proxyOf(target.origin), host: target.hostname.replaceAll(/[[\]]/g, ""), ca };
     }
   } catch {
-    // Said below.
+    // The error below covers an invalid URL.
   }
   throw new WebhookCallError("target", "webhook configuration must have either service or an https URL");
 }
@@ -181,12 +181,12 @@ async function post(call: WebhookCall, endpoint: Endpoint, terms: Terms): Promis
   return parsed(await whole(response, terms.maxBytes));
 }
 
-/** The head of the answer. A kept connection that the webhook has closed meanwhile is replaced once by a new one. */
+/** The head of the response. A reused connection that the webhook has closed meanwhile is replaced once by a new one. */
 function answer(body: Buffer, options: RequestOptions, isRepeated = false): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = send(options, resolve);
     request.on("error", (error: NodeJS.ErrnoException) => {
-      // A long body is still being written when the end of the connection is noticed.
+      // A long body is still being written when the end of the connection is detected.
       const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
       if (isStale && !isRepeated) resolve(answer(body, options, true));
       else reject(error);
@@ -211,7 +211,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // The parser's own message would quote what the webhook sent.
+    // The message of the parser would quote the response of the webhook.
     throw new WebhookCallError("body", "the answer is not JSON");
   }
 }
@@ -223,7 +223,7 @@ const statusTexts: ReadonlyMap<number, string> = new Map([
   [429, "the server has received too many requests and has asked us to try again later"],
 ]);
 
-/** What is said of an answer's code. Source: client-go's generic server responses, without the webhook's own words. */
+/** The message for a status code. Source: client-go's generic server responses, without the text of the webhook. */
 function statusText(code: number): string {
   if (code >= 300 && code < 400) return `the webhook answered with a redirect (${code}), which is not followed`;
   if (code >= 500) return 'an error on the server ("unknown") has prevented the request from succeeding';

@@ -12,12 +12,12 @@ export interface GrantedObject {
   readonly object: ApiObject;
 }
 
-/** Where the account of a request lies; its name is the request's own. */
+/** The key of the account of a request; its name is that of the request. */
 export function accountKey(request: AccessRequest, namespace: string): ObjectKey & { readonly namespace: string } {
   return { namespace, name: request.metadata.name ?? "" };
 }
 
-/** The account of a machine. It mounts into no pod. */
+/** The account of a machine. Its token is not mounted into pods. */
 export function accountFor(request: AccessRequest, namespace: string): ApiObject {
   return {
     apiVersion: "v1",
@@ -30,13 +30,13 @@ export function accountFor(request: AccessRequest, namespace: string): ApiObject
   };
 }
 
-/** Whether an object was made for this request: a name alone never says so. */
+/** Whether an object was created for this request; its name alone does not prove it. */
 export function isMadeFor(request: AccessRequest, object: ApiObject): boolean {
   const uid = request.metadata.uid ?? "";
   return uid !== "" && (object.metadata.ownerReferences ?? []).some((owner) => owner.uid === uid);
 }
 
-/** What the profile grants, and the right of the account to renew its own token. Roles before the bindings that name them. */
+/** The objects of the grant: the roles of the profile, and the right of the account to renew its own token. Roles before the bindings that name them. */
 export function grantsOf(request: AccessRequest, { spec }: AccessProfile): readonly GrantedObject[] {
   const { namespace } = spec;
   const account = accountKey(request, namespace);
@@ -76,12 +76,12 @@ export function grantsOf(request: AccessRequest, { spec }: AccessProfile): reado
   ];
 }
 
-/** What the names of all bindings and roles of a request begin with; names cannot be changed, as labels and owners can. */
+/** The prefix of the names of all bindings and roles of a request; names cannot be changed, unlike labels and owners. */
 function grantPrefix({ metadata }: AccessRequest): string {
   return `access-${metadata.uid ?? ""}-`;
 }
 
-/** What marks an object as made for a request; it goes when the request goes. */
+/** The metadata that marks an object as created for a request; it is deleted with the request. */
 export function markOf(request: AccessRequest): Pick<ApiObject["metadata"], "labels" | "ownerReferences"> {
   return { labels: { [requestLabel]: request.metadata.uid ?? "" }, ownerReferences: [ownerOf(request)] };
 }
@@ -95,12 +95,12 @@ function ownerOf(request: AccessRequest): OwnerReference {
 const rbacGroup = "rbac.authorization.k8s.io";
 const rbacVersion = `${rbacGroup}/v1`;
 
-/** The kinds in which a request is given rights. */
+/** The kinds of the objects that grant rights to a request. */
 export const bindingKinds: readonly ResourceRef[] = [roleBindings, clusterRoleBindings];
 
 /**
- * Removes everything that was made for the request; the account first, so that its tokens end at once. The status says which account
- * that is, and names say which bindings: labels and owners can be stripped by a machine that may write in its namespace.
+ * Removes everything that was created for the request; the account first, so that its tokens become invalid at once. The status names the
+ * account, and the bindings are found by name: a machine that may write in its namespace could strip labels and owners.
  */
 export async function takeBack(
   client: Client,
@@ -121,8 +121,8 @@ export async function takeBack(
 }
 
 /**
- * The request with the account in its grant that was made for it and never written down, as when the hub stopped while it issued. Undefined
- * as `namespace` is of a request for which nothing can have been made.
+ * The request with an account in its grant that was created for it and never recorded, as when the hub stopped while it issued.
+ * Undefined, as is `namespace`, for a request for which nothing can have been created.
  */
 export async function withForgottenGrant(
   client: Client,
@@ -139,7 +139,7 @@ export async function withForgottenGrant(
 interface Grants {
   readonly resource: ResourceRef;
   readonly namespace?: string;
-  /** Those that were seen by now; a label that is there still finds younger ones. */
+  /** The objects in the informer cache; newer ones are found by an intact label. */
   readonly seen: readonly ApiObject[];
 }
 

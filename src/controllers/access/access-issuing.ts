@@ -13,17 +13,17 @@ import { obstacleOf, type Obstacle } from "./access-obstacle.ts";
 import type { AccessRequestOptions } from "./access-request.ts";
 import { condition, notIssued, withConditions } from "./access-request-policy.ts";
 
-/** What access is issued with. */
+/** What issuing access needs. */
 export interface Issuing {
   readonly client: Client;
   readonly options: Pick<AccessRequestOptions, "clock" | "random" | "ca" | "lifeOf">;
-  /** Whether rights wait for an account of that name that were not given by this request. */
+  /** Whether roles are bound to an account of that name that this request did not bind. */
   readonly isBound: (account: ObjectKey, request: AccessRequest) => boolean;
-  /** Whether the view has this role; one that it lacks may be younger than the view. */
+  /** Whether the informer cache has this role; a role that it lacks may be newer than the cache. */
   readonly hasRole: (resource: ResourceRef, key: ObjectKey) => boolean;
 }
 
-/** The status with the sealed answer, or with the reason why there is none. */
+/** The status with the sealed answer, or with the reason why nothing was issued. */
 export async function answered(
   issuing: Issuing,
   request: AccessRequest,
@@ -33,31 +33,21 @@ export async function answered(
   const status = request.status ?? {};
   const now = options.clock.now();
   const isApproved = condition("Approved", "Approved", `by ${approvers(status).join(", ")}`);
-  // Nothing else may change where it was said before: the write would wake the request again.
+  // An unchanged refusal must yield an equal status: each write triggers another reconcile.
   const refused = (reason: Reason, why: string, grant = status.grant): AccessRequestStatus => ({
     ...status,
     ...(grant === undefined ? {} : { grant }),
     conditions: withConditions({ request, now }, [isApproved, notIssued(reason, why)]),
   });
   const key = readKey(request);
-  // A decision is about one key; whoever could change the request after it must not get what was granted to another.
+  // A decision covers one key: a client that changes the request afterwards must not get what was granted to another.
   if (key === undefined || status.fingerprint !== key.fingerprint) {
     return refused("OtherKey", "its key is not the one that was decided on");
   }
   const { namespace } = profile.spec;
-  const { name: serviceAccount } = accountKey(request, namespace);
-  if (options.lifeOf?.({ namespace, serviceAccount })?.isRevoked === true) {
-    const why = `the account ${namespace}/${serviceAccount} is revoked; ask under another name`;
-    return refused("AccountRevoked", why);
-  }
-  // The name is the machine's choice: what was given to an account of that name was meant for somebody else.
-  if (issuing.isBound(accountKey(request, namespace), request)) {
-    const why = `roles are bound to a ServiceAccount ${request.metadata.name} in namespace ${namespace} already, which this request would come into; ask under another name`;
-    return refused("NameBound", why);
-  }
-  const made = await madeFor(issuing, request, profile);
-  if ("reason" in made) return refused(made.reason, made.message, made.grant);
-  const { account, token, expiresAt, bootstrap } = made;
+  const outcome = accountObstacle(issuing, request, namespace) ?? (await createAccess(issuing, request, profile));
+  if ("reason" in outcome) return refused(outcome.reason, outcome.message, outcome.grant);
+  const { account, token, expiresAt, bootstrap } = outcome;
   const answer = {
     token,
     ca: options.ca.pem,
@@ -83,23 +73,46 @@ export async function answered(
   };
 }
 
-interface Made {
+/** Why the account of the request may get nothing; undefined where it may. */
+function accountObstacle(
+  { options, isBound }: Issuing,
+  request: AccessRequest,
+  namespace: string,
+): NotCreated | undefined {
+  const account = accountKey(request, namespace);
+  if (options.lifeOf?.({ namespace, serviceAccount: account.name })?.isRevoked === true) {
+    const message = `the account ${namespace}/${account.name} is revoked; ask under another name`;
+    return { reason: "AccountRevoked", message };
+  }
+  // The machine chooses the name: roles bound to an account of that name were meant for another machine.
+  if (isBound(account, request)) {
+    const message = `roles are bound to a ServiceAccount ${request.metadata.name} in namespace ${namespace} already, which this request would come into; ask under another name`;
+    return { reason: "NameBound", message };
+  }
+  return undefined;
+}
+
+interface Created {
   readonly account: ApiObject;
   readonly token: string;
   readonly expiresAt: string;
   readonly bootstrap: BootstrapToken | undefined;
 }
 
-type NotMade = Obstacle & { readonly grant?: AccessRequestStatus["grant"] };
+type NotCreated = Obstacle & { readonly grant?: AccessRequestStatus["grant"] };
 
-/** Account, rights and tokens, or why they cannot be made; what was made until then is noted, so that it is taken back with the request. */
-async function madeFor(issuing: Issuing, request: AccessRequest, profile: AccessProfile): Promise<Made | NotMade> {
+/** Account, rights and tokens, or why they cannot be created; `grant` names what was created before the failure, to be deleted with the request. */
+async function createAccess(
+  issuing: Issuing,
+  request: AccessRequest,
+  profile: AccessProfile,
+): Promise<Created | NotCreated> {
   const { client } = issuing;
   const { namespace } = profile.spec;
   const { name = "" } = request.metadata;
   let grant: AccessRequestStatus["grant"];
   try {
-    // A binding may name a role that does not exist: the machine would hold a token and no right, and nothing would tell.
+    // A binding may name a role that does not exist: the machine would get a token without any right, and no error.
     await checkRoles(issuing, profile);
     const account = await ensureAccount(client, request, namespace);
     if (account === undefined) {
@@ -107,8 +120,8 @@ async function madeFor(issuing: Issuing, request: AccessRequest, profile: Access
       return { reason: "AccountTaken", message };
     }
     grant = { namespace, serviceAccount: name, uid: account.metadata.uid ?? "" };
-    // Before the tokens: where a right cannot be given, each try would leave another bootstrap token behind.
-    await granted(client, request, profile);
+    // Before the tokens: where a binding cannot be created, each retry would leave another bootstrap token behind.
+    await createGrants(client, request, profile);
     const [token, bootstrap] = await Promise.all([
       freshToken(client, request, profile),
       bootstrapTokenFor(issuing, request, profile),
@@ -130,8 +143,8 @@ async function checkRoles({ client, hasRole }: Issuing, { spec }: AccessProfile)
   }
 }
 
-/** Roles before the bindings that name them; whatever depends on nothing else goes at once. */
-async function granted(client: Client, request: AccessRequest, profile: AccessProfile): Promise<void> {
+/** Creates roles first, then the bindings that name them; independent objects are created concurrently. */
+async function createGrants(client: Client, request: AccessRequest, profile: AccessProfile): Promise<void> {
   const isRole = ({ resource }: GrantedObject): boolean => resource === roles;
   const all = grantsOf(request, profile);
   await Promise.all(all.filter(isRole).map((one) => ensure(client, request, one)));
@@ -142,7 +155,7 @@ function approvers({ decisions = [] }: AccessRequestStatus): readonly string[] {
   return decisions.filter(({ verdict }) => verdict === "Approved").map(({ user }) => user);
 }
 
-/** The account of the request, made if there is none; undefined where the name belongs to something else. */
+/** The account of the request, created if absent; undefined where an account of that name was not created for this request. */
 async function ensureAccount(
   client: Client,
   request: AccessRequest,
@@ -157,7 +170,7 @@ async function ensure(client: Client, request: AccessRequest, { resource, object
     await client.create(resource, object);
   } catch (error) {
     if (!hasReason(error, "AlreadyExists")) throw error;
-    // Its name holds the uid of the request: who takes it beforehand keeps the request from being answered, and gains nothing.
+    // The name contains the uid of the request: a client that creates it first blocks the request, and gains nothing.
     const { namespace, name = "" } = object.metadata;
     const there = await client.get(resource, namespace === undefined ? { name } : { namespace, name });
     if (!isMadeFor(request, there)) throw error;
@@ -189,7 +202,7 @@ interface TokenReply extends ApiObject {
   readonly status: { readonly token: string; readonly expirationTimestamp: string };
 }
 
-/** A bootstrap token of its own for the machine, where the profile hands one over. */
+/** A new bootstrap token for the machine; undefined where the profile has none. */
 async function bootstrapTokenFor(
   { client, options }: Issuing,
   request: AccessRequest,

@@ -7,7 +7,7 @@ import { accessRequests, type AccessRequest, type AccessRequestStatus } from "..
 import { hasReason, isTerminating } from "../../client/api-errors.ts";
 import { referenceTo, type Report } from "../controller.ts";
 
-/** Why nothing can be issued, in the words of the condition `Issued`. */
+/** Why nothing can be issued: reason and message of the condition `Issued`. */
 export interface Obstacle {
   readonly reason: Reason;
   readonly message: string;
@@ -15,7 +15,7 @@ export interface Obstacle {
 
 const roleKinds: readonly string[] = ["clusterroles", "roles"];
 
-/** What an API call that was refused while access was issued says of the profile; undefined for what passes by itself, or is a fault. */
+/** What a rejected API call means for the profile whose access is issued; undefined for transient errors and faults. */
 export function obstacleOf(error: unknown, { metadata, spec }: AccessProfile): Obstacle | undefined {
   const profile = JSON.stringify(metadata.name ?? "");
   const namespace = JSON.stringify(spec.namespace);
@@ -24,7 +24,7 @@ export function obstacleOf(error: unknown, { metadata, spec }: AccessProfile): O
     return { reason: "ProfileNamespaceTerminating", message };
   }
   if (!(error instanceof StatusError)) return undefined;
-  const { kind = "", name = "" } = hasReason(error, "NotFound") ? (error.details ?? {}) : {};
+  const { kind, name } = missingObject(error);
   if (kind === "namespaces") {
     const message = `namespace ${namespace} of profile ${profile} does not exist; create it (kubectl create namespace ${spec.namespace}), or change the profile`;
     return { reason: "ProfileNamespaceMissing", message };
@@ -33,14 +33,19 @@ export function obstacleOf(error: unknown, { metadata, spec }: AccessProfile): O
     const message = `role ${JSON.stringify(name)} of profile ${profile} does not exist; create it, or change the profile`;
     return { reason: "ProfileRoleMissing", message };
   }
-  // Whoever reads the request may not be who may read the log of the controller.
+  // The reader of the request may not be allowed to read the log of the controller.
   if (hasReason(error, "Forbidden", "Invalid", "BadRequest", "MethodNotAllowed")) {
     return { reason: "IssuingFailed", message: `the API refused what profile ${profile} grants: ${error.message}` };
   }
   return undefined;
 }
 
-/** The obstacle in the status of a request; undefined where it is answered, over, or not approved. */
+function missingObject(error: StatusError): { readonly kind: string; readonly name: string } {
+  const { kind = "", name = "" } = hasReason(error, "NotFound") ? (error.details ?? {}) : {};
+  return { kind, name };
+}
+
+/** The obstacle in the status of a request; undefined where it is answered, has ended, or is not approved. */
 export function obstacleIn(status: AccessRequestStatus): Obstacle | undefined {
   const issued = findCondition(status.conditions, "Issued");
   if (issued?.status !== "False" || !awaitsAnswer(status)) return undefined;
@@ -80,14 +85,14 @@ export function obstacleReport(request: AccessRequest, { reason, message }: Obst
   };
 }
 
-/** What is to be reported of a request whose status was this and is now that: each condition that has come to hold, or holds for another reason. */
+/** The reports for a request that gets the status `next`: one for each condition that became true or changed its reason. */
 export function accessReports(request: AccessRequest, next: AccessRequestStatus): readonly Report[] {
   const before = request.status?.conditions ?? [];
   const about = referenceTo(accessRequests, request);
   return (next.conditions ?? []).flatMap((condition): readonly Report[] => {
     const known = findCondition(before, condition.type);
     const reason = reportedAs(condition);
-    // A request may be over before it is superseded: its condition holds already, because its token had ended.
+    // A request may have ended before it is superseded: its condition is true already, because its token expired.
     if (reason === undefined || (known !== undefined && reportedAs(known) === reason)) return [];
     const message = `${reportedTexts[reason]}${condition.message === "" ? "" : `: ${condition.message}`}`;
     return [{ reason, about, message, details: whoOf(next) }];

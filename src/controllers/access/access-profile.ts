@@ -20,8 +20,8 @@ import type { Reason } from "../../apimachinery/reasons.ts";
 const serviceAccount = "access-request-controller";
 
 /**
- * Reports on each profile whether the namespace and the roles that it names exist: without them approving grants nothing. Reports on each
- * that is marked as default whether others are as well.
+ * Sets a condition on each profile whether the namespace and the roles that it names exist: without them an approval grants nothing. Sets
+ * a condition on each default profile whether there are others.
  */
 export function accessProfile(options: ControllerOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
@@ -69,7 +69,7 @@ export function accessProfile(options: ControllerOptions): Controller {
       },
       ...[roles, clusterRoles].map((resource): Watch => ({
         resource,
-        // Only whether a role exists matters, and large ones take a lot of memory.
+        // Only the existence of a role matters, and large ones take a lot of memory.
         metadataOnly: true,
         keys: ({ metadata }: { readonly metadata: { readonly name?: string } }) =>
           naming((spec) =>
@@ -82,7 +82,7 @@ export function accessProfile(options: ControllerOptions): Controller {
   };
 }
 
-/** Which profiles are marked as default: a mark that comes or goes concerns all that have one. */
+/** The default profiles: a change of the mark affects all profiles that have it. */
 function markedProfiles(): {
   readonly names: () => readonly string[];
   readonly observe: (change: Change) => void;
@@ -103,7 +103,7 @@ function markedProfiles(): {
   };
 }
 
-/** What a profile may name, as it is now. */
+/** The objects that profiles may name, at this moment. */
 interface ProfileSurroundings {
   readonly namespace: (name: string) => ApiObject | undefined;
   readonly role: (key: ObjectKey) => ApiObject | undefined;
@@ -119,7 +119,7 @@ interface ProfileState {
   readonly message: string;
 }
 
-/** Looks for the namespace first: without it there is no role either. */
+/** Checks the namespace first: without it no role exists either. */
 function profileState({ spec }: AccessProfile, around: ProfileSurroundings): ProfileState {
   const { namespace, roles = [] } = spec;
   const found = around.namespace(namespace);
@@ -143,13 +143,13 @@ function profileState({ spec }: AccessProfile, around: ProfileSurroundings): Pro
   return { reason: "ProfileReady", message: "namespace and roles exist" };
 }
 
-/** That several profiles are marked as default. */
+/** The condition that several profiles are marked as default. */
 interface DefaultConflict {
   readonly reason: Extract<Reason, "ProfileDefaultAmbiguous">;
   readonly message: string;
 }
 
-/** `marked` are the names of all profiles that are marked as default; undefined where this is none of them, or the only one. */
+/** `marked` are the names of all default profiles; undefined where this is none of them, or the only one. */
 function defaultConflict(profile: AccessProfile, marked: readonly string[]): DefaultConflict | undefined {
   if (!isMarkedDefault(profile) || marked.length < 2) return undefined;
   const sorted = marked.toSorted();
@@ -162,7 +162,7 @@ function defaultConflict(profile: AccessProfile, marked: readonly string[]): Def
 
 const maxNamed = 5;
 
-/** The conditions that say so, or undefined where they do already. */
+/** The changed conditions, or undefined where nothing changes. */
 function profileConditions(
   { status = {} }: AccessProfile,
   { state, conflict }: { readonly state: ProfileState; readonly conflict: DefaultConflict | undefined },

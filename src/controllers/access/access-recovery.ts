@@ -4,17 +4,17 @@ import type { AccessEvidence, AccessRequest } from "../../apis/access-request.ts
 import type { RecoveryTerms } from "../../apis/recovery-policy.ts";
 import { recoveryRefusal } from "../credentials/recovery-judgement.ts";
 
-/** On a request that was approved because its machine had been let in before. */
+/** Reason of a request that was approved because its machine was accepted before. */
 export const recoveredCondition = "Recovered";
 
-/** What is known of the access that an earlier request gave. */
+/** The state of the access that an earlier request granted. */
 export interface AccessLife {
-  /** When its last token ends, in milliseconds since the epoch; undefined where nobody knows of later ones than the first. */
+  /** When its last token expires, in milliseconds since the epoch; undefined where only the first token is known. */
   readonly ends?: number | undefined;
   readonly isRevoked: boolean;
 }
 
-/** A request, and everything of the same key. */
+/** A request, and all others of the same key. */
 export interface AccessRecoveryView {
   readonly request: AccessRequest;
   readonly profile: AccessProfile;
@@ -25,7 +25,7 @@ export interface AccessRecoveryView {
   readonly now: number;
 }
 
-/** Whether the machine is let in again by itself; else why not, or undefined where nothing speaks of it. */
+/** Whether the request is approved automatically; else why not, or undefined where recovery does not apply. */
 export type AccessRecovery =
   | { readonly kind: "approve"; readonly reason: string }
   | { readonly kind: "wait"; readonly message: string };
@@ -35,7 +35,7 @@ export function lastProfile({ status }: AccessRequest): string | undefined {
   return status?.decisions?.at(-1)?.profile?.name;
 }
 
-/** The requests that were granted, the first one first. */
+/** The granted requests, the first one first. */
 function grantedAmong(requests: readonly AccessRequest[]): readonly AccessRequest[] {
   return requests
     .filter(({ status }) => status?.accepted === true && isConditionTrue(status.conditions, "Issued"))
@@ -46,7 +46,7 @@ function issuedAt({ status }: AccessRequest): number {
   return Date.parse(findCondition(status?.conditions, "Issued")?.lastTransitionTime ?? "");
 }
 
-/** Since when the machine with this key is known here, and by which request it was let in last. */
+/** Since when the key is known here, and the request by which it was last accepted. */
 export function returningEvidence(earlier: readonly AccessRequest[]): AccessEvidence["returning"] {
   const granted = grantedAmong(earlier);
   const [first, last] = [granted[0], granted.at(-1)];
@@ -56,8 +56,8 @@ export function returningEvidence(earlier: readonly AccessRequest[]): AccessEvid
 }
 
 /**
- * Judges by the profile's terms for recovery whether a machine is let in again that people let in before: the same key, which it proves
- * to hold, the same profile, nothing of it taken back, and nobody who still uses what it was given.
+ * Decides by the recovery terms of the profile whether a machine that approvers accepted before is accepted again: it must prove the same
+ * key, request the same profile, have nothing revoked, and no client may still use what it was granted.
  */
 export function accessRecovery(view: AccessRecoveryView): AccessRecovery | undefined {
   const { request, profile, earlier, now } = view;
@@ -79,7 +79,7 @@ export function accessRecovery(view: AccessRecoveryView): AccessRecovery | undef
       };
 
   function refusal(recovery: RecoveryTerms): string | undefined {
-    // Whoever was let in several times must have lost all of it.
+    // A machine that was accepted several times must have lost all of its accesses.
     const ended = Math.max(...grantedAmong(ofProfile).map((one) => endOf(one, view)));
     if (ended > now) return "its earlier credential is still valid, so another machine may hold its key";
     const recoveries = ofProfile.flatMap(({ status }) => {
@@ -90,7 +90,7 @@ export function accessRecovery(view: AccessRecoveryView): AccessRecovery | undef
   }
 }
 
-/** What keeps a key from being let in again, whatever the terms are. */
+/** What prevents a key from being accepted again, whatever the terms are. */
 function objection(view: AccessRecoveryView): string | undefined {
   const { request, earlier } = view;
   if (request.status?.evidence?.possession !== "Proven") return "it does not prove that it holds the key";
@@ -109,7 +109,7 @@ function endOf(request: AccessRequest, view: AccessRecoveryView): number {
   return known === undefined ? first : Number.isNaN(first) ? known : Math.max(first, known);
 }
 
-/** What is known of the access that a request gave; undefined where it gave none. */
+/** The state of the access that a request granted; undefined where it granted none. */
 function lifeOf({ status }: AccessRequest, view: AccessRecoveryView): AccessLife | undefined {
   const { namespace, serviceAccount } = status?.grant ?? {};
   if (namespace === undefined || serviceAccount === undefined) return undefined;

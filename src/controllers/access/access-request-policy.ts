@@ -18,37 +18,37 @@ import {
 import { accessRecovery, recoveredCondition, returningEvidence, type AccessRecoveryView } from "./access-recovery.ts";
 import { provesPossession } from "../../trust/possession.ts";
 
-/** Everything that is known when a request is looked at. */
+/** The inputs for the next step of a request. */
 export interface AccessView {
   readonly request: AccessRequest;
-  /** The one that is asked for. */
+  /** The requested profile. */
   readonly profile: AccessProfile | undefined;
-  /** All other requests of the same key; empty where nothing is to be decided any more. */
+  /** All other requests of the same key; empty where no decision is left. */
   readonly earlier: readonly AccessRequest[];
-  /** How the access stands that an earlier request gave. */
+  /** The state of the access that an earlier request granted. */
   readonly lifeOf: AccessRecoveryView["lifeOf"];
-  /** Of the CAs that the machine may have seen. */
+  /** Pins of the CAs that the machine may have seen. */
   readonly caPins: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** What to do next with a request. `afterMs` says when to look again by itself. */
+/** The next step for a request. `afterMs` is the time until the next check. */
 export type AccessStep =
   | { readonly kind: "wait"; readonly afterMs: number | undefined; readonly why: string }
-  /** Nothing is granted, or nothing any more: take everything back and write this status. */
+  /** Nothing is granted (any more): remove everything and write this status. */
   | {
       readonly kind: "close";
       readonly status: AccessRequestStatus;
-      /** Where an account may have been made that the status does not name. */
+      /** The namespace where an account may have been created that the status does not name. */
       readonly namespace?: string;
     }
-  /** Only the status is to be written. */
+  /** Write only the status. */
   | { readonly kind: "write"; readonly status: AccessRequestStatus }
   | { readonly kind: "issue"; readonly profile: AccessProfile }
   | { readonly kind: "remove" };
 
-/** The profile of that name; for none, the one that is marked as default, the first by name where several are. */
+/** The profile of that name; without a name, the default profile, the first by name where several are marked as default. */
 export function profileFor(profiles: readonly AccessProfile[], name: string | undefined): AccessProfile | undefined {
   if (name !== undefined && name !== "") return profiles.find(({ metadata }) => metadata.name === name);
   return profiles
@@ -56,7 +56,7 @@ export function profileFor(profiles: readonly AccessProfile[], name: string | un
     .toSorted((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1))[0];
 }
 
-/** Decides the next step; every step changes what is stored, so that the next look finds another one or waits. */
+/** Decides the next step; every step changes the stored object, so that the next check finds another step or waits. */
 export function accessStep(view: AccessView): AccessStep {
   const { request } = view;
   const status = request.status ?? {};
@@ -81,7 +81,7 @@ function undecided(view: AccessView, status: AccessRequestStatus): AccessStep {
   return ruled(view, status) ?? recovered(view, status) ?? wait("no approver has decided", pendingMs - age);
 }
 
-/** Written for the machine that waits, which may read its own request and no profiles; undefined where that is known. */
+/** For the waiting machine, which may read its own request but no profiles; undefined where the status has it already. */
 function profileExists(view: AccessView, status: AccessRequestStatus): AccessRequestStatus | undefined {
   const { profile, request } = view;
   const isKnown = (status.conditions ?? none).some(({ type }) => type === profileExistsCondition);
@@ -99,7 +99,7 @@ function profileExists(view: AccessView, status: AccessRequestStatus): AccessReq
   return conditions === (status.conditions ?? none) ? undefined : { ...status, conditions };
 }
 
-/** What is held by a finalizer, as when its dependents are to be orphaned, loses what it gave like one that is revoked. */
+/** A deleted request that a finalizer holds, as for orphaning its dependents, loses its access like a revoked one. */
 function deleted(view: AccessView, { grant }: AccessRequestStatus): AccessStep {
   return grant === undefined ? wait("it is being deleted") : closed(view);
 }
@@ -112,7 +112,7 @@ function accepted(view: AccessView, status: AccessRequestStatus): AccessStep {
   if (status.ready === true) {
     const left = Date.parse(status.expiresAt ?? "") - view.now;
     if (left > 0) return wait("it was issued", left);
-    // What was sealed is worth nothing any more; the account stays for a machine that has renewed its token by itself.
+    // The sealed answer has expired; the account remains for a machine that has renewed its token itself.
     const over = condition("Expired", "TokenExpired", "the token that was sealed has ended");
     return { kind: "write", status: { ...withoutAnswer(status), conditions: withConditions(view, [over]) } };
   }
@@ -131,7 +131,7 @@ function accepted(view: AccessView, status: AccessRequestStatus): AccessStep {
   return { kind: "issue", profile: view.profile };
 }
 
-/** Whether the profile is not the one that the last approval was for. The controller may see a change later than the API does. */
+/** Whether the profile has changed since the last approval. The controller may see a change later than the API does. */
 function otherThanDecided(
   profile: AccessProfile,
   { decisions = [] }: AccessRequestStatus,
@@ -143,7 +143,7 @@ function otherThanDecided(
   return approved.generation > generation ? "older" : undefined;
 }
 
-/** Whom rules refuse must not fill the store: a denied request is shown for an hour, and then goes. */
+/** Denied requests must not fill the store: each is deleted after an hour. */
 function denied(view: AccessView, status: AccessRequestStatus): AccessStep {
   const step = closed(view, condition("Denied", "Denied", lastReason(status)));
   if (step.kind !== "wait") return step;
@@ -154,14 +154,14 @@ function denied(view: AccessView, status: AccessRequestStatus): AccessStep {
 
 const deniedMs = 3_600_000;
 
-/** A request that nobody answered is shown as expired for as long again as it waited, and then goes. */
+/** An unanswered request is kept as expired for as long as it waited, and is then deleted. */
 function outlived({ request, profile, now }: AccessView): AccessStep {
   const pendingMs = (profile?.spec.pendingSeconds ?? profileDefaults.pendingSeconds) * 1000;
   const left = Date.parse(request.metadata.creationTimestamp ?? "") + 2 * pendingMs - now;
   return left > 0 ? wait("no approver decided in time", left) : { kind: "remove" };
 }
 
-/** What the API could not see itself, once. */
+/** Evidence that the API could not record itself; set once. */
 function observed(
   { request, earlier, caPins }: AccessView,
   status: AccessRequestStatus,
@@ -186,8 +186,8 @@ function observed(
 }
 
 /**
- * The verdict of the first rule that holds. A rule that cannot be evaluated, or for which the budget of all rules does not suffice, decides
- * nothing, and none after it does: an approver must.
+ * The verdict of the first rule that is true. A rule that cannot be evaluated, or exceeds the budget of all rules, decides nothing, and
+ * neither does any rule after it: an approver must decide.
  */
 function ruled({ request, profile }: AccessView, status: AccessRequestStatus): AccessStep | undefined {
   if (profile === undefined) return undefined;
@@ -205,7 +205,7 @@ function ruled({ request, profile }: AccessView, status: AccessRequestStatus): A
   return undefined;
 }
 
-/** A machine that was let in before, by the terms of its profile; where they do not let it in, what it waits for is written down. */
+/** A machine that was accepted before, by the terms of its profile; where they do not accept it, the condition has the reason. */
 function recovered(view: AccessView, status: AccessRequestStatus): AccessStep | undefined {
   const { profile } = view;
   if (profile === undefined) return undefined;
@@ -219,7 +219,7 @@ function recovered(view: AccessView, status: AccessRequestStatus): AccessStep | 
   return conditions === status.conditions ? undefined : { kind: "write", status: { ...status, conditions } };
 }
 
-/** The status without what was sealed for the machine. */
+/** The status without the sealed answer. */
 export function withoutAnswer(status: AccessRequestStatus): AccessRequestStatus {
   const { key: _k, token: _t, ca: _c, bootstrapToken: _b, seal: _s, ready: _r, ...rest } = status;
   return rest;
@@ -229,7 +229,7 @@ function isClean({ key, token, grant, ready }: AccessRequestStatus): boolean {
   return ready !== true && [key, token, grant].every((one) => one === undefined);
 }
 
-/** Nothing sealed stays in a request that is over. */
+/** Removes the sealed answer from an ended request. */
 function closed(view: AccessView, ...conditions: readonly Condition[]): AccessStep {
   const status = view.request.status ?? {};
   const { expiresAt: _end, grant, ...rest } = withoutAnswer(status);
@@ -249,7 +249,7 @@ function written(view: AccessView, ...conditions: readonly Condition[]): AccessS
   return { kind: "write", status: { ...status, conditions: next } };
 }
 
-/** The conditions with these in them; the same list where they say nothing new. */
+/** The conditions with these merged in; the same list where nothing changes. */
 export function withConditions(
   { request, now }: Pick<AccessView, "request" | "now">,
   conditions: readonly Condition[],
@@ -258,12 +258,12 @@ export function withConditions(
   return conditions.reduce((list, one) => setCondition(list, one, rfc3339(now)), before);
 }
 
-/** A condition that holds. */
+/** A true condition. */
 export function condition(type: string, reason: string, message: string): Condition {
   return { type, status: "True", reason, message };
 }
 
-/** The condition that says why there is no answer. */
+/** The false condition `Issued` with the reason why there is no answer. */
 export function notIssued(reason: string, message: string): Condition {
   return { type: "Issued", status: "False", reason, message };
 }

@@ -30,15 +30,15 @@ const serviceAccount = "access-request-controller";
 
 export interface AccessRequestOptions extends ControllerOptions {
   readonly random: RandomBytes;
-  /** The CAs that machines are to trust, in PEM, and their pins. */
+  /** The CAs that machines must trust, in PEM, and their pins. */
   readonly ca: { readonly pem: string; readonly pins: readonly string[] };
-  /** How the access stands that an earlier request gave; absent where nobody knows of more than its first token. */
+  /** The state of the access that an earlier request granted; absent where only its first token is known. */
   readonly lifeOf?: AccessRecoveryView["lifeOf"] | undefined;
 }
 
 /**
- * Answers access requests: once a request is accepted, makes its account, the bindings of its profile and a token, and seals token
- * and CA to the machine's key. What is denied, revoked or over loses everything that was made for it; what is deleted takes it along.
+ * Answers access requests: for an accepted request it creates the account, the bindings of its profile and a token, and seals token and
+ * CA to the key of the machine. Removes everything that was created for a request that is denied, revoked, ended or deleted.
  */
 export function accessRequest(options: AccessRequestOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
@@ -73,7 +73,7 @@ export function accessRequest(options: AccessRequestOptions): Controller {
 
 interface Answering extends Issuing {
   readonly requests: Reader;
-  /** Removes what was made for a request. */
+  /** Removes what was created for a request. */
   readonly withdraw: (request: AccessRequest) => Promise<void>;
 }
 
@@ -93,7 +93,7 @@ async function take(answering: Answering, step: AccessStep, request: AccessReque
       return done;
     case "issue": {
       const superseded = await supersede(answering, request);
-      // By itself: whatever fails after it, this has happened, and no later look would find it to report.
+      // On its own: if a later step fails, this one has happened, and no later reconcile would report it.
       if (superseded !== undefined) {
         return { kind: "requeue", afterMs: 0, why: "an earlier access was removed", reports: superseded };
       }
@@ -102,7 +102,7 @@ async function take(answering: Answering, step: AccessStep, request: AccessReque
   }
 }
 
-/** What was made for a request that was revoked or deleted meanwhile goes with it: no status says what that was. */
+/** Removes what was created for a request that was revoked or deleted meanwhile: no status records it. */
 async function writeOrTakeBack(
   { client, withdraw }: Answering,
   request: AccessRequest,
@@ -124,10 +124,10 @@ function watchesOf(requests: Reader): readonly Watch[] {
     (requests.list() as readonly AccessRequest[]).filter(holds).map(({ metadata }) => ({ name: metadata.name ?? "" }));
   return [
     { resource: accessRequests },
-    // Those that still wait for something; a profile's change takes nothing back that was granted.
+    // Requests that still wait; a change of the profile revokes nothing.
     { resource: accessProfiles, keys: () => keysWhere(({ status }) => status?.ready !== true) },
     ...bindingKinds.map((resource) => ({ resource, keys: () => [] })),
-    // What a profile names and was missing.
+    // Objects that a profile names and that were missing.
     ...[namespaces, roles, clusterRoles].map((resource): Watch => ({
       resource,
       metadataOnly: true,
@@ -136,10 +136,7 @@ function watchesOf(requests: Reader): readonly Watch[] {
   ];
 }
 
-/**
- * A machine that has come back does not use what it was given before, and no other may. Removes one earlier access and returns what to
- * report of it; undefined where none is left.
- */
+/** A machine with a new access does not use an earlier one, and no other client may. Removes one earlier access and returns its report; undefined where none is left. */
 async function supersede(
   { client, options, requests, withdraw }: Answering,
   request: AccessRequest,
@@ -155,7 +152,7 @@ async function supersede(
   return reports;
 }
 
-/** Writes a status that is another one, and reports what it says anew. */
+/** Writes a changed status, and reports its changes. */
 async function write(client: Client, request: AccessRequest, status: AccessRequestStatus): Promise<Outcome> {
   const reports = accessReports(request, status);
   if (!jsonEqual(status, request.status)) {
@@ -164,16 +161,16 @@ async function write(client: Client, request: AccessRequest, status: AccessReque
   return statusOutcome(request, status, reports);
 }
 
-/** Where a request stands after this look: blocked while it is approved and cannot be answered. */
+/** The outcome for a request: blocked while it is approved and cannot be answered. */
 function statusOutcome(request: AccessRequest, status: AccessRequestStatus, reports: readonly Report[] = []): Outcome {
   const obstacle = obstacleIn(status);
   if (obstacle === undefined) return { kind: "done", reports };
-  // What the API refuses may be allowed later, and nothing tells when.
+  // The API may accept a rejected write later, without an event.
   const again = obstacle.reason === "IssuingFailed" ? "paused" : "woken";
   return { kind: "blocked", because: obstacleReport({ ...request, status }, obstacle), again, reports };
 }
 
-/** Whether a binding names the account, which need not be there. */
+/** Whether a binding names the account, which may not exist. */
 function names(binding: ApiObject, { namespace = "", name }: ObjectKey): boolean {
   const { subjects } = binding as { readonly subjects?: readonly Subject[] };
   const user = serviceAccountUser(namespace, name).username;
@@ -188,7 +185,7 @@ interface Subject {
   readonly namespace?: string;
 }
 
-/** Whether there is something to decide for which earlier requests count. */
+/** Whether a decision is left for which earlier requests count. */
 function isOpen({ status = {} }: AccessRequest): boolean {
   return status.accepted !== true && status.denied !== true && status.revoked !== true;
 }
@@ -203,7 +200,7 @@ function othersOfKey(requests: Reader, request: AccessRequest): readonly AccessR
   return all.filter(({ metadata, status }) => metadata.uid !== uid && status?.fingerprint === fingerprint);
 }
 
-/** What stays of a request after which its machine has come back: who decided, and that it is over. */
+/** The remaining status of a superseded request: who decided, and that it has ended. */
 function supersededStatus(
   request: AccessRequest,
   { by, now }: { readonly by: AccessRequest; readonly now: number },

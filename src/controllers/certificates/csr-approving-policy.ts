@@ -12,7 +12,7 @@ export interface RequiredAccess {
   readonly verb: string;
 }
 
-/** A kind of request that may be approved by itself if its requester has a permission for it. */
+/** A kind of request that is approved automatically if its requester has a permission for it. */
 export interface Recogniser {
   readonly access: RequiredAccess;
   readonly message: string;
@@ -29,8 +29,8 @@ const nodeClient: Recogniser = {
 };
 
 /**
- * The recognisers to try, in order; none leaves the request to a person. Source: Kubernetes pkg/controller/certificates/approver, which
- * recognises any node name; here it must be one that a Node can have.
+ * The recognisers to try, in order; a request that none recognises is left to an approver. Source: Kubernetes
+ * pkg/controller/certificates/approver, which recognises any node name; here it must be a valid name of a Node.
  */
 export function recognisersOf(csr: CsrView, facts: CsrFacts): readonly Recogniser[] {
   if (!isClientKubelet(csr.signerName, facts, csr.usages) || nodeNameProblem(facts) !== undefined) return [];
@@ -38,17 +38,17 @@ export function recognisersOf(csr: CsrView, facts: CsrFacts): readonly Recognise
 }
 
 /**
- * Why no Node can have the name in the subject of a node; undefined where one can. `worker-1` with a blank behind it, or with a letter of
+ * Why no Node can have the name in the subject of a node; undefined where one can. `worker-1` with a trailing blank, or with a letter of
  * another alphabet, is another user of the API, which an approver cannot tell from `worker-1`.
  */
 export function nodeNameProblem({ subject }: CsrFacts): string | undefined {
   const name = subject.commonName.slice(nodeUserPrefix.length);
-  // Names are in use without regard to case, so letters in upper case pass; those that only become ASCII in lower case do not.
+  // Node names are compared without case, so ASCII upper case passes; other letters whose lower case is ASCII do not.
   const [problem] = dnsSubdomainProblems(name.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase()));
   return problem === undefined ? undefined : `no Node can have the name ${JSON.stringify(name)}: ${problem}`;
 }
 
-/** The question whether the requester may have such a certificate without being asked. */
+/** The SubjectAccessReview that asks whether the requester may get such a certificate automatically. */
 export function accessReviewOf({ requester }: CsrView, access: RequiredAccess): ApiObject {
   const { username, uid, groups, extra } = requester;
   return {
@@ -65,7 +65,7 @@ export function accessReviewOf({ requester }: CsrView, access: RequiredAccess): 
   };
 }
 
-/** Whether a review was answered with a plain yes. */
+/** Whether the review allows it and does not deny it. */
 export function isAllowed(review: ApiObject): boolean {
   const status = review["status"] as { readonly allowed?: unknown; readonly denied?: unknown } | undefined;
   return status?.allowed === true && status.denied !== true;

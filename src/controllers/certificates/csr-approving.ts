@@ -41,28 +41,28 @@ import { nameInUseCondition } from "../../apis/csr-conditions.ts";
 const serviceAccount = "certificate-controller";
 
 export interface CsrApprovingOptions extends CsrControllerOptions {
-  /** Whether what the requester asked with has been revoked since, or the user that it asks for is; such a request is left to people. */
+  /** Whether the credential of the requester, or the user that it requests a certificate for, has been revoked since; such a request is left to an approver. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
-  /** Whether it asks with a credential after which a later one is in use elsewhere; such a request is left to people as well. */
+  /** Whether a credential issued after the one of the requester is in use elsewhere; such a request is left to an approver too. */
   readonly isCloned?: (requester: UserInfo, request: CsrContents, askedAt: number) => boolean;
-  /** Who holds which node name: a name that another key holds is left to people. Absent: nothing is known of that. */
+  /** Which key holds which node name: a request for a name that another key holds is left to an approver. Absent: not checked. */
   readonly names?: NameCheck | undefined;
 }
 
-/** How the names that requests ask for are judged. */
+/** How requested node names are checked. */
 export interface NameCheck {
   readonly claims: NodeNameClaims;
-  /** Approve names that are in use as well; default false. */
+  /** Also approve names that are in use; default false. */
   readonly approveInUse?: boolean | undefined;
 }
 
-// As in Kubernetes: a grant may follow soon, and a request that nobody ever grants costs little.
+// As in Kubernetes: a permission may be granted soon, and a request that is never permitted costs little.
 const backoff: Backoff = { initialMs: 200, maxMs: 1_000_000 };
 
 /**
- * Approves kubelet client certificates whose requester has the permission for them; never denies. One that is recognised and not
- * allowed is looked at again, so that a later grant takes effect. One for a node name that another key holds is marked and left to
- * an approver, unless the node itself requests it. Source: Kubernetes pkg/controller/certificates/approver.
+ * Approves kubelet client certificates whose requester has the permission for them; never denies. A recognised request without permission
+ * is checked again, so that a later grant takes effect. A request for a node name that another key holds is marked and left to an
+ * approver, unless the node itself requests it. Source: Kubernetes pkg/controller/certificates/approver.
  */
 export function csrApproving(options: CsrApprovingOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
@@ -111,7 +111,7 @@ async function decide(
   return abstention === undefined ? done : leave(approving, { object, csr }, abstention);
 }
 
-/** Requests for other signers, and of machines that come back, are marked by their own approvers, and by none twice. */
+/** Requests for other signers, and of machines with an expired certificate, are marked by their own approvers, and only by these. */
 function leave(
   { client, clock }: Approving,
   { object, csr }: Pick<Asked, "object" | "csr">,
@@ -121,7 +121,7 @@ function leave(
   return manualApproval(isMarked ? { client, clock } : undefined, object, abstention);
 }
 
-/** Nothing is awaited between the look at the name and its reservation, which stays until the approval is known to be written or not. */
+/** Does not await between the check of the name and its reservation, which remains until the approval is known to be written or not. */
 async function approve(approving: Approving, asked: Asked, { message }: Recogniser): Promise<Outcome> {
   const { client, names } = approving;
   const { object, csr, wanted } = asked;
@@ -162,7 +162,7 @@ async function writeConditions(
   await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "status" });
 }
 
-/** Why requester or user may not get a certificate, whatever rights the requester has. */
+/** Why requester or user may not get a certificate, whatever permissions the requester has. */
 function lockOutOf(
   { object, csr }: Pick<Asked, "object" | "csr">,
   facts: CsrContents | undefined,
@@ -182,7 +182,7 @@ function rightText({ access: { verb, resource, subresource } }: Recogniser): str
   return `${verb} ${resource}/${subresource}`;
 }
 
-/** Why a request that nothing else speaks against is left to an approver; undefined for those of other signers. */
+/** Why an otherwise acceptable request is left to an approver; undefined for requests to other signers. */
 function abstentionOf(csr: CsrView, facts: CsrContents, recognisers: readonly Recogniser[]): Abstention | undefined {
   const last = recognisers.at(-1);
   if (last !== undefined) return notAllowed(csr.requester.username, rightText(last));
@@ -220,10 +220,10 @@ interface Asked {
   readonly wanted: WantedNodeName | undefined;
 }
 
-/** Why such a request waits, in its condition, the log and an Event. */
+/** Why such a request waits: the reason in its condition, the log and an Event. */
 const nameInUseReason = "NodeNameInUse";
 
-/** What the condition says, to the approver and to the machine that asks. */
+/** The message of the condition, for the approver and the requesting machine. */
 function nameInUseMessage({ username }: WantedNodeName, { key, notAfter, request }: NodeNameHolder): string {
   const name = username.slice(nodeUserPrefix.length);
   const which = key === undefined ? "another key" : `another key, ${key}`;
@@ -233,8 +233,8 @@ function nameInUseMessage({ username }: WantedNodeName, { key, notAfter, request
 }
 
 /**
- * The message that the mark has already, where that is one of those that are true now, else the first of them: a mark stays while the
- * holder that it names holds the name, so that renewals of the holder do not rewrite every request that waits.
+ * The message of the present mark, where it is one of `messages` that are true now, else the first of them: a mark remains while the
+ * holder that it names holds the name, so that renewals of the holder do not rewrite every waiting request.
  */
 function unchangedMessage({ conditions }: Pick<CsrView, "conditions">, messages: readonly string[]): string {
   const text = findCondition(conditions, nameInUseCondition);

@@ -13,7 +13,7 @@ const serviceAccount = "certificate-controller";
 
 const pollMs = 3_600_000;
 
-/** Deletes requests that nobody needs any more, looking at each once an hour. Source: Kubernetes pkg/controller/certificates/cleaner. */
+/** Deletes requests that are no longer needed; checks each once an hour. Source: Kubernetes pkg/controller/certificates/cleaner. */
 export function csrCleaner(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
@@ -45,7 +45,7 @@ function certificateEnd(object: ApiObject): number | undefined {
     const leaf = decodePem(certificate)[0];
     return leaf === undefined ? undefined : parseCertificate(leaf.bytes).notAfter;
   } catch {
-    // Any signer may have put it there; one that cannot be read has no known end, and the hour's rule removes it.
+    // Any signer may have written it; an unreadable one has no known end and is deleted an hour after its approval.
     return undefined;
   }
 }
@@ -56,8 +56,8 @@ const youngMs = 600_000;
 const pendingMs = 24 * 3_600_000;
 
 /**
- * Why a CertificateSigningRequest is to be deleted at `now`, or undefined when it stays. `certificateEnd` gives the NotAfter of the
- * issued certificate in milliseconds, where that can be read; it is asked last, and not for a young request. Source: Kubernetes pkg/controller/certificates/cleaner.
+ * Why a CertificateSigningRequest is to be deleted at `now`, or undefined when it stays. `certificateEnd` returns the NotAfter of the
+ * issued certificate in milliseconds, where that can be read; it is called last, and not for a young request. Source: Kubernetes pkg/controller/certificates/cleaner.
  */
 export function staleReason(
   object: ApiObject,
@@ -66,22 +66,23 @@ export function staleReason(
 ): string | undefined {
   const csr = csrView(object);
   const issued = csr.certificate !== "";
-  for (const [type, what] of Object.entries(issued ? { Approved: "approved and issued", ...refused } : refused)) {
-    const isOld = csr.conditions.some((one) => one.type === type && isOlder(one.lastUpdateTime, decidedMs, now));
-    if (isOld) return `${what} more than an hour ago`;
-  }
-  // Our own conditions say what it waits for; those of other controllers keep it, as in Kubernetes.
+  const decisions = Object.entries(issued ? { Approved: "approved and issued", ...refused } : refused);
+  const isOld = (decision: string): boolean =>
+    csr.conditions.some(({ type, lastUpdateTime }) => type === decision && isOlder(lastUpdateTime, decidedMs, now));
+  const decided = decisions.find(([type]) => isOld(type));
+  if (decided !== undefined) return `${decided[1]} more than an hour ago`;
+  // Conditions of this hub report what the request waits for; those of other controllers keep it, as in Kubernetes.
   const isPending = csr.conditions.every(({ type }) => waitingConditions.has(type));
   if (isPending && isOlder(object.metadata.creationTimestamp, pendingMs, now)) {
     return "pending for more than 24 hours";
   }
   const approved = csr.conditions.some((one) => one.type === "Approved");
-  // Reading a certificate costs more than all of the above; young ones are looked at again within the hour.
+  // Parsing a certificate costs more than all of the above; young requests are checked again within the hour.
   if (!issued || !approved || !isOlder(object.metadata.creationTimestamp, youngMs, now)) return undefined;
   return (certificateEnd() ?? Number.POSITIVE_INFINITY) < now ? "its certificate has expired" : undefined;
 }
 
-// A time that is absent or unreadable is never old: deleting is for what is known to be.
+// An absent or unreadable time is never old: a request is deleted only when its age is known.
 function isOlder(time: string | undefined, ageMs: number, now: number): boolean {
   const then = time === undefined ? Number.NaN : Date.parse(time);
   return now - then > ageMs;

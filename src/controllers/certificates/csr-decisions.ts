@@ -14,7 +14,7 @@ const reasonOf: Readonly<Record<string, Reason>> = {
   Failed: "CertificateFailed",
 };
 
-/** Reports each decision on a certificate request once, whoever made it: a person, a controller or the signer. */
+/** Reports each decision on a certificate request once, whether an approver, a controller or the signer made it. */
 export function csrDecisions({ informers, clock, parse }: CsrControllerOptions): Controller {
   const csrs = informers.as(serviceAccount).reader({ resource: certificateSigningRequests });
 
@@ -46,7 +46,7 @@ function decisionReport(object: ApiObject, condition: Condition, parse: CsrContr
     about: referenceTo(certificateSigningRequests, object),
     message: `certificate request ${type.toLowerCase()}${message === "" ? "" : `: ${message}`}`,
     details: {
-      // The signer fails requests; all else is decided by who is stamped, or by a controller that says so in its reason.
+      // The signer sets Failed; the stamped user decided the rest, or a controller that names itself in the reason.
       user: type === "Failed" ? "signer" : (csrDeciderOf(object) ?? condition.reason),
       requester: csr.requester.username,
       signer: csr.signerName,

@@ -35,25 +35,28 @@ const serviceAccount = "credential-controller";
 
 export interface CsrRecoveringOptions extends CsrControllerOptions {
   readonly isRevoked: (requester: UserInfo) => boolean;
-  /** How the credential stands with which was asked for this key, at that moment in milliseconds since the epoch; undefined for whoever is no node. Knows every acknowledged write. */
+  /**
+   * The status of the credential of the requester when it requested this key, at that time in milliseconds since the epoch; undefined for
+   * a requester that is no node. Includes every acknowledged write.
+   */
   readonly statusOf: (
     requester: UserInfo,
     key: string,
     askedAt: number,
   ) => (FoundCredentialStatus & { readonly record: IssuedCredential | undefined }) | undefined;
-  /** Who holds which node name: two keys are not let in under one name at the same time. Absent: nothing is known of that. */
+  /** Which key holds which node name: two keys must not get one name at the same time. Absent: not checked. */
   readonly names?: Pick<NodeNameClaims, "reserveReturning" | "release"> | undefined;
 }
 
-/** A request is looked at again soon that came together with another one for its name. */
+/** A request that arrived together with another one for its name is checked again soon. */
 const together: Outcome = { kind: "requeue", afterMs: 5000, why: "another request for its name is being answered" };
 
-/** What lets a machine in again does not count where two hold its credential. */
+/** Terms of recovery do not apply where two machines hold its credential. */
 const nothingElse = { policies: [], address: undefined, recoveries: [] } as const;
 
 type Found = NonNullable<ReturnType<CsrRecoveringOptions["statusOf"]>>;
 
-/** An undecided request of a node, with what is known of who asks. */
+/** An undecided request of a node, with what is known of its requester. */
 interface Asked {
   readonly object: ApiObject;
   readonly csr: CsrView;
@@ -67,7 +70,7 @@ function cloneIn({ credentialStatus, record, asking, later }: Found): FoundClone
     : undefined;
 }
 
-/** What the request of a machine that comes back says once it is locked out; undefined for other requests. */
+/** The step for the request of a locked out machine with an expired certificate; undefined for other requests. */
 function clonedStep({ csr, found }: Asked, now: number): ReturningStep | undefined {
   const node = nodeReturningAs(csr.requester);
   return node === undefined
@@ -75,12 +78,13 @@ function clonedStep({ csr, found }: Asked, now: number): ReturningStep | undefin
     : returningStep({ ...nothingElse, ...found, node, credentialStatus: "cloned", now });
 }
 
-/** How many approvals are remembered until the records have them. */
+/** How many approvals are kept until the records include them. */
 const maxRemembered = 4096;
 
 /**
- * Lets nodes in again whose certificate has expired, where a RecoveryPolicy allows it; else says on the request what it waits for. And
- * begins the lock of both holders of an identity, which the controller `clone-lock` completes, wherever a node asks for its next certificate with one after which a later one is in use.
+ * Approves requests of nodes whose certificate has expired, where a RecoveryPolicy allows it; else marks the request with the reason why
+ * it waits. Where a node requests its next certificate although a later one is in use, it starts the lock of both holders, which the
+ * controller `clone-lock` completes.
  */
 export function csrRecovering(options: CsrRecoveringOptions): Controller {
   const { informers, clock, isRevoked } = options;
@@ -89,8 +93,6 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
   const policies = reader({ resource: recoveryPolicies });
   const revocations = reader({ resource: credentialRevocations });
   const approvals = approvalMemory(clock, csrs);
-  const isLocked = ({ asking }: Found): boolean =>
-    asking !== undefined && revocations.get({ name: cloneRevocationName(asking) }) !== undefined;
   const mark = async (asked: Asked, step: ReturningStep | undefined): Promise<void> => {
     const marked = step && markedAs(asked, step, rfc3339(clock.now()));
     if (marked !== undefined) await approve(client, marked);
@@ -101,13 +103,13 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
     const asked = object && askedIn(object, options);
     if (asked === undefined) return done;
     if (isRevoked(asked.csr.requester)) {
-      // By a clone lock, perhaps before a restart: its mark may be missing still.
-      if (isLocked(asked.found)) await mark(asked, clonedStep(asked, clock.now()));
+      // A clone lock revoked it, perhaps before a restart: the mark may be missing.
+      if (isLocked(asked.found, revocations)) await mark(asked, clonedStep(asked, clock.now()));
       return done;
     }
     const clone = cloneIn(asked.found);
     if (clone === undefined) return recover(key, asked);
-    // A lock that has ended is about to be deleted.
+    // An ended lock is about to be deleted.
     const begun = await retryOn(beginCloneLock(client, clone), "AlreadyExists");
     await mark(asked, clonedStep(asked, clock.now()));
     return begun;
@@ -130,43 +132,49 @@ export function csrRecovering(options: CsrRecoveringOptions): Controller {
       return { kind: "blocked", because: leftReport(asked, step), again: "woken" };
     }
     const wanted = { username: node, key: keyFingerprint(request.spki), request: key.name };
-    // From here to the write nothing is awaited: another request for the name sees this one, or this one sees it.
+    // No await from here to the write: of two requests for the name, one sees the other.
     if (options.names?.reserveReturning(wanted) !== undefined) return together;
     approvals.add(`csr/${key.name}`, csr.requester.username);
     const approval: Condition = { type: "Approved", status: "True", reason: "AutoApproved", message: step.message };
-    try {
-      await approve(client, withCondition(object, approval));
-    } catch (error) {
+    await approve(client, withCondition(object, approval)).catch((error: unknown) => {
       if (isRefusal(error)) options.names?.release(key.name);
       throw error;
-    }
+    });
     return done;
   }
 
-  const all = (): readonly ObjectKey[] => csrs.list().map(({ metadata }) => ({ name: metadata.name ?? "" }));
   return {
     name: "csrrecovering",
     serviceAccount,
-    watches: [
-      { resource: certificateSigningRequests },
-      // A policy may let in who waits.
-      { resource: recoveryPolicies, keys: all },
-      // A request whose requester is locked out is marked.
-      { resource: credentialRevocations, keys: (one) => (hasLocked(one) ? all() : []) },
-    ],
-    // One after another, as each counts those before it.
+    watches: watchesOn(csrs),
+    // One at a time, as each counts those before it.
     concurrency: 1,
     reconcile,
   };
 }
 
+function watchesOn(csrs: Reader): Controller["watches"] {
+  const all = (): readonly ObjectKey[] => csrs.list().map(({ metadata }) => ({ name: metadata.name ?? "" }));
+  return [
+    { resource: certificateSigningRequests },
+    // A new policy may accept a waiting machine.
+    { resource: recoveryPolicies, keys: all },
+    // The request of a locked out requester is marked.
+    { resource: credentialRevocations, keys: (one) => (hasLocked(one) ? all() : []) },
+  ];
+}
+
+function isLocked({ asking }: Found, revocations: Reader): boolean {
+  return asking !== undefined && revocations.get({ name: cloneRevocationName(asking) }) !== undefined;
+}
+
 interface ApprovalMemory {
   readonly add: (request: string, node: string) => void;
-  /** When requests of this user were approved that may not be in its record yet, by request. */
+  /** When requests of this user were approved that its record may lack, by request. */
   readonly of: (username: string) => ReadonlyMap<string, number>;
 }
 
-/** What was approved here, as the record of it comes later. */
+/** Approvals of this process, as the record is written later. */
 function approvalMemory(clock: Clock, csrs: Reader): ApprovalMemory {
   const approved = new Map<string, { readonly node: string; readonly at: number }>();
   return {
@@ -192,7 +200,7 @@ function hasLocked({ metadata }: ApiObject): boolean {
   return metadata.annotations?.[clonedAnnotation] !== undefined;
 }
 
-/** The undecided request of a node, and how the credential stands with which it asks. */
+/** The undecided request of a node, and the status of its requester's credential. */
 function askedIn(object: ApiObject, { parse, statusOf }: CsrRecoveringOptions): Asked | undefined {
   const csr = csrView(object);
   const request = isUndecided(csr) ? ownRequest(csr, parse) : undefined;
@@ -206,7 +214,7 @@ async function approve(client: Client, object: ApiObject): Promise<void> {
   await client.update(certificateSigningRequests, object, { subresource: "approval" });
 }
 
-/** The request with the condition that says what it waits for; undefined where it says so already, or waits for nothing. */
+/** The request with the condition for why it waits; undefined where it has that condition already, or does not wait. */
 function markedAs({ object, csr }: Asked, step: ReturningStep, now: string): ApiObject | undefined {
   if (step.kind !== "wait") return undefined;
   const { reason, message } = step;
@@ -223,7 +231,7 @@ function leftReport({ object, csr }: Asked, { reason, message }: Extract<Returni
   };
 }
 
-/** The request of a node, or of whoever comes back as one, for its own client certificate; undefined for any other. */
+/** The request of a node, also with an expired certificate, for its own client certificate; undefined for any other. */
 function ownRequest(csr: CsrView, parse: CsrRecoveringOptions["parse"]): CsrContents | undefined {
   const { requester } = csr;
   const node = nodeReturningAs(requester) ?? (nodeNameOf(requester) === undefined ? undefined : requester.username);
@@ -233,28 +241,28 @@ function ownRequest(csr: CsrView, parse: CsrRecoveringOptions["parse"]): CsrCont
   return isClientKubelet(csr.signerName, request, csr.usages) ? request : undefined;
 }
 
-/** Everything that is known when somebody asks who comes back with an expired certificate. */
+/** The inputs for a decision on a requester with an expired certificate. */
 export interface ReturningView {
   /** The user name of the node. */
   readonly node: string;
   readonly credentialStatus: CredentialStatus;
   readonly record: IssuedCredential | undefined;
-  /** The certificate that has expired. */
+  /** The expired certificate. */
   readonly asking: CredentialIssue | undefined;
   readonly policies: readonly RecoveryPolicy[];
-  /** Where the API saw the request come from. */
+  /** The source address of the request, as the API saw it. */
   readonly address: string | undefined;
-  /** When it was let in so before, in milliseconds since the epoch. */
+  /** Times of earlier recoveries, in milliseconds since the epoch. */
   readonly recoveries: readonly number[];
   readonly now: number;
 }
 
-/** What to do: approve by a policy, or leave it to a person and say why. */
+/** What to do: approve by a policy, or leave it to an approver with a reason. */
 type ReturningStep =
   | { readonly kind: "approve"; readonly policy: string; readonly message: string }
   | { readonly kind: "wait"; readonly reason: string; readonly message: string };
 
-/** Decides. It never denies: whoever proves the key of a machine that was let in once is for a person to judge. */
+/** Decides. It never denies: an approver judges a requester that proves the key of a machine accepted before. */
 export function returningStep(view: ReturningView): ReturningStep {
   const { node, record, asking, credentialStatus } = view;
   const name = node.slice(nodeUserPrefix.length);
@@ -289,13 +297,13 @@ function wait(reason: string, message: string): ReturningStep {
   return { kind: "wait", reason, message };
 }
 
-/** Since when a machine is known, and when it was last here; in one clause. */
+/** Since when a machine is known, and when it was last seen; in one clause. */
 function historyOf({ metadata, status = {} }: IssuedCredential): string {
   const { count = 0, lastSeen = "never" } = status;
   return `known since ${metadata.creationTimestamp ?? "an unknown time"}, ${count} issued, last seen ${lastSeen}`;
 }
 
-/** When a machine was let in again after its credential had expired; by its record, and by `others` that are not in it yet. */
+/** Times of the recoveries of a machine: those in its record, and `others` that the record lacks. */
 export function recoveriesOf(
   record: IssuedCredential | undefined,
   others: ReadonlyMap<string, number>,

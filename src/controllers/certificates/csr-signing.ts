@@ -21,23 +21,26 @@ import { userRevokedReason } from "./manual-approval.ts";
 
 const serviceAccount = "certificate-controller";
 
-/** What to sign. The request is verified, approved, and has the shape of its signer. */
+/** What to sign. The request is verified, approved, and valid for its signer. */
 export interface SigningOrder {
   readonly request: CsrContents;
   readonly usages: readonly string[];
-  /** As asked for; undefined: as long as the signer allows. */
+  /** The requested duration; undefined: the maximum of the signer. */
   readonly expirationSeconds: number | undefined;
   readonly signerName: string;
 }
 
 export interface CsrSigningOptions extends CsrControllerOptions {
-  /** Whether what the requester asked with has been revoked since, or the user that the certificate would be for is. */
+  /** Whether the credential of the requester, or the user that the certificate is for, has been revoked since. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
-  /** Issues the certificate, as one PEM block. What it throws is written on the request, and retried. */
+  /** Issues the certificate, as one PEM block. An error is written to the request, and issuing is retried. */
   readonly sign: (order: SigningOrder) => Promise<string>;
 }
 
-/** Signs approved requests of the built-in signers; one that breaks its signer's rules fails for good. Source: Kubernetes pkg/controller/certificates/signer. */
+/**
+ * Signs approved requests of the built-in signers; a request that violates the rules of its signer fails permanently. Source: Kubernetes
+ * pkg/controller/certificates/signer.
+ */
 export function csrSigning(options: CsrSigningOptions): Controller {
   const { parse, sign } = options;
   const { client, reader } = options.informers.as(serviceAccount);
@@ -73,9 +76,9 @@ export function csrSigning(options: CsrSigningOptions): Controller {
     return isUserRevoked(subject.commonName, isRevoked) ? userRevoked(subject.commonName) : undefined;
   }
 
-  /** Written before it is tried again, where the requester and approvers read it. */
+  /** Written before the retry, as requester and approvers read it. */
   async function delayed(object: ApiObject, csr: CsrView, error: unknown): Promise<Outcome> {
-    // The cause is for the operator; requesters learn nothing of the hub's files.
+    // Only the operator gets the cause; requesters must not learn paths of the hub.
     const cause = error instanceof Error ? error.message : String(error);
     const message = `the signer ${csr.signerName} could not issue the certificate, and tries again; the hub's log has the cause`;
     const condition: Condition = { type: signingDelayedCondition, status: "True", reason: "IssuingFailed", message };
@@ -99,7 +102,7 @@ export function csrSigning(options: CsrSigningOptions): Controller {
   };
 }
 
-/** Whether a request waits for one of our signers: approved, not denied, not failed, no certificate yet. */
+/** Whether a request waits for a built-in signer: approved, not denied, not failed, no certificate yet. */
 export function awaitsSigning(csr: CsrView, signers: ReadonlySet<string>): boolean {
   return (
     csr.certificate === "" &&
@@ -110,7 +113,7 @@ export function awaitsSigning(csr: CsrView, signers: ReadonlySet<string>): boole
   );
 }
 
-/** The final refusal of a request whose requester was revoked after it had asked. */
+/** The permanent failure of a request whose requester was revoked after it created the request. */
 const requesterRevoked: Condition = {
   type: "Failed",
   status: "True",
@@ -118,7 +121,7 @@ const requesterRevoked: Condition = {
   message: "the credential with which this was requested has been revoked",
 };
 
-/** The final refusal of a request for a certificate of a user that is revoked by name, by any requester. */
+/** The permanent failure of a request for a certificate of a user that is revoked by name, by any requester. */
 function userRevoked(user: string): Condition {
   return {
     type: "Failed",
@@ -128,7 +131,7 @@ function userRevoked(user: string): Condition {
   };
 }
 
-/** The final refusal of a request that has not the shape of its signer, or undefined when it may be signed. A signer without a known shape signs nothing. */
+/** The permanent failure of a request that is invalid for its signer, or undefined when it may be signed. A signer without known rules signs nothing. */
 export function refusalOf(csr: CsrView, facts: CsrFacts): Condition | undefined {
   const check = signerChecks.get(csr.signerName);
   const message = check === undefined ? `unknown signer ${csr.signerName}` : check(facts, csr.usages);

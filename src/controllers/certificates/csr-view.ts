@@ -3,20 +3,20 @@ import { CsrError, type CsrContents } from "../../pki/csr.ts";
 import type { ApiObject, Condition } from "../../apimachinery/object.ts";
 import type { UserInfo } from "../../apimachinery/user.ts";
 
-/** What controllers of certificate requests are given. */
+/** The options of controllers of certificate requests. */
 export interface CsrControllerOptions extends ControllerOptions {
-  /** Reads the PEM of a request, and verifies that its own key signed it unless the API did. @throws CsrError */
+  /** Parses the PEM of a request, and verifies its self-signature unless the API did. @throws CsrError */
   readonly parse: (pem: string) => CsrContents;
 }
 
-/** What the controllers look at in a CertificateSigningRequest. Absent texts and lists are empty. */
+/** The fields of a CertificateSigningRequest that controllers read. Absent texts and lists are empty. */
 export interface CsrView {
   readonly signerName: string;
   /** The PEM that the requester sent. */
   readonly request: string;
   readonly usages: readonly string[];
   readonly expirationSeconds: number | undefined;
-  /** Who created it, as the server recorded. */
+  /** Its creator, as the server recorded it. */
   readonly requester: UserInfo;
   readonly conditions: readonly Condition[];
   /** PEM, or empty. */
@@ -38,7 +38,7 @@ export function csrView(object: ApiObject): CsrView {
   };
 }
 
-/** What the requester asks to have certified, or why it cannot be read. */
+/** The requested certificate, or why it cannot be parsed. */
 export function readRequest(parse: (pem: string) => CsrContents, csr: CsrView): CsrContents | string {
   try {
     return parse(csr.request);
@@ -53,18 +53,18 @@ export function isUndecided(csr: CsrView): boolean {
   return csr.certificate === "" && !hasCondition(csr, "Approved") && !hasCondition(csr, "Denied");
 }
 
-/** Whether the request carries a condition of this type; those of requests are only ever True. */
+/** Whether the request has a condition of this type; conditions of requests are always True. */
 export function hasCondition(view: CsrView, type: "Approved" | "Denied" | "Failed"): boolean {
   return view.conditions.some((condition) => condition.type === type && condition.status === "True");
 }
 
-/** The object with one more condition; the server fills in its times. */
+/** The object with one more condition; the server sets its times. */
 export function withCondition(object: ApiObject, condition: Condition): ApiObject {
   const status = object["status"] as RawStatus | undefined;
   return { ...object, status: { ...status, conditions: [...(status?.conditions ?? []), condition] } };
 }
 
-/** The object with these conditions in place of its own. */
+/** The object with its conditions replaced. */
 export function withConditions(object: ApiObject, conditions: readonly Condition[]): ApiObject {
   return { ...object, status: { ...(object["status"] as RawStatus | undefined), conditions } };
 }

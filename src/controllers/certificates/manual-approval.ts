@@ -7,12 +7,12 @@ import { notApprovedCondition } from "../../apis/csr-conditions.ts";
 import { certificateSigningRequests } from "../kinds.ts";
 import { csrView, withConditions } from "./csr-view.ts";
 
-/** Why a request is not approved automatically, and whether a change of it or of time alone may end that. */
+/** Why a request is not approved automatically, and whether only a change of the request or only time can change that. */
 export interface Abstention extends Pick<Report, "reason" | "message"> {
   readonly again: "woken" | "paused" | number;
 }
 
-/** How often a request is looked at again that no change of it concerns: certificates end and are revoked, revocations are deleted. */
+/** How often a request is checked again without an event: certificates expire, revocations are deleted. */
 export const lookAgainMs = 30_000;
 
 export const revokedRequester: Abstention = {
@@ -24,7 +24,7 @@ export const revokedRequester: Abstention = {
 /** Reason of a request for a certificate of a user that is revoked by name. */
 export const userRevokedReason = "UserRevoked";
 
-/** The user that it asks for is revoked, by any requester: the certificate would be refused for as long as the revocation lasts. */
+/** The requested user is revoked, for any requester: the certificate would be rejected as long as the revocation is in force. */
 export function revokedUser(user: string): Abstention {
   return {
     reason: userRevokedReason,
@@ -40,7 +40,7 @@ export const clonedRequester: Abstention = {
   again: "woken",
 };
 
-/** Asked about again: a grant may follow. */
+/** Checked again: a permission may be granted. */
 export function notAllowed(requester: string, right: string): Abstention {
   return {
     reason: "ApprovalNotAllowed",
@@ -49,15 +49,15 @@ export function notAllowed(requester: string, right: string): Abstention {
   };
 }
 
-/** With what a request is marked. */
+/** The condition of a marked request. */
 export interface Marking {
   readonly client: Client;
   readonly clock: Pick<Clock, "now">;
 }
 
 /**
- * Leaves a request to an approver: writes the condition `NotApprovedAutomatically` first, where the requester and approvers read it, and
- * reports it then. `marking` is undefined where a condition would do harm. @throws StatusError
+ * Leaves a request to an approver: writes the condition `NotApprovedAutomatically` first, which the requester and approvers read, then
+ * reports it. `marking` is undefined where a condition would do harm. @throws StatusError
  */
 export async function manualApproval(
   marking: Marking | undefined,
@@ -76,7 +76,7 @@ export async function manualApproval(
     };
     const conditions = setCondition(csr.conditions, condition, rfc3339(clock.now()));
     if (conditions !== csr.conditions) {
-      // Through the approval, as its status is the signer's to write.
+      // Through the subresource approval, as only the signer writes the status.
       await client.update(certificateSigningRequests, withConditions(object, conditions), { subresource: "approval" });
     }
   }
@@ -90,7 +90,7 @@ export async function manualApproval(
 
 const maxText = 1024;
 
-/** Removes the condition of a request that is left to an approver for no reason but that nothing else is configured. @throws StatusError */
+/** Removes the condition of a request that is left to an approver only because no automatic approval is configured. @throws StatusError */
 export async function noLongerLeft(marking: Marking | undefined, object: ApiObject): Promise<void> {
   const { conditions } = csrView(object);
   const kept = withoutAbstention(conditions);

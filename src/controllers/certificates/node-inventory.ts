@@ -2,24 +2,24 @@ import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { cidrContainsIp, maskedCidr, parseCidr, type Cidr } from "../../policy/kubernetes/cidr.ts";
 import { formatIp, parseIp, type IpAddress } from "../../policy/kubernetes/ip-address.ts";
 
-/** Which names and addresses belong to which node, as operators wrote it down. */
+/** Which names and addresses belong to which node, as written by operators. */
 export interface NodeInventory {
-  /** Whose name this is; each owner once. */
+  /** The nodes with this name; each once. */
   readonly ownersOfName: ReadonlyMap<string, readonly string[]>;
-  /** Whose address this is, by its canonical text. */
+  /** The nodes with this address, in its canonical text. */
   readonly ownersOfIp: ReadonlyMap<string, readonly string[]>;
   readonly networks: readonly { readonly node: string; readonly cidr: Cidr }[];
-  /** What is wrong with the record of a node, whose entries then prove nothing for it. */
+  /** The problem in the record of a node; the record then proves nothing for it. */
   readonly problems: ReadonlyMap<string, readonly string[]>;
 }
 
-/** The record of one node as it is written: names, addresses and networks between commas and line ends. */
+/** The written record of one node: names, addresses and networks, separated by commas and line ends. */
 interface InventoryRecord {
   readonly node: string;
   readonly entries: string;
 }
 
-/** No record at all. */
+/** An empty inventory. */
 export const emptyInventory: NodeInventory = {
   ownersOfName: new Map(),
   ownersOfIp: new Map(),
@@ -28,8 +28,8 @@ export const emptyInventory: NodeInventory = {
 };
 
 /**
- * Reads records strictly: lower case DNS names without wildcards, addresses in any plain form, networks whose host bits are clear.
- * Lines that begin with `#` are comments. A node that is listed twice has a problem, as has one with a single wrong entry.
+ * Parses records strictly: lower-case DNS names without wildcards, addresses, and networks whose host bits are zero. Lines that begin
+ * with `#` are comments. A node that is listed twice, or has one invalid entry, has a problem.
  */
 function nodeInventory(records: readonly InventoryRecord[]): NodeInventory {
   const ownersOfName = new Map<string, readonly string[]>();
@@ -61,7 +61,7 @@ export function inventoryOfConfigMap(data: Readonly<Record<string, string>> = {}
   return nodeInventory(Object.entries(data).map(([node, entries]) => ({ node, entries })));
 }
 
-/** The records of a CSV file: per line the name of a node and its entries, all between commas. Quotes are not known. */
+/** The records of a CSV file: per line the name of a node and its entries, separated by commas, without quotes. */
 export function inventoryOfCsv(text: string): NodeInventory {
   const records = text.split(/\r?\n/).flatMap((line) => {
     const plain = line.trim();
@@ -74,12 +74,12 @@ export function inventoryOfCsv(text: string): NodeInventory {
   return nodeInventory(records);
 }
 
-/** Whose address this is by a network of an inventory; each owner once. */
+/** The nodes whose networks contain this address; each once. */
 export function ownersByNetwork(inventory: NodeInventory, ip: IpAddress): readonly string[] {
   return [...new Set(inventory.networks.flatMap(({ node, cidr }) => (cidrContainsIp(cidr, ip) ? [node] : [])))];
 }
 
-/** What is wrong with a DNS name as one that a node may have: wildcards, upper case, and addresses in disguise are no names. */
+/** The problem of a DNS name as a name of a node: wildcards, upper case, and names that look like addresses are invalid. */
 export function hostNameProblem(name: string): string | undefined {
   if (dnsSubdomainProblems(name).length > 0) return "is not a DNS name in lower case without wildcard";
   const last = name.slice(name.lastIndexOf(".") + 1);

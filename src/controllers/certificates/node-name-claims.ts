@@ -5,7 +5,7 @@ import { keyFingerprint } from "../../pki/keys.ts";
 import type { CsrView } from "./csr-view.ts";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 
-/** A node name that a certificate request asks for with a key. */
+/** A node name that a certificate request claims with a key. */
 export interface WantedNodeName {
   /** The user name of the node, as in the subject: `system:node:worker-1`. */
   readonly username: string;
@@ -17,50 +17,50 @@ export interface WantedNodeName {
 
 /** Another key that holds the name. */
 export interface NodeNameHolder {
-  /** `SHA256:<base64>` of its public key; undefined where the record does not say. */
+  /** `SHA256:<base64>` of its public key; undefined where the record has none. */
   readonly key: string | undefined;
-  /** When its certificate ends, in RFC 3339; undefined while it is approved and not issued. */
+  /** When its certificate expires, in RFC 3339; undefined while it is approved and not issued. */
   readonly notAfter: string | undefined;
-  /** The CertificateSigningRequest by which it came in, as `csr/NAME`. */
+  /** Its CertificateSigningRequest, as `csr/NAME`. */
   readonly request: string | undefined;
 }
 
 /**
- * Who holds which node name. Answers know every write that the API has acknowledged, and a reservation is made in the same turn of the
- * event loop as the look before it: of two requests for one name, at most one is reserved, whatever the order in which they came.
+ * Which key holds which node name. Results include every acknowledged write, and a reservation is made in the same turn of the event loop
+ * as its check: of two requests for one name, at most one is reserved, in whatever order they arrive.
  */
 export interface NodeNameClaims {
-  /** The other key that holds the name, or undefined where none does or the key itself is among those that do. */
+  /** Another key that holds the name, or undefined where there is none or the key itself holds it. */
   readonly holderOf: (wanted: WantedNodeName) => NodeNameHolder | undefined;
-  /** All keys that hold the name besides the one that asks, that of `holderOf` first. */
+  /** All other keys that hold the name, that of `holderOf` first. */
   readonly holdersOf: (wanted: WantedNodeName) => readonly NodeNameHolder[];
-  /** As `holderOf`; where none holds it, the name is reserved for the request until it is seen decided or gone, or `release`. */
+  /** As `holderOf`; a free name is reserved for the request until the request is decided or deleted, or until `release`. */
   readonly reserve: (wanted: WantedNodeName) => NodeNameHolder | undefined;
-  /** As `reserve`, of a machine that comes back: held only by requests that are approved and not answered yet. */
+  /** As `reserve`, for a machine with an expired certificate: only approved requests without a certificate count as holders. */
   readonly reserveReturning: (wanted: WantedNodeName) => NodeNameHolder | undefined;
-  /** Ends the reservation of a request whose approval was refused for certain. */
+  /** Ends the reservation of a request whose approval was definitely rejected. */
   readonly release: (request: string) => void;
 }
 
-/** The signers whose certificates let a client in as the name in their subject. */
+/** The signers whose certificates authenticate a client as the name in their subject. */
 const clientSigners: ReadonlySet<string> = new Set([
   "kubernetes.io/kube-apiserver-client",
   "kubernetes.io/kube-apiserver-client-kubelet",
 ]);
 
-/** Names that differ in case alone count as one: no Node object can have the one in upper case, and DNS tells them apart nowhere. */
+/** Names that differ only in case count as one: no Node can have an upper-case name, and DNS ignores case. */
 export function canonicalNodeUser(username: string): string {
   return username.toLowerCase();
 }
 
-/** Whether a certificate for this user name would let its holder in as a node, in whatever case it is written. */
+/** Whether a certificate for this user name would authenticate its holder as a node, in whatever case it is written. */
 export function isNodeUser(username: string): boolean {
   return canonicalNodeUser(username).startsWith(nodeUserPrefix);
 }
 
 /**
- * The node name that a request wants and that its requester has not shown to be its own; undefined for a node that renews, for one that
- * comes back, which docs/recovery.md judges by other rules, and for requests that are no client certificate of a node.
+ * The node name that a request claims and that its requester has not proven to be its own; undefined for a node that renews, for a node
+ * with an expired certificate, which docs/recovery.md covers, and for requests that are no client certificate of a node.
  */
 export function wantedNodeName(csr: CsrView, facts: CsrContents, request: string): WantedNodeName | undefined {
   const { commonName } = facts.subject;
@@ -69,7 +69,7 @@ export function wantedNodeName(csr: CsrView, facts: CsrContents, request: string
   return { username: commonName, key: keyFingerprint(facts.spki), request };
 }
 
-/** Whether the signer of a request issues certificates that let a client in. */
+/** Whether the signer of a request issues client certificates. */
 export function isClientSigner(signerName: string): boolean {
   return clientSigners.has(signerName);
 }
@@ -80,7 +80,7 @@ export function isUserRevoked(commonName: string, isRevoked: ((user: UserInfo) =
   return users.some((username) => isRevoked?.({ username, groups: [] }) === true);
 }
 
-/** What is wrong with a pattern of node names; undefined for an exact name, `prefix*`, `*suffix` and `*`. */
+/** The problem of a pattern of node names; undefined for an exact name, `prefix*`, `*suffix` and `*`. */
 export function nodePatternProblem(pattern: string): string | undefined {
   if (pattern === "") return "must not be empty";
   if (pattern.length > 253) return "must be no more than 253 characters";
@@ -93,7 +93,7 @@ export function nodePatternProblem(pattern: string): string | undefined {
     : "must hold only lower case letters, digits, - and . besides *";
 }
 
-/** Whether a node name is meant by a pattern without problems; `*` stands for at least one character. */
+/** Whether a node name matches a valid pattern; `*` matches at least one character. */
 export function matchesNodePattern(pattern: string, node: string): boolean {
   if (pattern.startsWith("*")) return node.length >= pattern.length && node.endsWith(pattern.slice(1));
   if (pattern.endsWith("*")) return node.length >= pattern.length && node.startsWith(pattern.slice(0, -1));

@@ -7,61 +7,61 @@ import { formatIp, isGlobalUnicast, parseIp, type IpAddress } from "../../policy
 import type { CsrView } from "./csr-view.ts";
 import { matchesNodePattern } from "./node-name-claims.ts";
 
-/** Where evidence may come from that a name or an address belongs to a node. */
+/** Sources of evidence that a name or an address belongs to a node. */
 export type ServingProvider = "inventory" | "networks" | "source-address" | "dns";
 
 export const servingSigner = "kubernetes.io/kubelet-serving";
 
-/** What a node asks to be known by. Its names are host names, its addresses are of one machine, and there is at least one of them. */
+/** The names that a node requests. DNS names are host names, addresses are unicast addresses of a machine, and there is at least one of them. */
 export interface ServingClaim {
   readonly node: string;
   readonly dns: readonly string[];
   readonly ips: readonly IpAddress[];
 }
 
-/** Which addresses nodes of some names have, and below which domains their names stand. */
+/** Networks with the addresses of some nodes, and the domains of their DNS names. */
 export interface NetworkRule {
-  /** Patterns without problems. */
+  /** Valid patterns. */
   readonly nodes: readonly string[];
   readonly cidrs: readonly Cidr[];
   readonly domains: readonly string[];
 }
 
-/** What DNS said of a name, and of the addresses it has. */
+/** DNS results for a name, and for its addresses. */
 export interface DnsAnswer {
   readonly addresses: readonly string[];
   /** The names of each address, by the text of the address. */
   readonly namesOf: ReadonlyMap<string, readonly string[]>;
-  /** Why DNS could not be asked, as an error code; what it said before that counts for nothing. */
+  /** Why a lookup failed, as an error code; the other results are then ignored. */
   readonly failure?: string;
 }
 
-/** All that is known when a claim is judged; nothing of it can be written by the node, but for `others`, which only ever refuses. */
+/** The inputs for a decision on a claim; the node can write none of them except `others`, which can only refuse. */
 export interface ServingEvidence {
   readonly providers: ReadonlySet<ServingProvider>;
   readonly inventory: NodeInventory;
   readonly networks: readonly NetworkRule[];
-  /** Where the server saw the request come from. */
+  /** The source address of the request. */
   readonly sourceAddress: string | undefined;
   readonly dns: ReadonlyMap<string, DnsAnswer>;
   /** Names and addresses of the API itself, in lower case and canonical text. */
   readonly reserved: ReadonlySet<string>;
-  /** Names and addresses that other nodes have or say they have, with whose they are. */
+  /** Names and addresses that other nodes have or report, each with its node. */
   readonly others: ReadonlyMap<string, string>;
 }
 
-/** One name or address that is proven, and by what. */
+/** One proven name or address, and the evidence. */
 export interface Proof {
   readonly name: string;
   readonly by: ServingProvider;
 }
 
-/** All names are proven, or why not all are. */
+/** Whether all names are proven, or why not. */
 export type Verdict = { readonly proofs: readonly Proof[] } | { readonly refusals: readonly string[] };
 
 const maxNames = 32;
 
-/** The claim of a request for a serving certificate whose requester is that very node, or why it is none. Source: pkg/apis/certificates. */
+/** The claim of a request for a serving certificate whose requester is that node, or why it is none. Source: pkg/apis/certificates. */
 export function servingClaim(csr: CsrView, facts: CsrFacts): ServingClaim | string {
   const { sans } = facts;
   const problem = requesterProblem(csr) ?? requestProblem(csr, facts);
@@ -100,7 +100,7 @@ function requestProblem({ usages, requester }: CsrView, facts: CsrFacts): string
   return named === undefined ? undefined : `DNS name ${JSON.stringify(named[0])} ${named[1]}`;
 }
 
-/** Whether each name and address of the claim is proven to be the node's. */
+/** Whether each name and address of the claim is proven to belong to the node. */
 export function judgeServing(claim: ServingClaim, evidence: ServingEvidence): Verdict {
   const { inventory, providers } = evidence;
   const problems = providers.has("inventory") ? (inventory.problems.get(claim.node) ?? []) : [];
@@ -113,7 +113,7 @@ export function judgeServing(claim: ServingClaim, evidence: ServingEvidence): Ve
   return refusals.length > 0 ? { refusals } : { proofs: all.flatMap((one) => (typeof one === "string" ? [] : [one])) };
 }
 
-/** The names for which DNS has to be asked: all others are decided without it, or refused whatever it says. */
+/** The names that need a DNS lookup: all others are decided without it, or refused whatever DNS returns. */
 export function namesForDns(claim: ServingClaim, evidence: ServingEvidence): readonly string[] {
   if (!evidence.providers.has("dns")) return [];
   const proven = strongAddresses(claim, evidence);
@@ -124,16 +124,16 @@ export function namesForDns(claim: ServingClaim, evidence: ServingEvidence): rea
 /** A name or address of a claim. */
 interface Claimed {
   readonly name: string;
-  /** As refusals show it. */
+  /** As shown in refusals. */
   readonly shown: string;
-  /** Whose it is in the inventory, and whether the inventory names it itself. */
+  /** Its owner in the inventory, and whether the inventory lists it explicitly. */
   readonly owners: readonly string[];
   readonly isExact: boolean;
-  /** Another node that has it, or says so. */
+  /** Another node that has or reports it. */
   readonly other: string | undefined;
 }
 
-/** What the inventory, the API's own names and other nodes say of it; undefined where nothing of that decides. */
+/** The verdict of the inventory, the names of the API and other nodes; undefined where none of them decides. */
 function decidedFirst(
   claim: ServingClaim,
   claimed: Claimed,
@@ -142,7 +142,7 @@ function decidedFirst(
   const { name, shown, owners, other } = claimed;
   const foreign = owners.find((owner) => owner !== claim.node);
   if (foreign !== undefined) return `${shown} is that of node ${JSON.stringify(foreign)} in the inventory`;
-  // A network may hold the API by accident, and an address is written down on purpose.
+  // A network may contain the API by accident, but an explicit address is intended.
   const isReserved = reserved.has(name);
   if (owners.length > 0 && (claimed.isExact || !isReserved)) return { name, by: "inventory" };
   if (isReserved) return `${shown} is one of the API itself`;
@@ -192,7 +192,7 @@ function unproven(shown: string, providers: ReadonlySet<ServingProvider>): strin
   return `${shown} is not proven by ${[...providers].join(", ")}`;
 }
 
-/** Any machine of a network could say that an address of it is its own, so DNS may not build on that. */
+/** Any machine of a network could claim one of its addresses, so such evidence does not support DNS. */
 const strong: readonly ServingProvider[] = ["inventory", "source-address"];
 
 function strongNames(proofs: readonly Proof[]): ReadonlySet<string> {
@@ -204,7 +204,7 @@ function strongAddresses(claim: ServingClaim, evidence: ServingEvidence): Readon
   return strongNames(proofs.flatMap((one) => (typeof one === "string" ? [] : [one])));
 }
 
-/** Why DNS does not prove the name, or undefined: all its addresses must be proven otherwise, and be named so in return. */
+/** Why DNS does not prove the name, or undefined: all its addresses must have other proof, and resolve back to the name. */
 function dnsMismatch(
   name: string,
   { addresses, namesOf, failure }: DnsAnswer,
@@ -231,7 +231,7 @@ function isNamed({ domains }: NetworkRule, node: string, name: string): boolean 
   return name === node || domains.some((domain) => name === `${node}.${domain}`);
 }
 
-/** Names that clients inside a cluster or on one machine take for something else than a node. */
+/** Names that clients in a cluster or on one machine resolve to something other than a node. */
 function dnsProblem(name: string): string | undefined {
   const problem = hostNameProblem(name);
   if (problem !== undefined) return problem;

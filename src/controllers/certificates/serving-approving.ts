@@ -38,39 +38,40 @@ const serviceAccount = "serving-approving-controller";
 
 const inventoryMap: ObjectKey = { namespace: "kube-system", name: "pratique-node-inventory" };
 
-/** DNS as an effect. A name or address that DNS does not know has no answers; other failures are thrown. */
+/** DNS lookups. A name or address that is not in DNS has no answers; other failures are thrown. */
 export interface ServingResolver {
   readonly addressesOf: (name: string) => Promise<readonly string[]>;
   readonly namesOf: (address: string) => Promise<readonly string[]>;
 }
 
-/** On what evidence serving certificates are approved. */
+/** Which evidence approves serving certificates. */
 export interface ServingApproval {
   /** At least one other than dns. `source-address` only where the API stamps it and clients cannot. */
   readonly providers: readonly ServingProvider[];
   readonly networks: readonly NetworkRule[];
   /** Whether a Node of that name must exist. */
   readonly requireNode: boolean;
-  /** What a file says; absent where the ConfigMap kube-system/pratique-node-inventory does. */
+  /** The inventory of a file; absent where the ConfigMap kube-system/pratique-node-inventory is used. */
   readonly inventory?: NodeInventory;
   /** Names and addresses of the API itself. */
   readonly reserved: readonly string[];
 }
 
 export interface ServingApprovingOptions extends ServingApproval, CsrControllerOptions {
-  /** Whether what the requester asked with has been revoked since. */
+  /** Whether the credential of the requester has been revoked since. */
   readonly isRevoked?: (requester: UserInfo) => boolean;
-  /** Whether a request that is left to an approver says so in a condition. Not on a real Kubernetes, whose cleaner keeps requests with any condition for good. */
+  /** Whether a request that is left to an approver gets a condition. Not on a real Kubernetes, whose cleaner never deletes requests with a condition. */
   readonly marks?: boolean;
   readonly resolver: ServingResolver;
 }
 
-// DNS may know more tomorrow; all else that could change is watched.
+// DNS may change without an event; all other inputs are watched.
 const backoff: Backoff = { initialMs: 1000, maxMs: 1_000_000 };
 
 /**
- * Approves serving certificates of kubelets, each of whose names is proven to be the node's; never denies. What is left to people
- * carries an Event that says why. Kubernetes has no such controller, as it cannot know whose names are whose.
+ * Approves serving certificates of kubelets when each of their names is proven to belong to the node; never denies. A request that is
+ * left to an approver gets an Event with the reason. Kubernetes has no such controller, as it cannot know which names belong to which
+ * node.
  */
 export function servingApproving(options: ServingApprovingOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
@@ -110,7 +111,7 @@ export function servingApproving(options: ServingApprovingOptions): Controller {
     const asked = namesForDns(claim, known);
     const verdict = judgeServing(claim, { ...known, dns: await lookUp(options.resolver, asked) });
     if ("proofs" in verdict) return approve(client, { object, claim }, verdict.proofs);
-    // DNS may say more later, and nothing tells when.
+    // DNS may change later, without an event.
     return abstain(object, verdict.refusals, asked.length === 0 ? "woken" : "paused");
   }
 
@@ -146,7 +147,7 @@ async function approve(
   return approveRequest(client, object, { reason: "AutoApproved", message });
 }
 
-/** The inventory in its ConfigMap, read once for each version of it. */
+/** The inventory in its ConfigMap, parsed once for each version of it. */
 function inventoryIn(maps: Reader): () => NodeInventory {
   const read = new WeakMap<ApiObject, NodeInventory>();
   return () => {
@@ -168,13 +169,13 @@ function isOpen(csr: CsrView): boolean {
   return csr.signerName === servingSigner && isUndecided(csr) && !hasCondition(csr, "Failed");
 }
 
-/** One text for each address, however it is written; names in lower case. */
+/** The canonical text of each address; names in lower case. */
 function canonical(text: string): string {
   const parsed = parseIp(text);
   return "ip" in parsed ? formatIp(parsed.ip) : text.toLowerCase();
 }
 
-/** What other nodes are called and say of themselves. They could lie, and would only keep a name from being approved. */
+/** Names and addresses of other nodes by their own status. A false status can only prevent the approval of a name. */
 function othersThan(node: string, all: readonly Node[]): ReadonlyMap<string, string> {
   const others = new Map<string, string>();
   for (const { metadata, status } of all) {
@@ -214,10 +215,10 @@ function plainName(name: string): string {
   return lower.endsWith(".") ? lower.slice(0, -1) : lower;
 }
 
-/** What servers answer of a name that has no records of a kind; all else says that they could not be asked. Source: c-ares. */
+/** Answers of DNS servers for a name without records of a type; all other codes mean that the lookup failed. Source: c-ares. */
 const noRecords: ReadonlySet<unknown> = new Set(["ENODATA", "ENOTFOUND"]);
 
-/** Asks the servers of the system, each for two seconds, twice. @throws the reason of the resolver, with its code, where they could not be asked */
+/** Queries the DNS servers of the system, each for two seconds, twice. @throws the error of the resolver, with its code, where the lookup failed */
 export function systemResolver(): ServingResolver {
   const resolver = new Resolver({ timeout: 2000, tries: 2 });
   const orNothing = async (asked: Promise<readonly string[]>): Promise<readonly string[]> => {

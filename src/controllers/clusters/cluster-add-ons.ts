@@ -15,10 +15,7 @@ import { conditionOf } from "./managed-cluster-policy.ts";
 
 const serviceAccount = "managed-cluster-controller";
 
-/**
- * Says of the add-ons of a cluster of which nothing is known that nothing is known of them either, and of each cluster by labels how
- * its add-ons are. Source: ocm pkg/registration/hub/addon.
- */
+/** Sets the add-ons of an unknown cluster to Unknown, and labels each cluster with the state of its add-ons. Source: ocm pkg/registration/hub/addon. */
 export function clusterAddOns(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
@@ -64,7 +61,7 @@ type ManagedClusterAddOn = ApiObject & Conditioned;
 
 const featurePrefix = "feature.open-cluster-management.io/addon-";
 
-/** The conditions of an add-on of a cluster of which nothing is known, or undefined where they are right. */
+/** The conditions of an add-on of an unknown cluster, or undefined where nothing changes. */
 function addOnConditions(
   addOn: ManagedClusterAddOn,
   cluster: ManagedCluster,
@@ -76,7 +73,7 @@ function addOnConditions(
   return changedConditions(addOn, { type: "Available", status: "Unknown", reason, message }, now);
 }
 
-/** What is to change in the labels of a cluster so that they tell how its add-ons are; null takes one away. Undefined where they do. */
+/** The patch of the labels of a cluster for the state of its add-ons; null removes a label. Undefined where nothing changes. */
 function featureLabels(
   cluster: ManagedCluster,
   addOns: readonly ManagedClusterAddOn[],
@@ -85,7 +82,7 @@ function featureLabels(
     addOns
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map((addOn) => [featurePrefix + (addOn.metadata.name ?? ""), healthOf(addOn)] as const)
-      // A label is shorter than a name may be.
+      // A label is shorter than the longest name.
       .filter(([label]) => qualifiedNameProblems(label).length === 0),
   );
   const { labels = {} } = cluster.metadata;

@@ -18,17 +18,17 @@ import type { CsrContents } from "../../pki/csr.ts";
 import { keyFingerprint } from "../../pki/keys.ts";
 import { issueOfCsr } from "../credentials/credential-record.ts";
 
-/** Which identity joins which clusters without a person. */
+/** Which identity joins which clusters without an approver. */
 export interface AutoApproval {
   /** The exact name of a user. */
   readonly user: string;
   /** Names of clusters, and patterns with one `*` at their beginning or end. */
   readonly clusters: readonly string[];
-  /** Whether it may also join a cluster anew that has an agent with a certificate. */
+  /** Whether it may also join a cluster again whose agent has a certificate. */
   readonly rejoin: boolean;
 }
 
-/** What a requester must be allowed to do that has its certificate renewed. Source: ocm pkg/registration/hub/csr. */
+/** The permission that a requester needs for the renewal of its certificate. Source: ocm pkg/registration/hub/csr. */
 export const renewalAccess: RequiredAccess = {
   group: registerGroup,
   resource: "managedclusters",
@@ -39,15 +39,15 @@ export const renewalAccess: RequiredAccess = {
 export interface FirstRequest {
   readonly username: string;
   readonly identity: AgentIdentity;
-  /** The cluster, if it is there. */
+  /** The cluster, if it exists. */
   readonly cluster: ManagedCluster | undefined;
   readonly rules: readonly AutoApproval[];
-  /** A request for its first certificate that was approved for another key. */
+  /** A request for its first certificate that is approved for another key. */
   readonly rival?: string | undefined;
   readonly now: number;
 }
 
-/** Why the first certificate of an agent is left to a person, or undefined where it is given without one. */
+/** Why the first certificate of an agent is left to an approver, or undefined where it is approved automatically. */
 export function firstObjection(request: FirstRequest): string | undefined {
   const { username, identity, cluster, rules, rival } = request;
   const matching = rules.filter(
@@ -57,7 +57,7 @@ export function firstObjection(request: FirstRequest): string | undefined {
   if (cluster === undefined) return "there is no such cluster yet";
   const why = clusterObjection(cluster, username);
   if (why !== undefined || matching.some(({ rejoin }) => rejoin)) return why;
-  // Whoever holds an old bootstrap identity would otherwise come into a cluster that is somebody's already.
+  // Otherwise the holder of an old bootstrap identity could take over a joined cluster.
   if (hasAgent(cluster, request)) return "the cluster has an agent already";
   return rival === undefined ? undefined : `csr/${rival} was approved for the cluster with another key`;
 }
@@ -77,12 +77,12 @@ function hasAgent(cluster: ManagedCluster, { identity, now }: FirstRequest): boo
   return [...agentsOn(cluster)].some(isOther) || conditionOf(cluster, clusterCondition.joined)?.status === "True";
 }
 
-/** Whether a cluster is let in together with its first certificate; who denied it since is not overruled. */
+/** Whether a cluster is accepted together with its first certificate; a later denial by an approver is not overruled. */
 export function needsAcceptance(cluster: ManagedCluster): boolean {
   return !isAccepted(cluster) && cluster.metadata.annotations?.[autoAcceptedAnnotation] === undefined;
 }
 
-/** The request for the first certificate of an agent that is judged. */
+/** A request for the first certificate of an agent, to be decided. */
 export interface JudgedRequest {
   readonly cluster: string;
   /** `SHA256:<base64>` of its public key. */
@@ -92,7 +92,7 @@ export interface JudgedRequest {
   readonly now: number;
 }
 
-/** The name of another request for a first certificate of the cluster that was approved for another key and has not ended; undefined where there is none. */
+/** The name of another request for a first certificate of the cluster that is approved for another key and has not expired; undefined where there is none. */
 export function approvedRival(requests: readonly ApiObject[], judged: JudgedRequest): string | undefined {
   const { cluster, key, parse, now } = judged;
   return requests.find((object) => {
@@ -100,14 +100,14 @@ export function approvedRival(requests: readonly ApiObject[], judged: JudgedRequ
     if (labelledCluster(object) !== cluster || !hasCondition(csr, "Approved") || hasCondition(csr, "Failed"))
       return false;
     const read = readAgentRequest(parse, csr, cluster);
-    // A renewal follows a first certificate, which is judged by itself.
+    // A renewal follows a first certificate, which counts itself.
     if (typeof read === "string" || csr.requester.username === agentUser(read.identity)) return false;
     if (keyFingerprint(read.contents.spki) === key) return false;
     return !(Date.parse(issueOfCsr(object)?.issue.notAfter ?? "") <= now);
   })?.metadata.name;
 }
 
-/** Runs what is given for one key after another, in the order in which it came; different keys do not wait for each other. */
+/** Runs the functions of one key one after another, in order of arrival; different keys do not wait for each other. */
 export function turns(): <T>(key: string, act: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();
   return async (key, act) => {

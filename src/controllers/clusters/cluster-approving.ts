@@ -61,19 +61,19 @@ import { certificateSigningRequests, subjectAccessReviews } from "../kinds.ts";
 const serviceAccount = "managed-cluster-approving-controller";
 
 export interface ClusterApprovingOptions extends CsrControllerOptions {
-  /** Who joins without a person; nobody by default. */
+  /** The identities that join without an approver; default none. */
   readonly rules: readonly AutoApproval[];
-  /** Whether somebody who asks, or an agent, has been revoked; such requests are left to people. */
+  /** Whether a requester, or an agent, has been revoked; such requests are left to an approver. */
   readonly isRevoked: (user: UserInfo) => boolean;
-  /** Whether a request that is left to an approver says so in a condition. Not on a real Kubernetes, whose cleaner keeps requests with any condition for good. */
+  /** Whether a request that is left to an approver gets a condition. Not on a real Kubernetes, whose cleaner never deletes requests with a condition. */
   readonly marks?: boolean;
 }
 
 const backoff: Backoff = { initialMs: 200, maxMs: 1_000_000 };
 
 /**
- * Approves certificates of agents of clusters: a renewal when the agent itself asks and may, a first one for the identities and
- * clusters that are named, never otherwise; never denies. Source: ocm pkg/registration/hub/csr.
+ * Approves certificates of agents of clusters: a renewal when the agent itself requests it and has the permission, a first certificate
+ * for the configured identities and clusters, nothing else; never denies. Source: ocm pkg/registration/hub/csr.
  */
 export function clusterApproving(options: ClusterApprovingOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
@@ -103,16 +103,16 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     return inTurn(identity.cluster, () => first(asked));
   }
 
-  /** In turn for each cluster, by a list that is read in that turn: of several keys that ask at once, one is approved. */
+  /** Runs one at a time for each cluster, on a list that is read in that turn: of several keys requested at once, one is approved. */
   async function first({ object, csr, identity, key }: FirstAsked): Promise<Outcome> {
     const { username } = csr.requester;
-    // With another credential in hand, a revoked agent does not come back as itself.
+    // A revoked agent must not get a new certificate with another credential.
     if (isRevoked({ username: agentUser(identity), groups: [] }))
       return manualApproval(marking, object, revokedRequester);
     const cluster = clusters.get({ name: identity.cluster });
-    // Its making wakes the request.
+    // The creation of the cluster wakes the request.
     if (cluster === undefined) return missing(client, marking, { object, name: identity.cluster });
-    // Without rules an approver accepts every cluster, as its agent says itself.
+    // Without rules an approver accepts every cluster, and its agent reports so.
     if (rules.length === 0) {
       await noLongerLeft(marking, object);
       return done;
@@ -121,7 +121,7 @@ export function clusterApproving(options: ClusterApprovingOptions): Controller {
     const rival = await rivalOf(client, { cluster: identity.cluster, key, parse: options.parse, now });
     const message = firstObjection({ username, identity, cluster, rules, rival, now });
     if (message !== undefined) return manualApproval(marking, object, notApproved(identity.cluster, message));
-    // Before the approval, so that a failure in between finds the request as it was.
+    // Before the approval, so that after a failure in between the request is unchanged.
     const accepted = needsAcceptance(cluster) ? accept(client, clock, cluster) : undefined;
     const outcome = accepted && (await retryOn(accepted, "Conflict", "NotFound"));
     if (outcome?.kind === "retry") return outcome;
@@ -154,7 +154,7 @@ async function renew(
   return manualApproval(marking, object, notAllowed(csr.requester.username, `${verb} ${resource}/${subresource}`));
 }
 
-/** A cluster and an add-on wake the requests that wait for them to be created, or to be accepted. */
+/** A cluster or an add-on wakes the requests that wait for its creation or acceptance. */
 function watchesOf(requests: ReturnType<typeof clusterRequestIndex>, csrs: Reader): readonly Watch[] {
   const waitingFor = ({ metadata }: ApiObject): readonly ObjectKey[] =>
     requests
@@ -173,7 +173,7 @@ function watchesOf(requests: ReturnType<typeof clusterRequestIndex>, csrs: Reade
   ];
 }
 
-/** The cache may be behind: the agent creates the cluster right before its request. */
+/** The cache may lag: the agent creates the cluster right before its request. */
 async function missing(
   client: Client,
   marking: Marking | undefined,
@@ -188,7 +188,7 @@ function clusterMissing(cluster: string): Abstention {
   return { reason: "ClusterNotApproved", message, again: "woken" };
 }
 
-/** Of a request that carries the label of a cluster, and is not what its agent asks for. */
+/** For a request that has the label of a cluster, and is no valid request of its agent. */
 function notRecognized(cluster: string, why: string): Abstention {
   const message = `it is labelled as a request of cluster ${JSON.stringify(cluster)}: ${why}; deny it, or approve it by hand`;
   return { reason: "ClusterNotApproved", message, again: "woken" };
@@ -220,7 +220,7 @@ async function accept(client: Client, clock: Clock, cluster: ManagedCluster): Pr
   return done;
 }
 
-/** Approves under the reason of the original. Source: ocm pkg/registration/hub/csr. */
+/** Approves with the reason of the original. Source: ocm pkg/registration/hub/csr. */
 function approve(client: Client, object: ApiObject, message: string): Promise<Outcome> {
   return approveRequest(client, object, { reason: "AutoApprovedByHubCSRApprovingController", message });
 }

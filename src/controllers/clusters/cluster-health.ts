@@ -48,7 +48,7 @@ export function clusterHealth(options: ControllerOptions): Controller {
     if (conditions !== undefined) {
       const silent =
         isStale(cluster, heartbeat, now) && conditionOf(cluster, clusterCondition.available)?.status !== "Unknown";
-      // What is written wakes the cluster again; its taints follow what is stored.
+      // The write wakes the cluster again; taints follow the stored conditions.
       await patchConditions({ client, resource: managedClusters }, cluster, conditions);
       return silent ? { kind: "done", reports: [silence(cluster)] } : done;
     }
@@ -77,7 +77,7 @@ interface HeartbeatMemory {
   readonly forget: (cluster: string) => void;
 }
 
-/** When heartbeats were first seen. At a start all count as seen then, so that a hub that was down reports no cluster as silent. */
+/** When heartbeats were first seen. At a start all count as seen then, so that a hub that was down reports no cluster as unknown. */
 function heartbeatMemory(clock: Clock, leaseOf: (cluster: string) => Lease | undefined): HeartbeatMemory {
   const knownHeartbeats = new Map<string, Heartbeat & { readonly uid: string }>();
   function of(name: string): Heartbeat {
@@ -98,7 +98,7 @@ function heartbeatMemory(clock: Clock, leaseOf: (cluster: string) => Lease | und
   return { of, forget: (name) => void knownHeartbeats.delete(name) };
 }
 
-/** In the namespace of the cluster, where those look who work with it. */
+/** In the namespace of the cluster, where its users look. */
 function silence(cluster: ManagedCluster): Report {
   const { name = "" } = cluster.metadata;
   return {
@@ -108,25 +108,25 @@ function silence(cluster: ManagedCluster): Report {
   };
 }
 
-/** After how many lease durations without a heartbeat a cluster counts as unknown, and how far its clock may be off. */
+/** After how many lease durations without a heartbeat a cluster is Unknown, and how far its clock may be off. */
 const patience = 5;
 
 interface Heartbeat {
-  /** What its agent wrote, on the clock of the spoke, in milliseconds; undefined where there is no lease. */
+  /** The renew time that its agent wrote, by the clock of the spoke, in milliseconds; undefined where there is no lease. */
   readonly renewed: number | undefined;
-  /** When that was first seen here, on the clock of the hub, in milliseconds. */
+  /** When the hub first saw it, by the clock of the hub, in milliseconds. */
   readonly seen: number;
-  /** Whether it came while somebody watched: an older one says nothing about clocks, as it may have come at any time before. */
+  /** Whether the hub saw it arrive: an older heartbeat proves nothing about clocks, as it may have arrived at any time. */
   readonly isFresh: boolean;
 }
 
-/** When the agent says that it renewed the lease, in milliseconds. */
+/** The renew time of the lease, in milliseconds. */
 function renewTime(lease: Lease | undefined): number | undefined {
   const at = Date.parse(lease?.spec?.renewTime ?? "");
   return Number.isNaN(at) ? undefined : at;
 }
 
-/** Whether nothing was heard of the agent for too long. What counts is when it was heard, as its own clock may be wrong. */
+/** Whether the agent sent no heartbeat for too long. The time of arrival counts, as the clock of the agent may be wrong. */
 function isStale(cluster: ManagedCluster, { renewed, seen }: Heartbeat, now: number): boolean {
   if (renewed === undefined) return cluster.metadata.deletionTimestamp !== undefined;
   return now - seen >= patience * leaseMs(cluster);
@@ -137,7 +137,7 @@ function staleInMs(cluster: ManagedCluster, { seen }: Heartbeat, now: number): n
   return Math.max(seen + patience * leaseMs(cluster) - now, 0);
 }
 
-/** What the hub says of a cluster by its heartbeat: the conditions, or undefined where they say so already. */
+/** The conditions of a cluster by its heartbeat; undefined where nothing changes. */
 function healthConditions(
   cluster: ManagedCluster,
   heartbeat: Heartbeat,
@@ -145,7 +145,7 @@ function healthConditions(
 ): readonly Condition[] | undefined {
   const before = cluster.status?.conditions ?? [];
   const clock = clockCondition(cluster, heartbeat);
-  // Only its agent says that it is available again.
+  // Only its agent sets it to available again.
   const found = [
     ...(clock === undefined ? [] : [clock]),
     ...(isStale(cluster, heartbeat, now) ? [stoppedCondition] : []),
@@ -161,7 +161,7 @@ const stoppedCondition: Condition = {
   message: "Registration agent stopped updating its lease.",
 };
 
-/** Compared with each heartbeat, on its way through network and watch included. */
+/** The clock difference at each heartbeat, which includes the delay of network and watch. */
 function clockCondition(cluster: ManagedCluster, { renewed, seen, isFresh }: Heartbeat): Condition | undefined {
   if (renewed === undefined || !isFresh) return undefined;
   const isSkipped = cluster.metadata.annotations?.[skipClockAnnotation] === "true";
@@ -193,7 +193,7 @@ function wantedTaint(cluster: ManagedCluster): string | undefined {
   return status === "False" ? unavailable : unreachable;
 }
 
-/** The taints of a cluster with exactly the one that its availability calls for, or undefined where they are right. */
+/** The taints of a cluster with exactly the one for its availability; undefined where nothing changes. */
 function healthTaints(cluster: ManagedCluster): readonly ClusterTaint[] | undefined {
   const { taints = [] } = cluster.spec ?? {};
   const wanted = wantedTaint(cluster);

@@ -13,10 +13,10 @@ import {
 } from "../../apis/managed-cluster.ts";
 import type { Change } from "../../client/object-store.ts";
 
-/** By which certificates of agents are signed. */
+/** The signer of certificates of agents. */
 export const agentSigner = "kubernetes.io/kube-apiserver-client";
 
-/** The cluster that a request for the certificate of its agent is labelled with, or undefined for all other requests. */
+/** The cluster in the label of a request for the certificate of its agent; undefined for all other requests. */
 export function labelledCluster({ metadata }: ApiObject): string | undefined {
   const { labels = {} } = metadata;
   if (Object.hasOwn(labels, addOnNameLabel) || !Object.hasOwn(labels, clusterNameLabel)) return undefined;
@@ -24,12 +24,12 @@ export function labelledCluster({ metadata }: ApiObject): string | undefined {
   return dnsLabelProblems(cluster).length === 0 ? cluster : undefined;
 }
 
-/** What a request is compared by: everything in it, as whatever is not looked at would be signed unseen. */
+/** What a request is compared by: every field, as a field that is not compared would be signed unchecked. */
 export type RequestFacts = Pick<CsrContents, "subject" | "rawSubject" | "sans" | "requestedExtensions" | "asksForCa">;
 
 /**
- * Whose certificate a request is for, or why it is none of an agent. Names are compared exactly and as a whole: a prefix of one
- * cluster may be the name of another. Source: ocm pkg/registration/hub/csr, whose checks these contain.
+ * The agent whose certificate a request is for, or why it is no request of an agent. Names are compared exactly and as a whole: a prefix
+ * of one cluster may be the name of another. Source: ocm pkg/registration/hub/csr, whose checks these include.
  */
 export function agentRequest(csr: CsrView, cluster: string, facts: RequestFacts): AgentIdentity | string {
   const { subject } = facts;
@@ -43,7 +43,7 @@ export function agentRequest(csr: CsrView, cluster: string, facts: RequestFacts)
   return clientObjection(csr, facts, []) ?? identity;
 }
 
-/** What a request of an agent of the cluster contains, or why it is none. */
+/** The contents of a request of an agent of the cluster, or why it is none. */
 export function readAgentRequest(
   parse: (pem: string) => CsrContents,
   csr: CsrView,
@@ -55,7 +55,7 @@ export function readAgentRequest(
   return typeof identity === "string" ? identity : { contents, identity };
 }
 
-/** Why a request is not for a client certificate of plain subject with no other alternative names than these DNS names. */
+/** Why a request is not for a client certificate with a plain subject and only these DNS names; undefined where it is. */
 function clientObjection(csr: CsrView, facts: RequestFacts, dnsNames: readonly string[]): string | undefined {
   const { rawSubject, sans, asksForCa } = facts;
   if (!isPlainSubject(rawSubject)) return "its subject holds more than a common name and organizations";
@@ -69,20 +69,20 @@ function clientObjection(csr: CsrView, facts: RequestFacts, dnsNames: readonly s
 
 const allowedUsages: ReadonlySet<string> = new Set(["digital signature", "key encipherment", "client auth"]);
 
-/** Whether a certificate is for a client and nothing else. */
+/** Whether a certificate is for client authentication only. */
 function isClientUse(usages: readonly string[]): boolean {
   return usages.includes("client auth") && usages.every((usage) => allowedUsages.has(usage));
 }
 
-/** The requests for certificates of agents, by the cluster that they are labelled with. */
+/** The requests for certificates of agents, by their cluster label. */
 interface ClusterRequestIndex {
-  /** For the `observe` of a watch on requests. */
+  /** The `observe` of a watch on requests. */
   observe(change: Change): void;
-  /** In the order in which they came. */
+  /** In order of arrival. */
   of(cluster: string): readonly ApiObject[];
 }
 
-/** Knows nothing yet. */
+/** An empty index. */
 export function clusterRequestIndex(): ClusterRequestIndex {
   const byCluster = new Map<string, Map<string, ApiObject>>();
   const clusterOf = new Map<string, string>();
@@ -99,7 +99,7 @@ export function clusterRequestIndex(): ClusterRequestIndex {
   function observe({ type, object }: Change): void {
     const { name = "" } = object.metadata;
     const cluster = type === "DELETED" ? undefined : labelledCluster(object);
-    // One that only changes keeps its place: the order is that in which they came.
+    // A changed request keeps its position in the order of arrival.
     if (cluster === undefined || clusterOf.get(name) !== cluster) forget(name);
     if (cluster === undefined) return;
     clusterOf.set(name, cluster);
@@ -116,7 +116,7 @@ export interface AddOnName {
   readonly addOn: string;
 }
 
-/** The add-on that a request is labelled with, or undefined for all other requests. */
+/** The add-on in the label of a request; undefined for all other requests. */
 export function labelledAddOn({ metadata }: ApiObject): AddOnName | undefined {
   const { labels = {} } = metadata;
   const cluster = Object.hasOwn(labels, clusterNameLabel) ? (labels[clusterNameLabel] ?? "") : "";
@@ -125,9 +125,9 @@ export function labelledAddOn({ metadata }: ApiObject): AddOnName | undefined {
 }
 
 /**
- * Why the request of an agent of an add-on is not the one that is approved by itself, or undefined: its subject is the default one,
- * and the agent of the very cluster asks. The original compares the requester by a prefix, by which `prod2` passes for `prod`.
- * Source: addon-framework pkg/utils/csr_helpers.
+ * Why a request of an agent of an add-on is not approved automatically, or undefined: its subject is the default one, and the agent of
+ * that cluster requests it. The original compares the requester by a prefix, by which `prod2` passes for `prod`. Source: addon-framework
+ * pkg/utils/csr_helpers.
  */
 export function addOnObjection(csr: CsrView, { cluster, addOn }: AddOnName, facts: RequestFacts): string | undefined {
   const { subject } = facts;

@@ -29,7 +29,7 @@ export function clusterRequests(options: ControllerOptions): Controller {
   const clusters = reader({ resource: managedClusters });
   const requests = clusterRequestIndex();
   const read = new WeakMap<ApiObject, Issued | undefined>();
-  /** What was written last, of which the informer may not have told yet. */
+  /** The last written records, which the informer may not have seen yet. */
   const written = new Map<string, { readonly uid: string; readonly agents: ClusterAgents }>();
 
   function issuedIn(request: ApiObject, cluster: string): Issued | undefined {
@@ -64,7 +64,7 @@ export function clusterRequests(options: ControllerOptions): Controller {
     const record = withAgents(agentsOn(cluster), issued, now);
     if (record === undefined) return;
     const annotations = { [agentsAnnotation]: record };
-    // Nobody else writes this one, while much else of the cluster is written at the same time.
+    // Only this controller writes the record, while other clients write the cluster at the same time.
     await client.patch(managedClusters, { name }, { metadata: { uid, annotations } });
     written.set(name, { uid, agents: issued });
   }
@@ -78,7 +78,7 @@ export function clusterRequests(options: ControllerOptions): Controller {
         observe: requests.observe,
         keys: (request) => [labelledCluster(request)].flatMap((name) => (name === undefined ? [] : [{ name }])),
       },
-      // What was issued before the cluster was there.
+      // Certificates issued before the cluster was created.
       {
         resource: managedClusters,
         keys: ({ metadata: { name = "" } }) => (requests.of(name).length === 0 && !written.has(name) ? [] : [{ name }]),
@@ -89,7 +89,7 @@ export function clusterRequests(options: ControllerOptions): Controller {
   };
 }
 
-/** Whom a certificate was issued to, by the certificate itself: the request is only what was asked for. */
+/** The identity in the certificate itself: the request is only what was requested. */
 function issuedTo(request: ApiObject, cluster: string): Issued | undefined {
   const { certificate, signerName } = csrView(request);
   if (certificate === "" || signerName !== agentSigner) return undefined;
@@ -100,18 +100,18 @@ function issuedTo(request: ApiObject, cluster: string): Issued | undefined {
     const identity = agentOf(attributeTexts(subject, oids.commonName, "subject")[0] ?? "");
     return identity?.cluster === cluster ? { agent: identity.agent, end: notAfter } : undefined;
   } catch {
-    // Any signer may have put it there; what cannot be read lets nobody in.
+    // Any signer may have written it; an unreadable certificate authenticates no client.
     return undefined;
   }
 }
 
-/** With ten requests of a cluster about, its agent makes no more. Source: ocm pkg/registration/register/csr. */
+/** With ten requests of a cluster, its agent creates no more. Source: ocm pkg/registration/register/csr. */
 const maxKept = 6;
 
-/** How long a request that was decided stays for its agent to see, in milliseconds. */
+/** How long a decided request is kept for its agent, in milliseconds. */
 const seenMs = 600_000;
 
-/** One request of a cluster, as far as its staying is concerned. */
+/** One request of a cluster, with the fields that decide whether it is kept. */
 interface Candidate {
   readonly name: string;
   readonly requester: string;
@@ -122,16 +122,16 @@ interface Candidate {
 interface Superseded {
   /** The requests to delete. */
   readonly names: readonly string[];
-  /** When to look again, in milliseconds from now; undefined where nothing gets old. */
+  /** When to check again, in milliseconds from now; undefined where no request ages. */
   readonly againMs: number | undefined;
 }
 
 /**
- * Which requests of one cluster, in the order in which they came, nobody waits for any more: decided ones that are ten minutes old, and as many of the oldest as it
- * takes for its agent to be free to ask. The newest of each requester stays.
+ * Which requests of one cluster, in order of arrival, to delete: decided ones that are ten minutes old, and as many of the oldest as
+ * needed for its agent to create another one. The newest of each requester is kept.
  */
 export function supersededRequests(requests: readonly ApiObject[], now: number): Superseded {
-  // Times are in seconds; within one, those that came later are newer.
+  // Times are in seconds; within a second, requests that arrived later are newer.
   const all = requests
     .map(candidate)
     .toReversed()
@@ -141,7 +141,7 @@ export function supersededRequests(requests: readonly ApiObject[], now: number):
   const rest = all.filter((one) => !isOld(one));
   const newest = new Map(rest.toReversed().map(({ requester, name }) => [requester, name]));
   const isNewest = ({ requester, name }: Candidate): boolean => newest.get(requester) === name;
-  // The oldest first, and of them those that are decided.
+  // The oldest first, decided ones before others.
   const expendable = rest
     .filter((one) => !isNewest(one))
     .toReversed()

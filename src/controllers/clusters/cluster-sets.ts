@@ -17,12 +17,12 @@ import { SelectorError } from "../../apimachinery/selector-error.ts";
 
 const serviceAccount = "managed-cluster-controller";
 
-/** How long changes of clusters are gathered before sets are counted anew, in milliseconds. */
+/** How long changes of clusters are gathered before sets are counted again, in milliseconds. */
 const gatherMs = 1000;
 
 /**
- * Keeps the sets `default` and `global`, says of each set whether it has clusters, and of each binding whether its set exists. The
- * key of a binding has a namespace. Source: ocm pkg/registration/hub/{managedclusterset,managedclustersetbinding}.
+ * Maintains the sets `default` and `global`, a condition on each set whether it has clusters, and one on each binding whether its set
+ * exists. The key of a binding has a namespace. Source: ocm pkg/registration/hub/{managedclusterset,managedclustersetbinding}.
  */
 export function clusterSets(options: ControllerOptions): Controller {
   const { clock } = options;
@@ -48,7 +48,7 @@ export function clusterSets(options: ControllerOptions): Controller {
       counted.delete(key.name);
       return done;
     }
-    // A thousand clusters that join at once are not counted a thousand times.
+    // A thousand clusters that join at once must not be counted a thousand times.
     const since = clock.now() - (counted.get(key.name) ?? Number.NEGATIVE_INFINITY);
     if (since < gatherMs) return { kind: "requeue", afterMs: gatherMs - since, why: "more clusters may change" };
     counted.set(key.name, clock.now());
@@ -66,7 +66,7 @@ export function clusterSets(options: ControllerOptions): Controller {
     return done;
   }
 
-  // A cluster that moves concerns the set that it was in as well, and there are few sets.
+  // A cluster that moves also affects its previous set, and there are few sets.
   const allSets = (): readonly ObjectKey[] => [...keptSets.map((name) => ({ name })), ...sets.list().map(keyOf)];
   return {
     name: "managed-cluster-sets",
@@ -84,7 +84,7 @@ export function clusterSets(options: ControllerOptions): Controller {
       },
       { resource: managedClusterSetBindings },
       { resource: managedClusters, keys: allSets },
-      // Which is always there: without a single cluster or set, something has to begin.
+      // This namespace always exists: it wakes the controller where no cluster or set does.
       { resource: namespaces, fieldSelector: "metadata.name=default", keys: allSets },
     ],
     concurrency: 4,
@@ -109,10 +109,10 @@ const keptSpecs: Readonly<Record<string, NonNullable<ManagedClusterSet["spec"]>>
   global: { clusterSelector: { selectorType: "LabelSelector", labelSelector: {} } },
 };
 
-/** The sets that the hub keeps. */
+/** The sets that the hub maintains. */
 const keptSets: readonly string[] = Object.keys(keptSpecs);
 
-/** A kept set as it has to be, or undefined where it is so, is none of the hub's, or is left to an administrator. */
+/** The required object of a maintained set; undefined where it is correct, belongs to another owner, or is left to an administrator. */
 function keptSet(name: string, there: ManagedClusterSet | undefined): ManagedClusterSet | undefined {
   const spec = Object.hasOwn(keptSpecs, name) ? keptSpecs[name] : undefined;
   if (spec === undefined) return undefined;
@@ -128,7 +128,7 @@ function selectorOf({ clusterSelector = {} }: NonNullable<ManagedClusterSet["spe
   return [clusterSelector.selectorType, clusterSelector.labelSelector ?? null];
 }
 
-/** How many clusters belong to a set. A selector that cannot be read selects none. */
+/** How many clusters belong to a set. An invalid selector selects none. */
 function countIn(set: ManagedClusterSet, clusters: readonly ApiObject[]): number {
   const { selectorType, labelSelector } = set.spec?.clusterSelector ?? {};
   const { name = "" } = set.metadata;
@@ -144,7 +144,7 @@ function countIn(set: ManagedClusterSet, clusters: readonly ApiObject[]): number
   }
 }
 
-/** What is said of a set of so many clusters. */
+/** The condition of a set with this many clusters. */
 function setCondition(count: number): Condition {
   const type = "ClusterSetEmpty";
   return count === 0

@@ -16,13 +16,13 @@ import {
 import { rbacGroup, type Subject } from "../../apis/rbac.ts";
 import { clusterRoleBindings, clusterRoles, leases, roleBindings } from "../kinds.ts";
 
-/** One object that the hub keeps for a cluster. */
+/** One object that the hub maintains for a cluster. */
 export interface ClusterObject {
   readonly resource: ResourceRef;
   readonly object: ApiObject;
 }
 
-/** The name of the role and of the binding of one cluster; the two bindings in its namespace begin with it. */
+/** The name of the role and of the binding of one cluster; the names of the two bindings in its namespace begin with it. */
 function clusterRoleName(cluster: string): string {
   return `open-cluster-management:managedcluster:${cluster}`;
 }
@@ -30,7 +30,7 @@ function clusterRoleName(cluster: string): string {
 /** The bindings in the namespace of a cluster, by the shared role that they refer to. */
 const halves: readonly (keyof typeof sharedAgentRoles)[] = ["registration", "work"];
 
-/** What its agent needs from being accepted on, roles before bindings; of a denied one all that is left. */
+/** The objects that the agent needs once its cluster is accepted, roles before bindings; for a denied cluster the remaining ones. */
 export function clusterRbac(cluster: ManagedCluster): readonly ClusterObject[] {
   const { name = "" } = cluster.metadata;
   const full = clusterRoleName(name);
@@ -92,7 +92,7 @@ function binding(
   };
 }
 
-/** Whether what is there grants exactly what is wanted. A role that a binding refers to cannot be changed. */
+/** Whether an existing object grants exactly what is required. The role of a binding cannot be changed. */
 export function grantState(
   there: ApiObject | undefined,
   wanted: ApiObject,
@@ -120,7 +120,7 @@ export function clusterLease(cluster: ManagedCluster, now: number): ApiObject {
   };
 }
 
-/** On a namespace that was made for a cluster: the uid of that cluster. It goes with it. */
+/** On a namespace that was created for a cluster: the uid of that cluster. The namespace is deleted with it. */
 const madeForAnnotation = "registration.pratique.dev/made-for";
 
 /** The namespace of a cluster. */

@@ -11,18 +11,18 @@ import {
 } from "../../apis/managed-cluster.ts";
 import { isFields } from "../../apis/json-fields.ts";
 
-/** What is to be done about a cluster. */
+/** The next step for a cluster. */
 export type ClusterStep =
   /** No approver has accepted it, and the hub has created nothing for it. */
   | { readonly kind: "wait" }
   | { readonly kind: "admit" }
   /** It was accepted before, and is denied now. */
   | { readonly kind: "deny" }
-  /** Its agent wants to leave: the object is deleted, and what belongs to it goes with it. */
+  /** The object is being deleted, also at the request of its agent: everything that belongs to it is deleted too. */
   | { readonly kind: "leave" }
   | { readonly kind: "detach" };
 
-/** The next step for a cluster as it is now. One that was never accepted is left alone. */
+/** The next step for a cluster. A cluster that was never accepted is left alone. */
 export function clusterStep(cluster: ManagedCluster): ClusterStep {
   const { deletionTimestamp, finalizers = [], annotations = {} } = cluster.metadata;
   const isHeld = finalizers.includes(clusterFinalizer);
@@ -33,7 +33,7 @@ export function clusterStep(cluster: ManagedCluster): ClusterStep {
   return { kind: annotations[leaveAnnotation] === "true" ? "leave" : "deny" };
 }
 
-/** What a cluster says of itself under a type. */
+/** The condition of a cluster of a type. */
 export function conditionOf(cluster: ManagedCluster, type: string): Condition | undefined {
   return findCondition(cluster.status?.conditions, type);
 }
@@ -60,7 +60,7 @@ export function failedCondition(why: string): Condition {
 /** How long the deletion of a cluster waits for its agent to remove its objects, in milliseconds. */
 export const detachGraceMs = 300_000;
 
-/** Whether the deletion no longer waits for the agent: its time is over, or an administrator says so. */
+/** Whether the deletion no longer waits for the agent: the time is up, or an administrator requests it. */
 export function isForcedOff({ metadata }: ManagedCluster, now: number): boolean {
   const since = Date.parse(metadata.deletionTimestamp ?? "");
   return metadata.annotations?.[forceDetachAnnotation] === "true" || now - since >= detachGraceMs;
@@ -83,24 +83,24 @@ export function cleanupPriority(annotations: Readonly<Record<string, string>> | 
   return Number.isInteger(priority) && priority >= 0 && priority <= 100 ? priority : 0;
 }
 
-/** Those of the lowest priority that nobody has deleted yet; the others wait until these are gone. */
+/** Objects of the lowest priority that are not being deleted yet; the others wait until these are gone. */
 export function nextToDelete(remainders: readonly Remainder[]): readonly Remainder[] {
   const lowest = Math.min(...remainders.map(({ priority }) => priority));
   return remainders.filter(({ priority, isDeleting }) => priority === lowest && !isDeleting);
 }
 
-/** The end of the latest certificate of each agent, in milliseconds. */
+/** When the latest certificate of each agent expires, in milliseconds. */
 export type ClusterAgents = ReadonlyMap<string, number>;
 
-/** More agents than any cluster has had at one time; of more, those whose certificates end first are forgotten. */
+/** More agents than a cluster has at one time; beyond, the agents whose certificates expire first are dropped. */
 const maxAgents = 32;
 
-/** Longer ones make no user name that could be revoked. */
+/** Longer names cannot be revoked. */
 const maxAgentCharacters = 900;
-/** The last moment of the year 9999: no certificate ends later, and not every later time can be written. */
+/** The end of the year 9999: no certificate expires later, and not every later time can be written. */
 const lastEnd = 253_402_300_799_000;
 
-/** What is on record; what cannot be read, or was never written by the hub, is nothing. */
+/** The recorded agents; an unreadable record, or one that the hub did not write, counts as empty. */
 export function agentsOn({ metadata }: ManagedCluster): ClusterAgents {
   const written = metadata.annotations?.[agentsAnnotation] ?? "";
   const entries = Object.entries(parsed(written)).flatMap(([agent, end]) => {
@@ -116,12 +116,12 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(text === "" ? "{}" : text);
     return isFields(value) ? value : {};
   } catch {
-    // Whoever broke it gets a new record; what was in it is lost already.
+    // A broken record is replaced; its contents are lost already.
     return {};
   }
 }
 
-/** The record with what was issued since, without what has ended; undefined where it says so already. */
+/** The record with newly issued certificates, without expired ones; undefined where nothing changes. */
 export function withAgents(known: ClusterAgents, issued: ClusterAgents, now: number): string | undefined {
   const ends = new Map(known);
   for (const [agent, end] of issued) ends.set(agent, Math.max(end, ends.get(agent) ?? 0));

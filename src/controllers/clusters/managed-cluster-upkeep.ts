@@ -46,19 +46,19 @@ import { createHash } from "node:crypto";
 import { accessGroup } from "../../apis/access-request.ts";
 import { credentialRevocations } from "../../apis/credential-revocation.ts";
 
-/** What the upkeep of clusters reads and writes by. */
+/** How the upkeep of clusters reads and writes. */
 export interface UpkeepParts {
   readonly client: Client;
   readonly clock: Clock;
   readonly clusters: Reader;
   readonly namespaces: Reader;
   readonly leases: Reader;
-  /** What is there of a grant, or undefined. */
+  /** The existing object of a grant, or undefined. */
   readonly there: (one: ClusterObject) => ApiObject | undefined;
   readonly revokes: boolean;
 }
 
-/** Makes what the agent of an accepted cluster needs. */
+/** Creates what the agent of an accepted cluster needs. */
 export async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
   const { client } = parts;
   const { name = "", finalizers = [] } = cluster.metadata;
@@ -68,7 +68,7 @@ export async function admit(parts: UpkeepParts, cluster: ManagedCluster): Promis
     await writeCondition(parts, cluster, failedCondition(why));
     return { kind: "blocked", because: report(cluster, "ClusterNameReserved", why), again: "woken" };
   }
-  // First, so that nothing is ever made for a cluster that would not be taken down with it; the write wakes it again.
+  // First, so that nothing is created for a cluster that its deletion would not remove; the write wakes the cluster again.
   if (!finalizers.includes(clusterFinalizer)) {
     const metadata = { ...versionOf(cluster), finalizers: [...finalizers, clusterFinalizer] };
     await client.patch(managedClusters, { name }, { metadata });
@@ -106,10 +106,10 @@ async function bootstrapCluster(parts: UpkeepParts, cluster: ManagedCluster): Pr
   ]);
 }
 
-/** Takes all rights and certificates of the agents of a denied cluster. */
+/** Removes all rights and revokes all certificates of the agents of a denied cluster. */
 export async function deny(parts: UpkeepParts, cluster: ManagedCluster): Promise<Outcome> {
   const { client, there } = parts;
-  // What gives most goes first.
+  // The widest grant is removed first.
   for (const one of namespaceBindings(cluster.metadata.name ?? "")) await revoked(client, one, there(one));
   if (isSharedName(cluster.metadata.name ?? "")) await removeRights(parts, cluster.metadata.name ?? "");
   else for (const one of clusterRbac(cluster)) await grant(client, one, there(one));
@@ -147,7 +147,7 @@ async function takeBack({ client, clock, revokes }: UpkeepParts, cluster: Manage
 }
 
 async function removeRights({ client, there }: UpkeepParts, name: string): Promise<void> {
-  // Whoever may write a label can bring this up, with any name.
+  // A user who may write a label can cause this, with any name.
   const own = clusterRbac({ apiVersion: "", kind: "", metadata: { name } }).filter(
     ({ resource }) => resource !== clusterRoles || !isSharedName(name),
   );
@@ -183,7 +183,7 @@ function decision(cluster: ManagedCluster, reason: "ClusterAccepted" | "ClusterD
   };
 }
 
-/** Makes the namespace, or marks one that was there before as the cluster's; false while it is on its way out. */
+/** Creates the namespace, or marks an existing one as that of the cluster; false while it is being deleted. */
 async function ensureNamespace({ client, namespaces: all }: UpkeepParts, cluster: ManagedCluster): Promise<boolean> {
   const { name = "" } = cluster.metadata;
   const namespace = all.get({ name });
@@ -197,7 +197,7 @@ async function ensureNamespace({ client, namespaces: all }: UpkeepParts, cluster
   return true;
 }
 
-/** Removes the namespace that was made for this very cluster; one that was there before stays. */
+/** Removes the namespace that was created for this cluster; one that existed before remains. */
 async function removeNamespace({ client, namespaces: all }: UpkeepParts, cluster: ManagedCluster): Promise<void> {
   const { name = "" } = cluster.metadata;
   const namespace = all.get({ name });
@@ -228,8 +228,8 @@ async function revoked(
 }
 
 /**
- * Takes back the certificates of all agents of a cluster, by their exact user names and until they would have ended: rights alone
- * would come back with the next acceptance. Only where CredentialRevocations are known and count.
+ * Revokes the certificates of all agents of a cluster, by their exact user names and until they expire: without this, the next acceptance
+ * would make them usable again. Only where CredentialRevocations are served and enforced.
  */
 async function revokeAgents(client: Client, clock: Clock, cluster: ManagedCluster): Promise<void> {
   const { name = "" } = cluster.metadata;
@@ -261,8 +261,9 @@ const manifestWorks: ResourceRef = {
 };
 
 /**
- * Deletes what the spoke has to let go of, add-ons before works, the lowest priority first, and says what is still there, or
- * undefined once nothing is. When time is up or an administrator says so, it goes without the spoke, which may be gone for good.
+ * Deletes the objects that the spoke has to release, add-ons before works, the lowest priority first, and describes the remaining ones;
+ * undefined once there are none. When time is up or an administrator requests it, deletes them without the spoke, which may be gone for
+ * good.
  */
 async function deleteRemainders(parts: UpkeepParts, cluster: ManagedCluster): Promise<string | undefined> {
   const { client, clock } = parts;
@@ -289,7 +290,7 @@ async function deleteRemainders(parts: UpkeepParts, cluster: ManagedCluster): Pr
 }
 
 async function remaining(client: Client, resource: ResourceRef, namespace: string): Promise<readonly Remainder[]> {
-  // A hub without that kind holds none of it.
+  // A hub without that kind has no such objects.
   const list = await ignoreReasons(client.list(resource, { namespace }), "NotFound");
   return (list?.items ?? []).map(({ metadata }) => ({
     namespace,

@@ -18,13 +18,13 @@ import { type UpkeepParts, admit, deny, detach, removed } from "./managed-cluste
 const serviceAccount = "managed-cluster-controller";
 
 export interface ManagedClusterOptions extends ControllerOptions {
-  /** Whether what was issued to agents is taken back; elsewhere certificates live until they end by themselves. */
+  /** Whether certificates of agents are revoked; elsewhere they remain valid until they expire. */
   readonly revokes: boolean;
 }
 
 /**
- * Lets accepted clusters in: makes the namespace, the rights and the lease of each. What is denied loses its rights at once, what
- * is deleted goes with all that belongs to it. Source: ocm pkg/registration/hub/managedcluster.
+ * Creates namespace, rights and lease of accepted clusters. A denied cluster loses its rights at once; a deleted cluster is removed with
+ * everything that belongs to it. Source: ocm pkg/registration/hub/managedcluster.
  */
 export function managedCluster(options: ManagedClusterOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
@@ -67,7 +67,7 @@ export function managedCluster(options: ManagedClusterOptions): Controller {
   const ofCluster = ({ metadata }: ApiObject): readonly ObjectKey[] => {
     const name = metadata.labels?.[clusterNameLabel];
     if (name === undefined) return [];
-    // A role that all share is made again with any of them.
+    // Each cluster restores a missing shared role.
     return name === "" ? clusters.list().slice(0, 1).map(keyOf) : [{ name }];
   };
   return {
@@ -85,7 +85,7 @@ export function managedCluster(options: ManagedClusterOptions): Controller {
   };
 }
 
-/** An add-on that goes may be what a cluster waits for. */
+/** A cluster may wait for the deletion of an add-on. */
 function deleting(clusters: Reader, name: string): readonly ObjectKey[] {
   return clusters.get({ name })?.metadata.deletionTimestamp === undefined ? [] : [{ name }];
 }

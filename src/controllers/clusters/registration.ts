@@ -6,10 +6,10 @@ import { clusterRequests } from "./cluster-requests.ts";
 import { clusterSets } from "./cluster-sets.ts";
 import type { Controller } from "../controller.ts";
 
-/** What the controllers of managed clusters need. */
+/** The options of the controllers of managed clusters. */
 export type RegistrationOptions = ManagedClusterOptions & ClusterApprovingOptions;
 
-/** The controllers by which clusters join a hub, stay and leave. */
+/** The controllers for clusters that join, stay in and leave a hub. */
 export function registrationControllers(options: RegistrationOptions): readonly Controller[] {
   return [
     managedCluster(options),

@@ -16,15 +16,15 @@ const serviceAccount = "credential-controller";
 const certificatePrefix = "X509SHA256=";
 const fingerprintForm = /^[0-9a-f]{64}$/;
 
-/** How the names of revocations begin that lock out clones. */
+/** The prefix of the names of revocations that lock out clones. */
 export const cloneRevocationPrefix = "clone-";
 
 /** An identity that two machines hold. */
 export interface FoundClone {
   readonly record: IssuedCredential;
-  /** The credential with which was asked. */
+  /** The credential of the requester. */
   readonly asking: CredentialIssue;
-  /** Those issued after it, one of which at least is in use. */
+  /** Credentials issued after it, at least one of which is in use. */
   readonly later: readonly CredentialIssue[];
 }
 
@@ -34,9 +34,9 @@ export function cloneRevocationName(issue: CredentialIssue): string {
 }
 
 /**
- * Revokes the credential with which was asked, and notes on that revocation which later ones the controller `clone-lock` revokes next,
- * whatever restarts in between. This one is first: while it alone is revoked, no credential is taken to be the newest by mistake.
- * @throws StatusError AlreadyExists where it was revoked before
+ * Revokes the credential of the requester, and records in that revocation which later ones the controller `clone-lock` revokes next, also
+ * after a restart. This one is first: while only it is revoked, no credential is taken for the newest by mistake. @throws StatusError
+ * AlreadyExists where it was revoked before
  */
 export async function beginCloneLock(client: Client, { record, asking, later }: FoundClone): Promise<Outcome> {
   const { username } = record.spec.identity;
@@ -49,7 +49,7 @@ export async function beginCloneLock(client: Client, { record, asking, later }: 
   return done;
 }
 
-/** Completes each clone lock that has begun: revokes the later credentials, each by itself, so that one of them can be accepted again; then reports it. */
+/** Completes each started clone lock: revokes the later credentials, each on its own, so that one of them can be accepted again; then reports it. */
 export function cloneLock({ informers }: { readonly informers: SharedInformers }): Controller {
   const { client, reader } = informers.as(serviceAccount);
   const revocations = reader({ resource: credentialRevocations });
@@ -65,7 +65,7 @@ export function cloneLock({ informers }: { readonly informers: SharedInformers }
       const revocation = revocationOf({ fingerprint, username, reason });
       await ignoreReasons(client.create(credentialRevocations, revocation), "AlreadyExists");
     }
-    // A later look must not revoke again what an operator has accepted again.
+    // A later reconcile must not revoke again what an operator has accepted again.
     const annotations = { [cloneLockPendingAnnotation]: null };
     await client.patch(credentialRevocations, key, { metadata: { uid: first.metadata.uid, annotations } });
     const record = records.get({ name: recordName({ username, purpose: "Client" }) }) as IssuedCredential | undefined;
@@ -81,7 +81,7 @@ export function cloneLock({ informers }: { readonly informers: SharedInformers }
   };
 }
 
-/** About the record of the identity; about the first revocation where there is none any more. */
+/** Refers to the record of the identity; to the first revocation where there is no record. */
 function lockReport(first: CredentialRevocation, fingerprint: string, record: IssuedCredential | undefined): Report {
   const username = first.metadata.annotations?.[clonedAnnotation] ?? "";
   const asking = record?.status?.issued?.find((issue) => fingerprintOf(issue) === fingerprint);

@@ -11,7 +11,7 @@ import { keyFingerprint } from "../../pki/keys.ts";
 import { PemError, decodePem } from "../../pki/pem.ts";
 import { oids } from "../../pki/oids.ts";
 import { subjectOf } from "../../pki/names.ts";
-import type { AccessRequest } from "../../apis/access-request.ts";
+import type { AccessRequest, AccessRequestStatus } from "../../apis/access-request.ts";
 import { csrDeciderOf } from "../../apis/certificate-signing-request.ts";
 import {
   issuedCredentials,
@@ -22,16 +22,16 @@ import {
 import { maxRecoveries } from "../../apis/schemas/access.ts";
 import { csrView } from "../certificates/csr-view.ts";
 
-/** One credential, and whose it is. */
+/** One credential and its identity. */
 export interface Issue {
   readonly identity: CredentialIdentity;
   readonly issue: CredentialIssue;
 }
 
-/** How many credentials a record remembers. */
+/** The maximum number of credentials in a record. */
 const maxIssues = 8;
 
-/** The name of the record of an identity: readable for nodes and machines, a digest for names that no object can have. */
+/** The name of the record of an identity: readable for nodes and machines, a digest for names that are no valid object names. */
 export function recordName({ username, purpose }: CredentialIdentity): string {
   const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(username) ?? [];
   const plain = username.startsWith(nodeUserPrefix)
@@ -45,13 +45,13 @@ export function recordName({ username, purpose }: CredentialIdentity): string {
   return `${word}.user.${createHash("sha256").update(username).digest("hex").slice(0, 32)}`;
 }
 
-/** A record of an identity of which nothing was given out yet. */
+/** A record of an identity without credentials. */
 export function newRecord(identity: CredentialIdentity): IssuedCredential {
   const { group, version, kind } = issuedCredentials;
   return { apiVersion: `${group}/${version}`, kind, metadata: { name: recordName(identity) }, spec: { identity } };
 }
 
-/** The record with one more credential; itself where it knows that one already. */
+/** The record with one more credential; the same record where it has that credential already. */
 export function withIssue(record: IssuedCredential, issue: CredentialIssue): IssuedCredential {
   const { issued = [], count = 0 } = record.status ?? {};
   const isKnown = issued.some(
@@ -63,26 +63,26 @@ export function withIssue(record: IssuedCredential, issue: CredentialIssue): Iss
     ({ credentialID, notAfter }) => credentialID === undefined && notAfter === issue.notAfter,
   );
   if (issue.credentialID !== undefined && nameless !== -1) {
-    // The token that an access request was answered with: the answer is sealed, and its id is known from elsewhere.
+    // The token of an access request: its answer is sealed, so its id arrives later from another source.
     const { credentialID } = issue;
     const named = issued.map((one, at) => (at === nameless ? { ...one, credentialID } : one));
     return { ...record, status: { ...record.status, issued: named } };
   }
-  // Older than all that a full record remembers: it was counted before it was forgotten.
+  // Older than all credentials of a full record: it was counted before it was dropped.
   const isForgotten = issued.length >= maxIssues && issued.every((one) => beginOf(one) > beginOf(issue));
   if (isKnown || isForgotten) return record;
   const numbered = { ...issue, generation: count + 1 };
-  // By their beginning: requests are looked at in no order after a restart, and a later one may end sooner.
+  // By their start: requests are processed in no order after a restart, and a later credential may expire sooner.
   const all = [...issued, numbered].toSorted((one, other) => beginOf(one) - beginOf(other));
   const kept = remembered(all);
-  // Forgotten at once is what was counted before as well.
+  // A credential that is dropped at once was counted before.
   if (!kept.includes(numbered)) return record;
   return { ...record, status: { ...record.status, ...recovered(record, issue), issued: kept, count: count + 1 } };
 }
 
 /**
- * As many as a record holds. First to go are answers to one and the same request, but for the first and the last of them: whoever
- * repeats a request of the machine must not drive out the record by which its own, earlier credential is known.
+ * As many as a record has room for. Drops repeated answers to one request first, except its first and last: a client that repeats a
+ * request of the machine must not displace the entry that identifies its own, earlier credential.
  */
 function remembered(issued: readonly CredentialIssue[]): readonly CredentialIssue[] {
   if (issued.length <= maxIssues) return issued;
@@ -96,7 +96,7 @@ function remembered(issued: readonly CredentialIssue[]): readonly CredentialIssu
   return remembered(issued.toSpliced(least?.at ?? 0, 1));
 }
 
-/** Notes that a credential was given to a machine that came back after its end. */
+/** Records that a credential was issued to a machine after its previous one expired. */
 function recovered(
   { status }: IssuedCredential,
   { requestedBy = "", request = "", notBefore }: CredentialIssue,
@@ -116,52 +116,54 @@ function endOf({ notAfter = "" }: CredentialIssue): number {
   return Number.isNaN(end) ? 0 : end;
 }
 
-/** The certificate that a request was answered with; undefined where there is none, or none that can be read. */
+/** The certificate of a request; undefined where there is none, or it cannot be parsed. */
 export function issueOfCsr(object: ApiObject): Issue | undefined {
-  const csr = csrView(object);
-  if (csr.certificate === "") return undefined;
+  const { certificate } = csrView(object);
+  if (certificate === "") return undefined;
   try {
-    const leaf = decodePem(csr.certificate)[0];
-    if (leaf === undefined) return undefined;
-    const certificate = parseCertificate(leaf.bytes);
-    const { commonName } = subjectOf(certificate.subject, "certificate: the subject");
-    if (commonName === "") return undefined;
-    const purpose = certificate.extendedKeyUsage?.includes(oids.clientAuth) === true ? "Client" : "Serving";
-    const approved = csr.conditions.find(({ type }) => type === "Approved");
-    return {
-      identity: { username: commonName, purpose },
-      issue: {
-        credentialID: `X509SHA256=${createHash("sha256").update(leaf.bytes).digest("hex")}`,
-        key: keyFingerprint(certificate.publicKey.spki),
-        serialNumber: certificate.serialNumber,
-        issuer: createHash("sha256").update(certificate.rawIssuer).digest("hex"),
-        notBefore: rfc3339(certificate.notBefore),
-        notAfter: rfc3339(certificate.notAfter),
-        requestedBy: csr.requester.username,
-        approvedBy: csrDeciderOf(object) ?? approved?.reason ?? "",
-        request: `csr/${object.metadata.name}`,
-      },
-    };
+    const leaf = decodePem(certificate)[0];
+    return leaf && issueOfCertificate(object, leaf.bytes);
   } catch (error) {
-    // Any signer may have put it there.
+    // Any signer may have written it.
     if (error instanceof CertificateError || error instanceof PemError) return undefined;
     throw error;
   }
 }
 
-/** The first token that an access request was answered with. */
+function issueOfCertificate(object: ApiObject, der: Uint8Array): Issue | undefined {
+  const csr = csrView(object);
+  const certificate = parseCertificate(der);
+  const { commonName } = subjectOf(certificate.subject, "certificate: the subject");
+  if (commonName === "") return undefined;
+  const purpose = certificate.extendedKeyUsage?.includes(oids.clientAuth) === true ? "Client" : "Serving";
+  const approved = csr.conditions.find(({ type }) => type === "Approved");
+  return {
+    identity: { username: commonName, purpose },
+    issue: {
+      credentialID: `X509SHA256=${createHash("sha256").update(der).digest("hex")}`,
+      key: keyFingerprint(certificate.publicKey.spki),
+      serialNumber: certificate.serialNumber,
+      issuer: createHash("sha256").update(certificate.rawIssuer).digest("hex"),
+      notBefore: rfc3339(certificate.notBefore),
+      notAfter: rfc3339(certificate.notAfter),
+      requestedBy: csr.requester.username,
+      approvedBy: csrDeciderOf(object) ?? approved?.reason ?? "",
+      request: `csr/${object.metadata.name}`,
+    },
+  };
+}
+
+/** The first token of an access request. */
 export function issueOfAccess(request: AccessRequest): Issue | undefined {
-  const { metadata, status: { ready, grant = {}, decisions = [], conditions, expiresAt, evidence = {} } = {} } =
-    request;
+  const { metadata, status = {} } = request;
+  const { ready, grant = {}, decisions = [], evidence = {} } = status;
   const { namespace, serviceAccount } = grant;
   if (ready !== true || namespace === undefined || serviceAccount === undefined) return undefined;
   const approvals = decisions.filter(({ verdict }) => verdict === "Approved");
-  const issued = findCondition(conditions, "Issued")?.lastTransitionTime;
   return {
     identity: { username: `system:serviceaccount:${namespace}:${serviceAccount}`, purpose: "Access" },
     issue: {
-      ...(issued === undefined ? {} : { notBefore: issued }),
-      ...(expiresAt === undefined ? {} : { notAfter: expiresAt }),
+      ...validityOf(status),
       requestedBy: evidence.requester ?? "",
       approvedBy: approvals.map(({ user }) => user).join(", "),
       request: `accessrequest/${metadata.name}`,
@@ -169,34 +171,42 @@ export function issueOfAccess(request: AccessRequest): Issue | undefined {
   };
 }
 
+function validityOf({ conditions, expiresAt }: AccessRequestStatus): Pick<CredentialIssue, "notBefore" | "notAfter"> {
+  const issued = findCondition(conditions, "Issued")?.lastTransitionTime;
+  return {
+    ...(issued === undefined ? {} : { notBefore: issued }),
+    ...(expiresAt === undefined ? {} : { notAfter: expiresAt }),
+  };
+}
+
 /**
- * How the credential with which somebody asks for the next one stands among all that its identity was given. `unknown`: no record has
- * it; `newest`; `repeated`: a later one is of the very key that is asked with now, so an answer was lost; `superseded`: there are
- * later ones that nobody has ever come in with, so answer and key were lost; `cloned`: a later one is in use elsewhere.
+ * The status of the credential of a requester among all credentials of its identity. `unknown`: it is in no record; `newest`; `repeated`:
+ * a later one is for the key that is requested now, so a response was lost; `superseded`: there are later ones that no client has used,
+ * so response and key were lost; `cloned`: a later one is in use elsewhere.
  */
 export type CredentialStatus = "unknown" | "newest" | "repeated" | "superseded" | "cloned";
 
-/** What is known of somebody that asks for the next credential. */
+/** The inputs for the status of a requester's credential. */
 export interface CredentialStatusView {
   readonly record: IssuedCredential | undefined;
-  /** Of the credential with which it asks. */
+  /** Ids of the credential of the requester. */
   readonly ids: readonly string[];
-  /** The fingerprint of the key for which it asks. */
+  /** The fingerprint of the requested key. */
   readonly key: string;
   readonly isUsed: (issue: CredentialIssue) => boolean;
-  /** What is revoked counts as never issued. */
+  /** Revoked credentials count as never issued. */
   readonly isRevoked: (issue: CredentialIssue) => boolean;
 }
 
-/** A standing, with the credentials that it is about. */
+/** A credential status, with the credentials that it refers to. */
 export interface FoundCredentialStatus {
   readonly credentialStatus: CredentialStatus;
   readonly asking: CredentialIssue | undefined;
-  /** Those issued after it. */
+  /** Credentials issued after it. */
   readonly later: readonly CredentialIssue[];
 }
 
-/** Judges by the order in which credentials were issued. */
+/** The status by the order in which credentials were issued. */
 export function findCredentialStatus({
   record,
   ids,

@@ -16,13 +16,13 @@ import { issueOfAccess, issueOfCsr, newRecord, recordName, withIssue, type Issue
 
 const serviceAccount = "credential-controller";
 
-/** What authentication has seen of an identity. */
+/** What authentication recorded for an identity. */
 export interface CredentialUse {
   /** When this user last made a request, in milliseconds since the epoch. */
   readonly lastSeen: (username: string) => number | undefined;
-  /** When the credential of this id was first used, in milliseconds since the epoch, as far as that is remembered. */
+  /** When the credential of this id was first used, in milliseconds since the epoch, if recorded. */
   readonly firstUsed: (id: string) => number | undefined;
-  /** The last token that was issued to this user, and that is in no record yet. */
+  /** The last token issued to this user that is in no record yet. */
   readonly lastToken: (username: string) => Issue["issue"] | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface IssuedCredentialsOptions extends ControllerOptions {
   readonly use: CredentialUse;
 }
 
-/** Records each certificate, and each answer to an access request, in the record of its holder. */
+/** Records each certificate, and each token of an access request, in the record of its holder. */
 export function credentialRecorders({ informers }: IssuedCredentialsOptions): readonly Controller[] {
   const { client, reader } = informers.as(serviceAccount);
   const records = reader({ resource: issuedCredentials });
@@ -52,7 +52,7 @@ export function credentialRecorders({ informers }: IssuedCredentialsOptions): re
         const known = records.get({ name: recordName(found.identity) }) as IssuedCredential | undefined;
         const next = withIssue(known ?? newRecord(found.identity), found.issue);
         const outcome = await written(client, known, next);
-        // Access that was granted is reported by the controller that grants it.
+        // The controller that grants access reports it.
         const isReported = outcome.kind === "done" && next !== known && resource === certificateSigningRequests;
         return isReported
           ? { ...outcome, reports: [issueReport(referenceTo(resource, object), next, found.issue)] }
@@ -76,7 +76,10 @@ async function written(client: Client, known: ApiObject | undefined, next: Issue
   return retryOn(pass, "Conflict", "AlreadyExists", "NotFound");
 }
 
-/** Keeps the records: when each holder was last seen, an Event before a credential ends unrenewed and one when it has, and their deletion long after. */
+/**
+ * Maintains the records: writes when each holder was last seen, an Event before a credential expires unrenewed and one when it has
+ * expired, and deletes records long after.
+ */
 export function issuedCredentialController({ informers, clock, use }: IssuedCredentialsOptions): Controller {
   const { client, reader } = informers.as(serviceAccount);
   const records = reader({ resource: issuedCredentials });
@@ -100,7 +103,7 @@ interface Keeping {
   readonly now: number;
 }
 
-/** Long enough for a machine that was off for a year, and then some. */
+/** Long enough for a machine that was off for more than a year. */
 const keptMs = 400 * 86_400_000;
 
 async function keep({ client, requests, use, now }: Keeping, record: IssuedCredential): Promise<Outcome> {
@@ -126,27 +129,27 @@ function createdAt({ metadata }: IssuedCredential): number {
   return Date.parse(metadata.creationTimestamp ?? "");
 }
 
-/** Whether it is access whose request was revoked or deleted; it ended then, and its last token is not missed. */
+/** Whether it is an access whose request was revoked or deleted; it ended then, and its last token needs no warning. */
 function isTakenBack(requests: Reader, record: IssuedCredential): boolean {
   const name = accessRequestOf(record);
   const request = name === undefined ? undefined : (requests.get({ name }) as AccessRequest | undefined);
   return name !== undefined && (request === undefined || request.status?.revoked === true);
 }
 
-/** How often a record is looked at, and so how exact `lastSeen` is; more often where credentials hold for minutes only. */
+/** How often a record is checked, which limits the precision of `lastSeen`; more often where credentials are valid for minutes only. */
 const lookEveryMs = 600_000;
 const lookSoonMs = 30_000;
 
 function lookMs(record: IssuedCredential, now: number): number {
   const { notBefore = "", notAfter = "" } = newestIssue(record) ?? {};
   const part = (Date.parse(notAfter) - Date.parse(notBefore)) / 20;
-  // People look whether a new machine has connected.
+  // Operators check whether a new machine has connected.
   const isNew = record.status?.lastSeen === undefined && now - createdAt(record) < lookEveryMs;
   if (isNew) return lookSoonMs;
   return Number.isNaN(part) ? lookEveryMs : Math.min(lookEveryMs, Math.max(lookSoonMs, part));
 }
 
-/** The record with a note of the warnings that are due, and their reports: when its renewal is late, and when it has expired. */
+/** The record with the warnings that are due, and their reports: when its renewal is late, and when it has expired. */
 function warned(
   record: IssuedCredential,
   now: number,
@@ -161,7 +164,7 @@ function warned(
   return { next: { ...record, status }, warnings: [expiryReport(record, notAfter, now)] };
 }
 
-/** The record with the token that was issued since, and with when its holder and its credentials were seen. */
+/** The record with a newly issued token, and with the times when its holder and its credentials were seen. */
 function withUse(record: IssuedCredential, use: CredentialUse, everyMs: number): IssuedCredential {
   const { username, purpose } = record.spec.identity;
   if (purpose === "Serving") return record;
@@ -185,8 +188,8 @@ function withFirstUse(record: IssuedCredential, use: CredentialUse): IssuedCrede
 const unknownTime = "an unknown time";
 
 /**
- * That a credential was issued: the first of its identity, a renewal, or one for another key that its holder did not request itself, while
- * a certificate of an earlier key is valid.
+ * The report of an issued credential: the first of its identity, a renewal, or one for another key that its holder did not request
+ * itself, while a certificate of an earlier key is valid.
  */
 export function issueReport(about: ObjectReference, record: IssuedCredential, issue: CredentialIssue): Report {
   const { username, purpose } = record.spec.identity;
@@ -217,7 +220,7 @@ function otherText({ key, notAfter = unknownTime, credentialID = "", request }: 
   return `the certificate of its earlier key, ${key}, is valid until ${notAfter}. If no machine is to have that one: pratique revoke ${target}`;
 }
 
-/** Of a node: the newest certificate of another key that is valid when this one begins, unless the holder of the name requested this one itself. */
+/** For a node: the newest certificate of another key that is valid when this one starts, unless the holder of the name requested this one itself. */
 function otherKey({ spec, status }: IssuedCredential, issue: CredentialIssue): CredentialIssue | undefined {
   const { username, purpose } = spec.identity;
   const isNode = purpose === "Client" && username.startsWith(nodeUserPrefix);
@@ -229,7 +232,7 @@ function otherKey({ spec, status }: IssuedCredential, issue: CredentialIssue): C
   return earlier.findLast(({ key, notAfter }) => key !== undefined && Date.parse(notAfter ?? "") > begun);
 }
 
-/** That a credential was not renewed in time, and whether its holder was seen. */
+/** The report of a credential that was not renewed in time, with when its holder was seen. */
 function expiryReport(record: IssuedCredential, notAfter: string, now: number): Report {
   const { username, purpose } = record.spec.identity;
   const state = credentialState(record, now);

@@ -3,18 +3,18 @@ import { rfc3339 } from "../../apimachinery/clock.ts";
 import { humanDuration } from "../../apimachinery/duration.ts";
 import { type RecoveryTerms, recoveryDefaults } from "../../apis/recovery-policy.ts";
 
-/** What is known of a machine that comes back; times in milliseconds since the epoch. */
+/** The inputs for a machine with an expired credential; times in milliseconds since the epoch. */
 export interface ReturnFacts {
   readonly now: number;
-  /** When its last credential ended. */
+  /** When its last credential expired. */
   readonly ended: number;
-  /** When it was let in so before. */
+  /** Times of its earlier recoveries. */
   readonly recoveries: readonly number[];
-  /** Where the API saw it; undefined where no API did. */
+  /** Its source address; undefined where the API recorded none. */
   readonly address: string | undefined;
 }
 
-/** Why these terms do not let the machine in, in one clause; undefined where they do. */
+/** Why these terms do not accept the machine, in one clause; undefined where they do. */
 export function recoveryRefusal(terms: RecoveryTerms, facts: ReturnFacts): string | undefined {
   const { windowSeconds, times, perSeconds } = { ...recoveryDefaults, ...terms };
   const { now, ended, recoveries, address } = facts;

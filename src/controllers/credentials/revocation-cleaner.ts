@@ -8,18 +8,18 @@ import { done, retryOn, type Controller, type Outcome, isRecent, referenceTo, ty
 const serviceAccount = "credential-controller";
 
 export interface RevocationCleanerOptions extends ControllerOptions {
-  /** When the last certificate that any trusted CA could have issued ends, in milliseconds since the epoch. */
+  /** When the last certificate that a trusted CA could have issued expires, in milliseconds since the epoch. */
   readonly certificatesEnd: number;
-  /** Who deleted the revocation of this uid, where that is known. */
+  /** The user who deleted the revocation of this uid, where known. */
   readonly removedBy?: ((uid: string) => string | undefined) | undefined;
 }
 
-/** Clocks of others may be behind by a day. */
+/** Other clocks may be behind by a day. */
 const marginMs = 86_400_000;
 
 /**
- * When nothing is left that a revocation could refuse, in milliseconds: at its own end, or for one certificate when no CA could vouch
- * for it any more. Users and accounts have no end, as they may be given new credentials; a token's end is not known from its id.
+ * When a revocation can no longer reject anything, in milliseconds: at its own end, or for one certificate when no CA can vouch for it
+ * any more. Users and accounts have no end, as they may get new credentials; the id of a token does not show its end.
  */
 function revocationEnd({ spec }: CredentialRevocation, certificatesEnd: number): number {
   const end = Date.parse(spec.expiresAt ?? "");
@@ -53,7 +53,7 @@ function removalReport(revocation: CredentialRevocation, user: string | undefine
   };
 }
 
-/** What is revoked, as fields of a log line. */
+/** The revoked credential, as fields of a log line. */
 function targetDetails({ spec }: CredentialRevocation): NonNullable<Report["details"]> {
   const { user, fingerprint, certificate, credentialID, bootstrapTokenID, secret } = spec;
   return {
@@ -66,14 +66,14 @@ function targetDetails({ spec }: CredentialRevocation): NonNullable<Report["deta
   };
 }
 
-/** Reports revocations when they are made and when they are deleted, and deletes those that can refuse nothing any more. */
+/** Reports created and deleted revocations, and deletes those that can no longer reject anything. */
 export function revocationCleaner(options: RevocationCleanerOptions): Controller {
   const { informers, clock, certificatesEnd } = options;
   const { client, reader } = informers.as(serviceAccount);
   const revocations = reader({ resource: credentialRevocations });
   const removed = new Map<string, CredentialRevocation>();
 
-  /** What was deleted under this name since it was looked at last. */
+  /** Revocations deleted under this name since the last reconcile. */
   function removals(name: string): readonly Report[] {
     const gone = removed.get(name);
     removed.delete(name);
@@ -88,7 +88,7 @@ export function revocationCleaner(options: RevocationCleanerOptions): Controller
     const afterMs = revocationEnd(revocation, certificatesEnd) - clock.now();
     if (afterMs === Number.POSITIVE_INFINITY) return { kind: "done", reports };
     if (afterMs > 0) return { kind: "requeue", afterMs, why: "still in force", reports };
-    // A revocation that was extended meanwhile stays.
+    // A revocation that was extended meanwhile is kept.
     const preconditions = versionOf(revocation);
     await ignoreReasons(client.delete(credentialRevocations, key, { preconditions }), "NotFound");
     return done;

@@ -8,13 +8,13 @@ import { done, type Controller, type Outcome } from "../controller.ts";
 import { apiserverAccount, apiServices, customResourceDefinitions } from "../kinds.ts";
 
 export interface ApiServiceRegistrationOptions extends ControllerOptions {
-  /** The kinds that are served now. */
+  /** The served kinds. */
   readonly resources: () => readonly Resource[];
 }
 
 /**
- * Keeps an APIService for each group version that definitions add, and removes it with the last of them.
- * Source: kube-aggregator pkg/controllers/autoregister, kubernetes pkg/controlplane/controller/crdregistration.
+ * Maintains an APIService for each group version of definitions, and removes it with the last of them. Source: kube-aggregator
+ * pkg/controllers/autoregister, kubernetes pkg/controlplane/controller/crdregistration.
  */
 export function apiServiceRegistration({ informers, clock, resources }: ApiServiceRegistrationOptions): Controller {
   const { client, reader } = informers.as(apiserverAccount);
@@ -45,7 +45,7 @@ export function apiServiceRegistration({ informers, clock, resources }: ApiServi
       { resource: apiServices },
       {
         resource: customResourceDefinitions,
-        // A version that a definition has no more is known by its APIService alone.
+        // Only its APIService still names a version that a definition no longer has.
         keys: (definition) => [...groupVersionsOf(definition), ...ofGroup(stored.list(), definition)],
       },
     ],
@@ -68,7 +68,7 @@ function groupVersionsOf(definition: ApiObject): readonly ObjectKey[] {
   }));
 }
 
-/** Whether an APIService is written at each start of the hub, for a built-in kind, or kept as definitions come and go. */
+/** Whether an APIService is written at each start of the hub, for a built-in kind, or follows definitions. */
 type Automanaged = "onstart" | "true";
 
 /** Source: kube-aggregator pkg/controllers/autoregister. */
@@ -134,7 +134,7 @@ function apiServiceOf({ group, version }: Resource, managed: Automanaged, now: s
   };
 }
 
-/** How the APIService was made; undefined for one that nothing here made. */
+/** How the APIService was created; undefined where the hub did not create it. */
 export function automanagedOf(object: ApiObject): string | undefined {
   return object.metadata.labels?.[managedLabel];
 }

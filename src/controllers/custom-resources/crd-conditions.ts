@@ -17,16 +17,16 @@ import { jsonEqual } from "../../apimachinery/equal.ts";
 import { changedConditions } from "../object-status.ts";
 
 export interface CrdNamingOptions extends ControllerOptions {
-  /** The kinds whose names no definition can have. */
+  /** Kinds whose names definitions must not use. */
   readonly builtin: readonly Resource[];
 }
 
-/** Accepts the names of definitions that nobody else of their group has, and establishes their kinds. One at a time, so that no two get one name. */
+/** Accepts names of definitions that no other definition of their group has, and establishes their kinds. One at a time, so that no two get one name. */
 export function crdNaming(options: CrdNamingOptions): Controller {
   const { clock, builtin } = options;
   const { client, reader } = options.informers.as(apiserverAccount);
   const definitions = reader({ resource: customResourceDefinitions });
-  /** Names granted here of which the informer has not told yet, by definition. */
+  /** Names accepted here that the informer has not seen yet, by definition. */
   const granted = new Map<string, { readonly group: string; readonly names: CrdNames }>();
 
   function taken(crd: CustomResourceDefinition): TakenNames {
@@ -59,7 +59,7 @@ export function crdNaming(options: CrdNamingOptions): Controller {
       granted.delete(key.name);
       return done;
     }
-    // What the informer has told of needs no note of its own.
+    // Names that the informer has seen need no entry.
     for (const [name, one] of granted) {
       const known = definitions.get({ name }) as CustomResourceDefinition | undefined;
       if (known === undefined || known.status?.acceptedNames?.plural === one.names.plural) granted.delete(name);
@@ -77,7 +77,7 @@ export function crdNaming(options: CrdNamingOptions): Controller {
   return {
     name: "crd-naming",
     serviceAccount: apiserverAccount,
-    // Names that become free concern all who wait for them.
+    // Released names affect all definitions that wait for them.
     watches: [
       {
         resource: customResourceDefinitions,
@@ -111,18 +111,18 @@ function waiting(all: readonly unknown[], changed: unknown): readonly ObjectKey[
     .map((other) => ({ name: other.metadata.name ?? "" }));
 }
 
-/** The names that other kinds of the same group go by. */
+/** The names of other kinds of the same group. */
 export interface TakenNames {
-  /** Plurals, singulars and short names share one room. */
+  /** Plurals, singulars and short names share one namespace of names. */
   readonly resources: ReadonlySet<string>;
   /** Kinds and list kinds share another. */
   readonly kinds: ReadonlySet<string>;
 }
 
 /**
- * The status of a definition once its names were compared with those of others: names that are free are accepted, and the kind is
- * established with its first accepted names, for good. Undefined when the status says so already.
- * Source: apiextensions-apiserver pkg/controller/status and pkg/controller/establish.
+ * The status of a definition after comparing its names with those of others: free names are accepted, and the kind is established
+ * permanently with its first accepted names. Undefined when nothing changes. Source: apiextensions-apiserver pkg/controller/status and
+ * pkg/controller/establish.
  */
 export function namedStatus(crd: CustomResourceDefinition, taken: TakenNames, now: string): CrdStatus | undefined {
   const status = crd.status ?? {};
@@ -154,7 +154,7 @@ interface Acceptance {
   readonly problem: Pick<Condition, "reason" | "message"> | undefined;
 }
 
-/** Names that are free are accepted one by one; the last one that is not is what the condition tells of. */
+/** Free names are accepted one by one; the condition names the last one that is taken. */
 function acceptance(wanted: CrdNames, accepted: CrdNames | undefined, taken: TakenNames): Acceptance {
   let names: CrdNames = accepted ?? { plural: "", kind: "", listKind: "" };
   let problem: Acceptance["problem"];
@@ -197,7 +197,7 @@ const reasons: Readonly<Record<Approval["state"], string>> = {
   approved: "ApprovedAnnotation",
 };
 
-/** Says of definitions in groups of Kubernetes whether they were approved. Source: apiextensions-apiserver pkg/controller/apiapproval. */
+/** Sets a condition on definitions in groups of Kubernetes whether they are approved. Source: apiextensions-apiserver pkg/controller/apiapproval. */
 export function crdApproval(options: ControllerOptions): Controller {
   const { client, reader } = options.informers.as(apiserverAccount);
   const definitions = reader({ resource: customResourceDefinitions });

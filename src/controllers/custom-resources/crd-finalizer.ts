@@ -9,14 +9,17 @@ import { done, type Controller, type Outcome, referenceTo } from "../controller.
 import { apiserverAccount, customResourceDefinitions, type ManagedResource } from "../kinds.ts";
 
 export interface CrdFinalizerOptions extends ControllerOptions {
-  /** The custom kinds that are served now; what is built in is not among them, whatever a definition calls itself. */
+  /** The served custom kinds; never built-in kinds, whatever name a definition has. */
   readonly customKinds: () => readonly ManagedResource[];
 }
 
-// What is left waits for finalizers of others; nothing here tells when they are gone.
+// Remaining objects wait for finalizers of others, whose removal causes no event here.
 const backoff: Backoff = { initialMs: 100, maxMs: 5_000 };
 
-/** Deletes the objects of definitions that are to go, and lets the definitions go when none is left. Source: apiextensions-apiserver pkg/controller/finalizer. */
+/**
+ * Deletes the objects of definitions that are being deleted, and removes the finalizer when no object is left. Source:
+ * apiextensions-apiserver pkg/controller/finalizer.
+ */
 export function crdFinalizer(options: CrdFinalizerOptions): Controller {
   const { client, reader } = options.informers.as(apiserverAccount);
   const definitions = reader({ resource: customResourceDefinitions });
@@ -60,7 +63,7 @@ export function crdFinalizer(options: CrdFinalizerOptions): Controller {
   };
 }
 
-/** How many objects are left after all were deleted, or why they cannot be. */
+/** How many objects are left after all were deleted, or why they cannot be deleted. */
 async function emptied(client: Client, kind: ResourceRef): Promise<number | string> {
   try {
     const { items } = await client.list(kind);
@@ -71,17 +74,17 @@ async function emptied(client: Client, kind: ResourceRef): Promise<number | stri
     }
     return (await client.list(kind)).items.length;
   } catch (error) {
-    // A conversion webhook that is gone, most often.
+    // Usually a missing conversion webhook.
     return error instanceof Error ? error.message : "unknown error";
   }
 }
 
-/** Whether a definition is to go and still waits for its objects. */
+/** Whether a definition is being deleted and still waits for its objects. */
 function awaitsCleanup({ metadata }: CustomResourceDefinition): boolean {
   return metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(cleanupFinalizer);
 }
 
-/** What is said of a definition that is to go: its objects are still there, cannot be deleted for this reason, or are gone. */
+/** The condition of a definition that is being deleted: its objects still exist, cannot be deleted for this reason, or are gone. */
 function cleanupCondition(left: number | string): Condition {
   const type = "Terminating";
   if (left === 0) {

@@ -19,13 +19,13 @@ const serviceAccount = "root-ca-cert-publisher";
 
 export interface ClusterInfoPublisherOptions {
   readonly informers: SharedInformers;
-  /** What joining machines are to be told. */
+  /** The server address and CA for joining machines. */
   readonly info: ClusterInfo;
 }
 
 /**
- * Creates `kube-public/cluster-info` where it is missing, and corrects its kubeconfig when server or CA are not the hub's.
- * Signatures are the bootstrap signer's business. It acts as root-ca-cert-publisher, who may write ConfigMaps everywhere.
+ * Creates `kube-public/cluster-info` where it is missing, and corrects its kubeconfig when server or CA are not those of the hub. The
+ * bootstrap signer maintains the signatures. It acts as root-ca-cert-publisher, which may write ConfigMaps everywhere.
  */
 export function clusterInfoPublisher(options: ClusterInfoPublisherOptions): Controller {
   const { info } = options;
@@ -45,7 +45,7 @@ export function clusterInfoPublisher(options: ClusterInfoPublisherOptions): Cont
         await client.update(configMaps, { ...current, data: { ...data, kubeconfig } });
       }
     } catch (error) {
-      // The namespace or the ConfigMap changed under our hands; that change wakes us.
+      // The namespace or the ConfigMap changed meanwhile; that change wakes the key again.
       if (!hasReason(error, "AlreadyExists", "NotFound", "Conflict") && !isTerminating(error)) throw error;
     }
     return done;
@@ -72,8 +72,8 @@ const clusterInfoSelection: Selection = {
 };
 
 /**
- * The kubeconfig that cluster-info must hold from now on, or undefined when the present one already names this server and exactly
- * these CA certificates: its bytes are what tokens have signed, so they change only when what they say is wrong.
+ * The required kubeconfig of cluster-info, or undefined when the present one already names this server and exactly these CA certificates:
+ * the tokens sign its bytes, so they change only when their contents are wrong.
  */
 export function neededKubeconfig(present: string | undefined, wanted: ClusterInfo): string | undefined {
   const parsed = present === undefined ? undefined : parseClusterInfo(present);
@@ -92,8 +92,8 @@ function fingerprintsOf(caPem: string): string {
 }
 
 /**
- * Keeps the signatures in `kube-public/cluster-info` those of the tokens that may sign. It never creates the ConfigMap and never
- * touches its kubeconfig. Source: Kubernetes pkg/controller/bootstrap.
+ * Maintains the signatures of signing tokens in `kube-public/cluster-info`. It never creates the ConfigMap and never changes its
+ * kubeconfig. Source: Kubernetes pkg/controller/bootstrap.
  */
 export function bootstrapSigner(options: ControllerOptions): Controller {
   const { clock } = options;
@@ -130,7 +130,7 @@ export function bootstrapSigner(options: ControllerOptions): Controller {
   };
 }
 
-/** Deletes bootstrap tokens when they expire; one whose expiration cannot be read counts as expired. Source: Kubernetes pkg/controller/bootstrap. */
+/** Deletes bootstrap tokens when they expire; an unreadable expiration counts as expired. Source: Kubernetes pkg/controller/bootstrap. */
 export function tokenCleaner(options: ControllerOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as("token-cleaner");
@@ -161,7 +161,7 @@ export function tokenCleaner(options: ControllerOptions): Controller {
   };
 }
 
-/** The Secrets that hold bootstrap tokens. */
+/** The Secrets of bootstrap tokens. */
 const tokenSecretSelection: Selection = {
   resource: secrets,
   namespace: tokenSecretNamespace,

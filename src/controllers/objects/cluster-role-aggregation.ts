@@ -14,7 +14,7 @@ import { SelectorError } from "../../apimachinery/selector-error.ts";
 
 const serviceAccount = "clusterrole-aggregation-controller";
 
-/** Keeps the rules of ClusterRoles with an aggregationRule the union of those they select. Source: Kubernetes pkg/controller/clusterroleaggregation. */
+/** Maintains the rules of ClusterRoles with an aggregationRule as the union of those they select. Source: Kubernetes pkg/controller/clusterroleaggregation. */
 export function clusterRoleAggregation(options: Pick<ControllerOptions, "informers">): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
   const roles = reader({ resource: clusterRoles });
@@ -37,15 +37,15 @@ export function clusterRoleAggregation(options: Pick<ControllerOptions, "informe
   };
 }
 
-/** The aggregated ClusterRoles there are, so that a role that none of them selects concerns none of them. */
+/** The aggregated ClusterRoles, so that a role that none of them selects affects none of them. */
 export interface AggregatedRoles {
-  /** Told of each change of a ClusterRole, in order. */
+  /** Called with each change of a ClusterRole, in order. */
   observe(change: Change): void;
-  /** Whose rules the last change may have changed. */
+  /** The roles whose rules the last change may have changed. */
   affected(): readonly ObjectKey[];
 }
 
-/** None yet. */
+/** An empty index. */
 export function aggregatedRoles(): AggregatedRoles {
   const selectors = new Map<string, readonly LabelSelector[]>();
   let affected: readonly ObjectKey[] = [];
@@ -66,7 +66,7 @@ export function aggregatedRoles(): AggregatedRoles {
   return { observe, affected: () => affected };
 }
 
-/** A role with a selector that cannot be read keeps its rules, whatever others do. */
+/** A role with an invalid selector keeps its rules, whatever others do. */
 function readable(role: ApiObject): readonly LabelSelector[] {
   try {
     return selectorsOf(role).map(labelSelectorFrom);
@@ -76,16 +76,15 @@ function readable(role: ApiObject): readonly LabelSelector[] {
   }
 }
 
-/** Whether the rules of a ClusterRole come from others. */
+/** Whether a ClusterRole aggregates the rules of others. */
 export function isAggregated(role: ApiObject): boolean {
   return selectorsOf(role).length > 0;
 }
 
 /**
- * The rules that an aggregated ClusterRole must hold: those of every ClusterRole that one of its selectors matches, its own left
- * out, selector by selector and within one by name, each rule once. Undefined when it holds them already.
- * @throws SelectorError when a selector cannot be read, so that the rules stay as they are.
- * Source: Kubernetes pkg/controller/clusterroleaggregation.
+ * The required rules of an aggregated ClusterRole: those of every ClusterRole that one of its selectors matches, without its own,
+ * selector by selector and within one by name, each rule once. Undefined when nothing changes. @throws SelectorError for an invalid
+ * selector, so that the rules remain unchanged. Source: Kubernetes pkg/controller/clusterroleaggregation.
  */
 export function neededRules(role: ApiObject, all: readonly ApiObject[]): readonly unknown[] | undefined {
   const chosen = selectorsOf(role)
@@ -106,7 +105,7 @@ export function neededRules(role: ApiObject, all: readonly ApiObject[]): readonl
   return same ? undefined : [...rules.values()];
 }
 
-/** What says whose rules a role takes; nothing for one whose rules are its own. */
+/** The aggregation of a role; undefined for a role with rules of its own. */
 export function selectorsOf(role: ApiObject): readonly LabelSelectorObject[] {
   const rule = role["aggregationRule"] as
     | { readonly clusterRoleSelectors?: readonly LabelSelectorObject[] }
@@ -118,7 +117,7 @@ function rulesOf(role: ApiObject): readonly unknown[] {
   return Array.isArray(role["rules"]) ? role["rules"] : [];
 }
 
-/** One text for rules that say the same, whatever the order of their fields and whether an empty list is written or left out. */
+/** One text for equal rules, whatever the order of their fields and whether an empty list is present or absent. */
 function canonical(rule: unknown): string {
   if (typeof rule !== "object" || rule === null) return JSON.stringify(rule);
   const fields = Object.entries(rule).filter(([, value]) => !Array.isArray(value) || value.length > 0);

@@ -11,7 +11,7 @@ const serviceAccount = "event-expiry-controller";
 /** How long an Event is kept after it was last counted, as kube-apiserver's `--event-ttl`. */
 const ttlMs = 3_600_000;
 
-/** Deletes Events that are an hour old; in Kubernetes the lease of etcd does it. Without it whoever may write Events fills the store. */
+/** Deletes Events that are an hour old, as an etcd lease does in Kubernetes. Without it, a client that may write Events fills the store. */
 export function eventExpiry({ informers, clock }: ControllerOptions): Controller {
   const { client, reader } = informers.as(serviceAccount);
   const all = reader({ resource: events });
@@ -21,7 +21,7 @@ export function eventExpiry({ informers, clock }: ControllerOptions): Controller
     if (event === undefined) return done;
     const left = lastTime(event, clock.now()) + ttlMs - clock.now();
     if (left > 0) return { kind: "requeue", afterMs: left, why: "it is not old yet" };
-    // One that has just been counted up stays.
+    // An Event that has just been counted up is kept.
     await ignoreReasons(client.delete(events, key, { preconditions: versionOf(event) }), "NotFound", "Conflict");
     return done;
   }
@@ -29,7 +29,7 @@ export function eventExpiry({ informers, clock }: ControllerOptions): Controller
   return { name: "event-expiry", serviceAccount, watches: [{ resource: events }], concurrency: 8, reconcile };
 }
 
-/** When it was last seen, in milliseconds since the epoch. Times that are ahead are not believed: such an Event would never go. */
+/** When it was last seen, in milliseconds since the epoch. Future times are ignored: such an Event would never expire. */
 function lastTime({ metadata, lastTimestamp, eventTime, series }: Event, now: number): number {
   const times = [metadata.creationTimestamp, lastTimestamp, eventTime, series?.lastObservedTime]
     .map((time) => Date.parse(time ?? ""))

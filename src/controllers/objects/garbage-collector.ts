@@ -18,14 +18,14 @@ const serviceAccount = "generic-garbage-collector";
 
 export interface GarbageCollectorOptions {
   readonly informers: SharedInformers;
-  /** Every kind that is served now; asked again at each refresh of the runner. */
+  /** All served kinds; called again at each refresh of the runner. */
   readonly resources: () => readonly ManagedResource[];
 }
 
 /**
- * Deletes objects whose owners are all gone, takes dead owners out of those that have a living one, and serves the finalizers of
- * foreground and orphaning deletion. Its keys are uids. Nothing is deleted on what the cache says alone: the object and each owner
- * that seems gone are read from the API first. Source: Kubernetes pkg/controller/garbagecollector.
+ * Deletes objects whose owners are all gone, removes missing owners from objects that have an existing one, and handles the finalizers of
+ * foreground and orphaning deletion. Its keys are uids. Nothing is deleted on the evidence of the cache alone: the object and each
+ * missing owner are read from the API first. Source: Kubernetes pkg/controller/garbagecollector.
  */
 export function garbageCollector(options: GarbageCollectorOptions): Controller {
   const { resources } = options;
@@ -47,7 +47,7 @@ export function garbageCollector(options: GarbageCollectorOptions): Controller {
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const node = graph.node(key.name);
     if (node === undefined) return done;
-    // An object that went meanwhile has an event of its own, which settles the rest.
+    // The event of an object deleted meanwhile triggers the rest.
     await ignoreReasons(step(states, node), "NotFound");
     return done;
   }
@@ -93,7 +93,7 @@ async function orphan({ client, graph }: States, node: OwnerNode): Promise<void>
 }
 
 async function finishForeground({ client, graph }: States, node: OwnerNode): Promise<void> {
-  // The deletion of each blocking dependent wakes this key again; their own keys were woken when the owner began to go.
+  // The deletion of each blocking dependent wakes this key again; the start of the owner's deletion woke their keys.
   const blocked = graph
     .dependents(node.uid)
     .some((one) => one.owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true));
@@ -106,7 +106,7 @@ interface States {
   readonly graph: OwnerGraph;
 }
 
-/** The state of an owner as the cache has it: certain only where it says alive or waiting. */
+/** The state of an owner in the cache: certain only where it exists or waits. */
 function ownerInGraph(graph: OwnerGraph, node: OwnerNode, reference: OwnerReference): OwnerState {
   const owner = graph.node(reference.uid);
   if (owner === undefined || !isMeant(owner, node, reference)) return "unknown";
@@ -119,7 +119,7 @@ async function ownerState(states: States, node: OwnerNode, reference: OwnerRefer
   const resource = states.resources().find((one) => isOfKind(one, reference));
   if (resource?.verbs.includes("get") !== true) return "unknown";
   const within = resource.scope === "Cluster" ? {} : node.key;
-  // A cluster-scoped object cannot have an owner inside a namespace; there is none to look at, and it is never collected.
+  // A cluster-scoped object cannot have an owner in a namespace; such an owner cannot be read, and the object is never collected.
   if (resource.scope === "Namespaced" && node.key.namespace === undefined) return "unknown";
   const owner = await getOrUndefined(states.client, resource, { ...within, name: reference.name });
   if (owner?.metadata.uid !== reference.uid) return "gone";
@@ -131,7 +131,7 @@ function stateOf(isDeleting: boolean, finalizers: readonly string[]): OwnerState
   return isDeleting && finalizers.includes(foregroundFinalizer) ? "waiting" : "alive";
 }
 
-/** Whether a known object is the one a reference speaks of: a uid of another kind, name or namespace is no owner. */
+/** Whether a known object is the one that a reference names: the same uid with another kind, name or namespace is no owner. */
 function isMeant(owner: OwnerNode, node: OwnerNode, reference: OwnerReference): boolean {
   const within = owner.resource.scope === "Cluster" || owner.key.namespace === node.key.namespace;
   return within && owner.key.name === reference.name && isOfKind(owner.resource, reference);
@@ -144,7 +144,7 @@ function isOfKind(resource: ResourceRef, reference: OwnerReference): boolean {
   return resource.kind === reference.kind && sameGroup;
 }
 
-/** The object as it is now, or undefined when it is gone or another has taken its name. */
+/** The current object, or undefined when it is gone or another has its name. */
 async function current(client: Client, node: OwnerNode): Promise<ApiObject | undefined> {
   const live = await getOrUndefined(client, node.resource, node.key);
   return live?.metadata.uid === node.uid ? live : undefined;
@@ -166,24 +166,24 @@ async function dropFinalizer(client: Client, node: OwnerNode, finalizer: string)
   await patchMetadata(client, node, { ...versionOf(live), finalizers: kept });
 }
 
-/** Finalizer of an owner that goes only after the dependents that block it. */
+/** Finalizer of an owner that is deleted only after the dependents that block it. */
 const foregroundFinalizer = "foregroundDeletion";
-/** Finalizer of an owner that lets its dependents live on without it. */
+/** Finalizer of an owner whose dependents are kept without it. */
 const orphanFinalizer = "orphan";
 
-/** What became of an owner: alive; gone for certain; waiting in the foreground for its dependents; or of a kind that we cannot look at. */
+/** The state of an owner: it exists; is certainly gone; waits in the foreground for its dependents; or has a kind that cannot be read. */
 export type OwnerState = "alive" | "gone" | "waiting" | "unknown";
 
 /** What happens to an object because of its owners. */
 export type Collection =
   | { readonly kind: "keep" }
-  /** Some owner lives: only these references stay. */
+  /** Some owner exists: only these references are kept. */
   | { readonly kind: "release"; readonly owners: readonly OwnerReference[] }
   | { readonly kind: "delete"; readonly propagation: NonNullable<DeleteOptions["propagationPolicy"]> };
 
 /**
- * Decides over an object that is not being deleted. It goes only when every owner is certainly gone or going: an owner that cannot
- * be looked at keeps it alive. Source: Kubernetes pkg/controller/garbagecollector.
+ * Decides about an object that is not being deleted. It is deleted only when every owner is certainly gone or being deleted: an owner
+ * that cannot be read keeps it. Source: Kubernetes pkg/controller/garbagecollector.
  */
 export function collectionOf(
   owners: readonly { readonly reference: OwnerReference; readonly state: OwnerState }[],
@@ -194,14 +194,14 @@ export function collectionOf(
   if (holding.length === owners.length) return { kind: "keep" };
   if (holding.length > 0) return { kind: "release", owners: holding.map(({ reference }) => reference) };
   const waited = owners.some(({ state, reference }) => state === "waiting" && reference.blockOwnerDeletion === true);
-  // An owner that waits for this object also waits for what hangs on it.
+  // An owner that waits for this object also waits for its dependents.
   if (waited && object.hasDependents) return { kind: "delete", propagation: "Foreground" };
   if (object.finalizers.includes(orphanFinalizer)) return { kind: "delete", propagation: "Orphan" };
   if (object.finalizers.includes(foregroundFinalizer)) return { kind: "delete", propagation: "Foreground" };
   return { kind: "delete", propagation: "Background" };
 }
 
-/** Which of our two finalizers an object that is being deleted waits for; orphaning comes first. */
+/** Which of the two finalizers an object that is being deleted waits for; orphaning comes first. */
 export function pendingFinalizer(finalizers: readonly string[]): "orphan" | "foreground" | undefined {
   if (finalizers.includes(orphanFinalizer)) return "orphan";
   return finalizers.includes(foregroundFinalizer) ? "foreground" : undefined;
@@ -217,14 +217,17 @@ interface OwnerNode {
   readonly deleting: boolean;
 }
 
-/** Who owns whom, by uid, as far as changes have told. */
+/** The graph of owners and dependents by uid, from the changes seen so far. */
 interface OwnerGraph {
-  /** Takes up one change of an object of `resource`. */
+  /** Applies one change of an object of `resource`. */
   observe(resource: ResourceRef, change: Change): void;
   node(uid: string): OwnerNode | undefined;
   /** Objects that name this uid among their owners, whether the owner is known or not. */
   dependents(uid: string): readonly OwnerNode[];
-  /** Whom a change of this object concerns: itself if it has owners or is going; its dependents when it is gone or going; its owners that are going. */
+  /**
+   * The uids that a change of this object affects: itself if it has owners or is being deleted; its dependents when it is gone or being
+   * deleted; its owners that are being deleted.
+   */
   affected(metadata: ObjectMeta): readonly string[];
 }
 

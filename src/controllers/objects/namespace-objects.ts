@@ -7,7 +7,7 @@ import type { ControllerOptions, Selection } from "../shared-informers.ts";
 
 type InformersOnly = Pick<ControllerOptions, "informers">;
 
-/** Keeps a ServiceAccount `default` in each namespace. Source: Kubernetes pkg/controller/serviceaccount. */
+/** Maintains a ServiceAccount `default` in each namespace. Source: Kubernetes pkg/controller/serviceaccount. */
 export function serviceAccountDefault({ informers }: InformersOnly): Controller {
   return inEachNamespace(informers, {
     controller: "service-account",
@@ -23,7 +23,10 @@ export interface RootCaPublisherOptions extends InformersOnly {
   readonly caPem: string;
 }
 
-/** Keeps the hub's CA in a ConfigMap of each namespace, and restores it when it is changed or removed. Source: Kubernetes pkg/controller/certificates/rootcacertpublisher. */
+/**
+ * Maintains a ConfigMap with the CA of the hub in each namespace, and restores it when it is changed or removed. Source: Kubernetes
+ * pkg/controller/certificates/rootcacertpublisher.
+ */
 export function rootCaPublisher({ informers, caPem }: RootCaPublisherOptions): Controller {
   const description = "The certificate authority with which clients verify the API server of this cluster.";
   const annotations = { "kubernetes.io/description": description };
@@ -48,11 +51,11 @@ interface NamespaceObject {
   readonly resource: ResourceRef;
   /** As it is created in each namespace. */
   readonly object: ApiObject & { readonly metadata: { readonly name: string } };
-  /** What is to be written in place of an object that is there, or undefined where it may stay as it is. */
+  /** The replacement of an existing object, or undefined where it is correct. */
   readonly corrected: (current: ApiObject) => ApiObject | undefined;
 }
 
-/** A controller that keeps an object of one name in each namespace that is not being deleted. */
+/** A controller that maintains an object of one name in each namespace that is not being deleted. */
 function inEachNamespace(informers: ControllerOptions["informers"], kept: NamespaceObject): Controller {
   const { serviceAccount, resource, object } = kept;
   const { name } = object.metadata;

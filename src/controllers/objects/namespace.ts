@@ -13,14 +13,14 @@ import { type ManagedResource, namespaces, oneVersionEach } from "../kinds.ts";
 const serviceAccount = "namespace-controller";
 
 export interface NamespaceOptions extends ControllerOptions {
-  /** Every kind that is served now. */
+  /** All served kinds. */
   readonly resources: () => readonly ManagedResource[];
 }
 
-// What is left waits for other finalizers, which take seconds rather than milliseconds; nothing tells when they are gone.
+// Remaining objects wait for other finalizers, which take seconds rather than milliseconds; their removal causes no event here.
 const backoff: Backoff = { initialMs: 100, maxMs: 60_000 };
 
-/** Empties namespaces that are being deleted, tells what holds them up, and lets them go when nothing is left. Source: Kubernetes pkg/controller/namespace. */
+/** Empties namespaces that are being deleted, reports what blocks them, and removes the finalizer when nothing is left. Source: Kubernetes pkg/controller/namespace. */
 export function namespaceController(options: NamespaceOptions): Controller {
   const { clock } = options;
   const { client, reader } = options.informers.as(serviceAccount);
@@ -72,7 +72,7 @@ async function empty(client: Client, namespace: string, resources: readonly Mana
   return { remaining, failures };
 }
 
-// Looks first: most kinds have nothing in most namespaces, and a read costs no write.
+// Lists first: most kinds have no objects in most namespaces, and a read causes no write.
 async function emptyOne(client: Client, namespace: string, resource: ManagedResource): Promise<readonly ApiObject[]> {
   const { items } = await client.list(resource, { namespace });
   if (items.every((object) => object.metadata.deletionTimestamp !== undefined)) return items;
@@ -96,43 +96,43 @@ function remainderOf(resource: ManagedResource, left: readonly ApiObject[]): Rem
   return { group: resource.group, plural: resource.plural, count: left.length, finalizers };
 }
 
-/** What one kind still holds in a namespace that is being emptied. */
+/** The remaining objects of one kind in a namespace that is being emptied. */
 interface Remainder {
   readonly group: string;
   readonly plural: string;
   readonly count: number;
-  /** Each finalizer with how many of these objects carry it. */
+  /** Each finalizer with the number of objects that have it. */
   readonly finalizers: ReadonlyMap<string, number>;
 }
 
-/** How far the emptying has come. */
+/** The progress of emptying a namespace. */
 interface Emptying {
   readonly remaining: readonly Remainder[];
-  /** One line for each kind that could not be emptied or looked at. */
+  /** One line for each kind that could not be deleted or listed. */
   readonly failures: readonly string[];
 }
 
 const ourFinalizer = "kubernetes";
 
-/** Whether a namespace waits for us: it is being deleted, and our finalizer is still in its spec. */
+/** Whether a namespace waits for this controller: it is being deleted, and has the finalizer `kubernetes` in its spec. */
 function awaitsFinalization(namespace: ApiObject): boolean {
   return namespace.metadata.deletionTimestamp !== undefined && finalizersOf(namespace).includes(ourFinalizer);
 }
 
-/** Whether nothing is left, as far as everything could be looked at. */
+/** Whether nothing is left and every kind could be listed. */
 function isEmptied(emptying: Emptying): boolean {
   return emptying.failures.length === 0 && emptying.remaining.every((one) => one.count === 0);
 }
 
-/** The namespace without our finalizer, for its subresource `finalize`. */
+/** The namespace without the finalizer `kubernetes`, for its subresource `finalize`. */
 function finalized(namespace: ApiObject): ApiObject {
   const finalizers = finalizersOf(namespace).filter((one) => one !== ourFinalizer);
   return { ...namespace, spec: { ...(namespace["spec"] as object), finalizers } };
 }
 
 /**
- * The namespace with conditions that say what holds it up, or undefined when it says so already. `now` is an RFC 3339 time.
- * Source of names and wording: Kubernetes pkg/controller/namespace/deletion.
+ * The namespace with conditions for what blocks its deletion, or undefined when nothing changes. `now` is an RFC 3339 time. Source of
+ * names and wording: Kubernetes pkg/controller/namespace/deletion.
  */
 export function withConditions(namespace: ApiObject, emptying: Emptying, now: string): ApiObject | undefined {
   const status = (namespace["status"] ?? {}) as { readonly conditions?: readonly Condition[] };
@@ -189,7 +189,7 @@ function conditionsOf(emptying: Emptying): readonly Wanted[] {
   ];
 }
 
-// `texts`: the reason when there is trouble, the reason when there is none, and the message when there is none.
+// `texts`: the reason with problems, the reason without, and the message without.
 function condition(type: string, trouble: string, texts: readonly [string, string, string]): Wanted {
   const [bad, good, message] = texts;
   return trouble === ""

@@ -11,17 +11,17 @@ import type { Selection, SharedInformers } from "../shared-informers.ts";
 
 const serviceAccount = "service-account-token-controller";
 
-/** The Secrets that ask for a token. */
+/** The Secrets that request a token. */
 const tokenSecrets: Selection = { resource: secrets, fieldSelector: `type=${serviceAccountTokenSecretType}` };
 
-/** A Secret that may not be changed any more stays without a token. */
+/** An immutable Secret gets no token. */
 function withoutToken(secret: ApiObject, why: string): Outcome {
   const message = `no token can be written into the Secret, create another one: ${why}`;
   const because: Report = { reason: "ReconcileFailed", about: referenceTo(secrets, secret), message };
   return { kind: "blocked", because, again: "woken" };
 }
 
-/** Whom a token is to speak for, and the Secret that will hold it. */
+/** The account of a token, and the Secret for it. */
 export interface TokenSecretOrder {
   readonly namespace: string;
   readonly secret: string;
@@ -30,22 +30,22 @@ export interface TokenSecretOrder {
 
 export interface ServiceAccountTokenOptions {
   readonly informers: SharedInformers;
-  /** The CA that whoever uses the token must trust. */
+  /** The CA that users of the token must trust. */
   readonly caPem: string;
-  /** Makes a token that does not end by itself. */
+  /** Creates a token that does not expire. */
   readonly mint: (order: TokenSecretOrder) => Promise<string>;
 }
 
 /**
- * Puts a token into each Secret of type kubernetes.io/service-account-token, and removes those whose account is gone. Nothing else
- * makes such Secrets: tokens that do not end are for those only who ask for one. Source: Kubernetes tokens_controller.
+ * Writes a token to each Secret of type kubernetes.io/service-account-token, and removes those whose account is gone. Nothing else
+ * creates such Secrets: tokens without expiry are only for users who request one. Source: Kubernetes tokens_controller.
  */
 export function serviceAccountToken(options: ServiceAccountTokenOptions): Controller {
   const { client, reader } = options.informers.as(serviceAccount);
   const wanting = reader(tokenSecrets);
   const accounts = reader({ resource: serviceAccounts });
 
-  /** The account as the server has it now where the view has none that fits: it may be younger than the view. */
+  /** The account from the server where the informer cache has no matching one: it may be newer than the cache. */
   async function accountFor(secret: ApiObject, key: ObjectKey): Promise<ApiObject | undefined> {
     const seen = accounts.get(key);
     return isAccountOf(secret, seen) ? seen : getOrUndefined(client, serviceAccounts, key);
@@ -95,32 +95,31 @@ export function serviceAccountToken(options: ServiceAccountTokenOptions): Contro
   };
 }
 
-/** What is to be done about a Secret that asks for a token. */
+/** The next step for a Secret that requests a token. */
 type TokenSecretDecision =
-  /** It asks for none, or has all it can get. */
+  /** It requests none, or has everything. */
   | { readonly kind: "leave" }
-  /** The account that it is for is gone, and so must it be. */
+  /** Its account is gone: delete it. */
   | { readonly kind: "delete" }
-  /** It lacks something; `token` says whether a token is to be made. */
+  /** It is incomplete; `token` is whether to create a token. */
   | { readonly kind: "fill"; readonly token: boolean };
 
-/** The name of the account that a Secret wants a token of; undefined for Secrets of other types. */
+/** The name of the account whose token a Secret requests; undefined for Secrets of other types. */
 function wantedAccount(secret: ApiObject): string | undefined {
   if (secret["type"] !== serviceAccountTokenSecretType) return undefined;
   const name = secret.metadata.annotations?.[serviceAccountNameAnnotation] ?? "";
   return name === "" ? undefined : name;
 }
 
-/** Whether the account is the one that the Secret speaks of: of that name, and of that uid where it names one. */
+/** Whether the account is the one that the Secret names: by name, and by uid where the Secret has one. */
 function isAccountOf(secret: ApiObject, account: ApiObject | undefined): account is ApiObject {
   const uid = secret.metadata.annotations?.[serviceAccountUidAnnotation] ?? "";
   return account !== undefined && (uid === "" || uid === account.metadata.uid);
 }
 
 /**
- * Decides about a Secret; `account` is the present ServiceAccount of the name that it wants. A token that is there stays, whoever put
- * it there: it is worth nothing unless the hub signed it.
- * @see kubernetes pkg/controller/serviceaccount/tokens_controller.go
+ * The next step for a Secret; `account` is the current ServiceAccount of the requested name. An existing token is kept, even one written
+ * by a client: it is useless unless the hub signed it. @see kubernetes pkg/controller/serviceaccount/tokens_controller.go
  */
 export function decideTokenSecret(
   secret: ApiObject,
@@ -136,7 +135,7 @@ export function decideTokenSecret(
   return whole || account.metadata.deletionTimestamp !== undefined ? { kind: "leave" } : { kind: "fill", token };
 }
 
-/** The Secret with everything that whoever mounts it expects; `token` is undefined where it keeps the one it has. */
+/** The Secret with everything that its mounts expect; `token` is undefined where it keeps the present one. */
 function filledTokenSecret(
   secret: ApiObject,
   { uid, caPem, token }: { readonly uid: string; readonly caPem: string; readonly token: string | undefined },

@@ -13,14 +13,14 @@ const serviceAccount = "validatingadmissionpolicy-status-controller";
 
 export interface ValidatingAdmissionPolicyStatusOptions {
   readonly informers: SharedInformers;
-  /** The kinds that are served now. */
+  /** The served kinds. */
   readonly resources: () => readonly Resource[];
-  /** Waits between the parts of a check, so that other work goes on meanwhile. */
+  /** Yields between the parts of a check, so that other work is not blocked. */
   readonly turn: () => Promise<void>;
 }
 
 /**
- * Checks the expressions of each new generation of a policy against the kinds that it matches, and writes what does not fit into
+ * Checks the expressions of each new generation of a policy against the kinds that it matches, and writes type errors to
  * `status.typeChecking`. Source: kubernetes pkg/controller/validatingadmissionpolicystatus.
  */
 export function validatingAdmissionPolicyStatus(options: ValidatingAdmissionPolicyStatusOptions): Controller {

@@ -22,13 +22,13 @@ import type { WatchCache } from "../../storage/watch-cache.ts";
 import { addressLimit, placeOf } from "../../admission/address-limit.ts";
 import { cachedObject, compiledObjects, countedObjects } from "../../storage/observed-objects.ts";
 
-/** The plugins that guard access requests and profiles, over what the watch cache holds. */
+/** The plugins that guard access requests and profiles, on the watch cache. */
 export function accessAdmission(
   { accessRequests: limits = defaultAccessRequestLimits }: Pick<HubOptions, "accessRequests">,
   parts: Pick<HubBase, "cache" | "clock" | "authorities"> & { readonly may: AccessCheck },
 ): readonly AdmissionPlugin[] {
   const { cache, clock, may, authorities } = parts;
-  // Of the CAs that machines are told.
+  // Pins of the CAs that machines receive.
   const caPins = (): readonly string[] => pinsOf(authorities());
   const profiles = compiledObjects(cache, {
     prefix: storagePrefix(accessProfiles),
@@ -51,10 +51,7 @@ export function accessAdmission(
   ];
 }
 
-/**
- * Counts the requests of machines without a credential, before any of their bodies is read: those that are refused cost a turn as well.
- * The function throws StatusError TooManyRequests.
- */
+/** Counts the requests of machines without a credential before reading their bodies: rejected requests count too. The function throws StatusError TooManyRequests. */
 export function accessRequestRate(
   { accessRequests: limits = defaultAccessRequestLimits }: Pick<HubOptions, "accessRequests">,
   clock: Clock,
@@ -69,7 +66,7 @@ export function accessRequestRate(
 
 const accounts = storagePrefix({ group: "", plural: "serviceaccounts" });
 
-/** How many requests wait for an answer. */
+/** The number of requests that wait for an answer. */
 function pendingIn(cache: WatchCache): Required<Pick<AccessRequestLookups, "pending" | "pendingFrom">> {
   const { all, of } = countedObjects(cache, {
     prefix: storagePrefix(accessRequests),

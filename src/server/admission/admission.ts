@@ -31,7 +31,7 @@ import type { HubOptions } from "../hub-options.ts";
 import { dynamicAdmission, type DynamicAdmissionParts } from "./dynamic.ts";
 import { HubError } from "../../apimachinery/hub-error.ts";
 
-/** What admission is made of. */
+/** The inputs of admission. */
 export interface AdmissionParts extends Omit<
   DynamicAdmissionParts,
   "may" | "authorize" | "namespaceOf" | "resourceOf" | "metrics"
@@ -40,7 +40,7 @@ export interface AdmissionParts extends Omit<
   readonly access: Authorization;
 }
 
-/** The admission plugins of a hub that are on, in the order of Kubernetes. @throws HubError for a plugin that nobody knows. */
+/** The enabled admission plugins of a hub, in the order of Kubernetes. @throws HubError for an unknown plugin. */
 export function hubAdmission(options: HubOptions, parts: AdmissionParts): Admission {
   const { access, cache, clock, metrics, revoked } = parts;
   const isOn = admissionPluginFilter(options);
@@ -99,7 +99,7 @@ export function hubAdmission(options: HubOptions, parts: AdmissionParts): Admiss
   return metrics.timedSteps(admissionChain(plugins.filter(({ name }) => isOn(name)).map(metrics.timed)));
 }
 
-/** Nodes are limited wherever the Node authorizer lets them write; elsewhere where the plugin is enabled by name. */
+/** Nodes are limited where the Node authorizer lets them write, or where the plugin is enabled by name. */
 function restrictedNodes(
   { access, cache, isEnabled }: Pick<AdmissionParts, "access" | "cache"> & { readonly isEnabled: boolean },
   may: Parameters<typeof nodeRestriction>[0]["may"],
@@ -119,7 +119,7 @@ function restrictedNodes(
 /** Enough for a fleet whose machines join with one token and wait for an approver. */
 const maxUndecidedCertificateRequests = 5000;
 
-/** How many requests of a user are undecided. */
+/** The number of undecided requests of a user. */
 function undecidedIn(cache: WatchCache): (username: string) => number {
   return countedObjects(cache, {
     prefix: storagePrefix({ group: "certificates.k8s.io", plural: "certificatesigningrequests" }),
@@ -130,16 +130,16 @@ function undecidedIn(cache: WatchCache): (username: string) => number {
   }).of;
 }
 
-/** A built-in object of the core group, as it is in the watch cache at this moment. */
+/** A built-in object of the core group, in its current state in the watch cache. */
 function stored(cache: WatchCache, plural: string, place: string): ApiObject | undefined {
   return cachedObject(cache, storagePrefix({ group: "", plural }) + place);
 }
 
-/** The plugins that can be turned on and off, by the names of Kubernetes, and whether they are on unless somebody says otherwise. */
+/** The optional plugins, by the names of Kubernetes, and whether they are enabled by default. */
 const known: Readonly<Record<string, boolean>> = {
   NamespaceLifecycle: true,
   ServiceAccount: true,
-  // Without the Node authorizer it does nothing unless it is enabled by name.
+  // Without the Node authorizer it has no effect unless it is enabled by name.
   NodeRestriction: true,
   OwnerReferencesPermissionEnforcement: false,
   CertificateApproval: true,
@@ -152,8 +152,8 @@ const known: Readonly<Record<string, boolean>> = {
 };
 
 /**
- * Whether a plugin runs; one that is not in the list of names cannot be turned off.
- * @throws HubError for a name that is unknown, or that is both enabled and disabled
+ * Whether a plugin is enabled; one that is not in the list of names cannot be disabled. @throws HubError for a name that is unknown, or
+ * that is both enabled and disabled
  */
 export function admissionPluginFilter({
   enableAdmissionPlugins: enable = [],

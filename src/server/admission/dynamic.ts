@@ -40,10 +40,10 @@ import {
 import { validatingAdmissionPolicies } from "../../apis/validating-admission-policy.ts";
 import type { Entry } from "../../storage/stored-object.ts";
 
-/** What policies and webhooks are asked with. */
+/** The inputs of policies and webhooks. */
 export interface DynamicAdmissionParts extends HubBase {
   readonly versions: EntryVersions;
-  /** The resources served now. */
+  /** The served resources. */
   readonly resources: () => readonly Resource[];
   readonly call: CallWebhook;
   readonly metrics: { readonly webhookAsked: (asked: WebhookAsked) => void };
@@ -55,8 +55,8 @@ export interface DynamicAdmissionParts extends HubBase {
 }
 
 /**
- * The plugins that are governed by objects: policies and webhooks that mutate, then policies and webhooks that validate. None is in force
- * while the hub makes its own first objects.
+ * The plugins that objects configure: mutating policies and webhooks, then validating policies and webhooks. None is in force while the
+ * hub creates its initial objects.
  */
 export function dynamicAdmission(parts: DynamicAdmissionParts, log: HubOptions["log"]): readonly AdmissionPlugin[] {
   const { cache, isBootstrapped, may, authorize, turns, namespaceOf, resourceOf } = parts;
@@ -102,7 +102,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts, log: HubOptions["
   ];
 }
 
-/** All versions of a custom kind that are served; a built-in kind has one. */
+/** All served versions of a custom kind; a built-in kind has one. */
 function versionsIn(resources: () => readonly Resource[]): (resource: Resource) => readonly Resource[] {
   return (resource) =>
     resource.custom === undefined
@@ -119,7 +119,7 @@ async function convertObject(object: ApiObject, to: Resource): Promise<ApiObject
   return converted;
 }
 
-/** The webhooks in force, by the name of their configuration and then as listed: a configuration counts before its write is acknowledged. */
+/** The webhooks in force, by the name of their configuration and then in its order: a configuration is in force before its write is acknowledged. */
 function webhookConfigurations(
   cache: WatchCache,
   plural: "mutatingwebhookconfigurations" | "validatingwebhookconfigurations",
@@ -140,7 +140,7 @@ function webhookConfigurations(
   };
 }
 
-/** Policies and bindings of one kind; each counts before its write is acknowledged. */
+/** Policies and bindings of one kind; each is in force before its write is acknowledged. */
 export interface AdmissionPolicies<Policy, Binding> {
   /** The policies in force with their bindings. */
   readonly bound: () => readonly BoundPolicy<Policy, Binding>[];
@@ -148,7 +148,7 @@ export interface AdmissionPolicies<Policy, Binding> {
   readonly paramKindOf: (policy: string) => CompiledTerms["paramKind"];
 }
 
-/** Follows the policies that validate in the cache. */
+/** Follows the validating policies in the cache. */
 export function validatingPoliciesIn(cache: WatchCache): AdmissionPolicies<CompiledPolicy, CompiledBinding> {
   return boundPolicies(cache, {
     policies: { resource: validatingAdmissionPolicies, compile: (entry) => compiledPolicy(objectOf(entry)) },
@@ -156,7 +156,7 @@ export function validatingPoliciesIn(cache: WatchCache): AdmissionPolicies<Compi
   });
 }
 
-/** Follows the policies that mutate in the cache. */
+/** Follows the mutating policies in the cache. */
 export function mutatingPoliciesIn(cache: WatchCache): AdmissionPolicies<CompiledMutatingPolicy, BindingTarget> {
   return boundPolicies(cache, {
     policies: { resource: mutatingAdmissionPolicies, compile: (entry) => compiledMutatingPolicy(objectOf(entry)) },
@@ -194,7 +194,7 @@ function boundPolicies<Policy extends CompiledTerms, Binding extends BindingTarg
   };
 }
 
-/** Parameters, as they are in the watch cache at this moment. */
+/** Parameters, in their current state in the watch cache. */
 export function policyParams(
   cache: WatchCache,
   { resourceOf, versions }: Pick<ParamLookup, "resourceOf"> & { readonly versions: EntryVersions },
@@ -207,7 +207,7 @@ export function policyParams(
       return shown.map(objectOf);
     },
     objectOf: async (resource, namespace, name) => {
-      // Names from a binding are one segment of a path each.
+      // Names from a binding must each be one path segment.
       const entry = cache.get(storagePrefix(resource) + (namespace === "" ? name : `${namespace}/${name}`));
       return entry === undefined ? undefined : objectOf(await versions.shown(resource, entry));
     },

@@ -31,16 +31,16 @@ import { serviceAccounts } from "../../apis/service-account.ts";
 import { readClusterRegistration } from "../../config-files/cluster-registration.ts";
 import { createIfMissing, putPolicy } from "../../bootstrap/initial-objects.ts";
 
-/** What a hub is to which clusters join, beside everything that a hub is. */
+/** The additional parts of a hub with managed clusters. */
 export interface ManagedClusters {
   /** Built-in kinds that only such a hub serves. */
   readonly resources: readonly Resource[];
-  /** How objects of a definition that no webhook converts become those of another version; undefined where only the apiVersion differs. */
+  /** Converts objects of a definition without a webhook to another version; undefined where only the apiVersion differs. */
   readonly conversionOf: (definition: string) => CustomStorage["convert"];
-  /** What creates of those kinds are answered with, by `plural.group`. */
+  /** The responses to creates of those kinds, by `plural.group`. */
   readonly answers: (create: Registry["create"]) => Readonly<Record<string, Review>>;
   readonly admission: (parts: ClusterAdmissionParts) => readonly AdmissionPlugin[];
-  /** Puts the kinds, roles and accounts in place that joining needs. */
+  /** Creates the kinds, roles and accounts that joining needs. */
   readonly bootstrap: (client: Client, clock: Clock) => Promise<void>;
   readonly controllers: (parts: ClusterControlParts) => readonly Controller[];
 }
@@ -57,7 +57,7 @@ export interface ClusterControlParts {
   readonly isRevoked: (user: UserInfo) => boolean;
 }
 
-/** The parts of a hub that is told `--managed-clusters`; loaded only then. @throws HubError options */
+/** The parts of a hub with `--managed-clusters`; loaded only then. @throws HubError options */
 export async function openManagedClusters(configFile: string | undefined): Promise<ManagedClusters> {
   const rules = configFile === undefined ? [] : await readClusterRegistration(configFile);
   return {
@@ -89,11 +89,11 @@ export async function openManagedClusters(configFile: string | undefined): Promi
   };
 }
 
-/** On definitions that are ours, and are brought up to date at each start; others, such as those of the original, are left alone. */
+/** Annotation on definitions of the hub, which are updated at each start; others, such as those of the original, are left alone. */
 const madeByLabel = "app.kubernetes.io/managed-by";
 const madeBy = "pratique";
 
-/** Established at once: controllers follow the kind before the one that names definitions has run. */
+/** Established at once: controllers follow the kind before the controller of names has run. */
 async function putDefinition(client: Client, definition: JsonObject, now: number): Promise<void> {
   const made = definition as JsonObject & CustomResourceDefinition;
   const metadata = { ...made.metadata, labels: { [madeByLabel]: madeBy } };
