@@ -1,3 +1,5 @@
+import { truncate } from "./truncate.ts";
+
 /** Text that is no duration; the message names it and says what is allowed. */
 export class DurationError extends Error {
   readonly code: "syntax" | "range";
@@ -104,7 +106,7 @@ function malformed(text: string): DurationError {
 }
 
 function shown(text: string): string {
-  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text);
+  return JSON.stringify(truncate(text, 64));
 }
 
 /** `value / 10^places` without trailing zeros. */

@@ -8,6 +8,7 @@ import { hasReason, isTerminating } from "../client/api-errors.ts";
 import { events } from "./kinds.ts";
 import type { Report } from "./controller.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+import { truncate } from "../apimachinery/truncate.ts";
 
 /** What became of an Event: made or counted up; there already where it is told once; held back by a limit, or by its namespace, which goes or is gone; refused by the API. */
 export type Recorded =
@@ -239,7 +240,7 @@ const maxText = 512;
 
 /** Names and reasons of strangers may be long; the log escapes them. */
 function shortened<T>(value: T): T | string {
-  return typeof value === "string" && value.length > maxText ? `${value.slice(0, maxText)}…` : value;
+  return typeof value === "string" ? truncate(value, maxText) : value;
 }
 
 const maxObstacles = 10_000;

@@ -3,6 +3,7 @@ import type { CelIssue } from "./cel-error.ts";
 import type { CelFunction, Scope } from "./environment.ts";
 import { dynType, formatType, mapInnerTypes, typeParameter, innerTypes, type CelType } from "./types.ts";
 import { substitute, unify, newTypeBindings, sameType, type TypeBindings } from "./unify.ts";
+import { truncate } from "../../apimachinery/truncate.ts";
 
 /** What a name stands for: a variable, a type, or a variable that a macro made. */
 export type CelReference =
@@ -61,7 +62,7 @@ function undeclared(checker: Checker, node: CelExpression, name: string): CelTyp
 /** A type as far as it is known, in the words of messages, at most 500 characters. */
 export function show(checker: Checker, type: CelType): string {
   const shown = formatType(settled(substitute(checker.known, type)));
-  return shown.length > 500 ? `${shown.slice(0, 500)}…` : shown;
+  return truncate(shown, 500);
 }
 
 /** Whether a type can be another one; what must hold of parameters for that is kept. */
