@@ -5,6 +5,7 @@ import { stringAt, stringsAt } from "../apis/json-fields.ts";
 import { kindOf, type Resource } from "../apis/resource.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { admissionNamespace } from "./request-match.ts";
+import { truncate } from "../apimachinery/truncate.ts";
 
 /** The supported versions of AdmissionReview; each webhook lists its own. */
 export type ReviewVersion = "v1" | "v1beta1";
@@ -170,7 +171,7 @@ const patchProblems: Readonly<Record<"mutating" | "validating", readonly PatchPr
 };
 
 function quoted(value: string): string {
-  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  return JSON.stringify(truncate(value, 100));
 }
 
 function texts(value: unknown): Readonly<Record<string, string>> {

@@ -19,6 +19,7 @@ import {
   parseTime,
   type Parsed,
 } from "./string-format.ts";
+import { truncate } from "./truncate.ts";
 
 /** An object of known fields and right types, and the paths of unknown fields, which are left out, at most 100. */
 export interface Decoded {
@@ -178,7 +179,7 @@ function where(state: State): string {
     if (typeof step === "number") text += `[${step}]`;
     else text += text === "" ? step : `.${step}`;
   }
-  return text.length > 1024 ? `${text.slice(0, 1024)}…` : text;
+  return truncate(text, 1024);
 }
 
 function fault(state: State, code: DecodeErrorCode, message: string): DecodeError {

@@ -1,3 +1,5 @@
+import { truncate } from "./truncate.ts";
+
 /** Text that is not a duration; the message quotes it and states what is allowed. */
 export class DurationError extends Error {
   readonly code: "syntax" | "range";
@@ -107,7 +109,7 @@ function malformed(text: string): DurationError {
 }
 
 function shown(text: string): string {
-  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text);
+  return JSON.stringify(truncate(text, 64));
 }
 
 /** `value / 10^places` without trailing zeros. */

@@ -1,4 +1,5 @@
 import { StatusError } from "./status.ts";
+import { truncate } from "./truncate.ts";
 
 /** What is wrong with one field, in the types that Kubernetes puts into `causes[].reason`. Source: apimachinery util/validation/field. */
 export type FieldErrorType =
@@ -70,7 +71,9 @@ export function invalidObject(
   errors: readonly FieldError[],
 ): StatusError {
   const reported = errors.slice(0, maxReportedErrors);
-  const lines = reported.map(({ path, message }) => shortened(path === "" ? message : `${path}: ${message}`));
+  const lines = reported.map(({ path, message }) =>
+    truncate(path === "" ? message : `${path}: ${message}`, maxErrorCharacters),
+  );
   if (errors.length > reported.length) lines.push(`and ${errors.length - reported.length} more errors`);
   const body = lines.length === 1 ? lines[0] : `[${lines.join(", ")}]`;
   const kind = subject.group === "" ? subject.kind : `${subject.kind}.${subject.group}`;
@@ -81,15 +84,11 @@ export function invalidObject(
       ...(subject.kind === "" ? {} : { kind: subject.kind }),
       causes: reported.map(({ type, path, message }) => ({
         reason: type,
-        message: shortened(message),
-        field: shortened(path),
+        message: truncate(message, maxErrorCharacters),
+        field: truncate(path, maxErrorCharacters),
       })),
     },
   });
-}
-
-function shortened(text: string): string {
-  return text.length > maxErrorCharacters ? `${text.slice(0, maxErrorCharacters)}…` : text;
 }
 
 function shown(value: unknown): string {

@@ -1,6 +1,7 @@
 import { jsonEqual } from "./equal.ts";
 import { isJsonArray, isJsonObject, jsonProblem, maxDepth, ownValue, type JsonObject } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
+import { truncate } from "./truncate.ts";
 
 /** How many operations one JSON patch may have. Source: apiserver maxJSONPatchOperations. */
 export const maxPatchOperations = 10_000;
@@ -231,5 +232,5 @@ function failed(message: string): PatchError {
 
 function shown(path: Path): string {
   const text = path.map((key) => key.replaceAll("~", "~0").replaceAll("/", "~1")).join("/");
-  return JSON.stringify(text.length > 256 ? `${text.slice(0, 256)}…` : text);
+  return JSON.stringify(truncate(text, 256));
 }

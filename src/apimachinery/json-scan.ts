@@ -1,3 +1,5 @@
+import { truncate } from "./truncate.ts";
+
 /** How many duplicates are reported. Source: sigs.k8s.io/json. */
 const maxReported = 100;
 /** Objects with fewer keys than this are searched key by key, which is faster than a set. */
@@ -145,7 +147,7 @@ function pathOf(stack: readonly Frame[]): string {
     if (typeof step === "number") path += `[${step}]`;
     else path += path === "" ? step : `.${step}`;
   }
-  return path.length > 1024 ? `${path.slice(0, 1024)}…` : path;
+  return truncate(path, 1024);
 }
 
 /** The limits of one JSON text. */

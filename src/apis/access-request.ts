@@ -10,6 +10,7 @@ import { limitErrors } from "./limit-errors.ts";
 import type { Column, PrepareContext, Resource, Subresource } from "./resource.ts";
 import { accessRequestSchema } from "./schemas/access.ts";
 import { fieldErrors } from "./field-rules.ts";
+import { truncate } from "../apimachinery/truncate.ts";
 
 /** The API group of access requests, profiles, policies and credentials. */
 export const accessGroup = "access.pratique.dev";
@@ -248,7 +249,7 @@ function keyErrors(pubKey: string): readonly FieldError[] {
     return [];
   } catch (error) {
     if (!(error instanceof SshKeyError)) throw error;
-    const shown = pubKey.length > 64 ? `${pubKey.slice(0, 64)}…` : pubKey;
+    const shown = truncate(pubKey, 64);
     return [invalid("spec.pubKey", shown, error.message)];
   }
 }

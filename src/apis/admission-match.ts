@@ -6,6 +6,7 @@ import {
   collectErrors,
   fieldErrors,
   nameErrors,
+  repetitions,
   optionalOneOf,
   unsupported,
   type FieldResult,
@@ -80,18 +81,18 @@ export function validateMatchResources(match: Fields, path: string): readonly Fi
 export function validateMatchConditions(parent: Fields, path: string, check: ExpressionCheck): readonly FieldError[] {
   const conditions = fieldListAt(parent, "matchConditions");
   const at = `${path}.matchConditions`;
-  const names = conditions.map((condition) => stringAt(condition, "name"));
+  const isRepeated = repetitions();
   return fieldErrors(
     conditions.length > maxConditions && tooMany(at, conditions.length, maxConditions),
     collectErrors(conditions.slice(0, maxConditions), (condition, index) => {
-      const [name, expression] = [names[index] ?? "", stringAt(condition, "expression").trim()];
+      const [name, expression] = [stringAt(condition, "name"), stringAt(condition, "expression").trim()];
       const [namePath, expressionPath] = [`${at}[${index}].name`, `${at}[${index}].expression`];
       return [
         ...(expression === "" ? [required(expressionPath)] : check(expression, expressionPath)),
         ...(name === ""
           ? [required(namePath)]
           : qualifiedNameProblems(name).map((why) => invalid(namePath, name, why))),
-        ...(name !== "" && names.indexOf(name) < index ? [duplicate(namePath, name)] : []),
+        ...(name !== "" && isRepeated(name) ? [duplicate(namePath, name)] : []),
       ];
     }),
   );
@@ -144,9 +145,10 @@ function validateWildcard(list: readonly string[], path: string, what: string): 
 }
 
 function validateNames(names: readonly string[], path: string): readonly FieldError[] {
+  const isRepeated = repetitions();
   return collectErrors(names, (name, index) => [
     nameErrors(`${path}[${index}]`, name, pathSegmentProblems),
-    names.indexOf(name) < index && duplicate(`${path}[${index}]`, name),
+    isRepeated(name) && duplicate(`${path}[${index}]`, name),
   ]);
 }
 

@@ -11,7 +11,14 @@ import { dnsSubdomainProblems, pathSegmentProblems } from "../apimachinery/names
 import type { ApiObject } from "../apimachinery/object.ts";
 import { defaultedMatch, validateMatchResources, type MatchResources, admissionKind } from "./admission-match.ts";
 import { ageColumn, column, textColumn, builtinKind } from "./builtin-kind.ts";
-import { collectErrors, requiredName, fieldErrors, nameErrors, validateLabelSelector } from "./field-rules.ts";
+import {
+  collectErrors,
+  requiredName,
+  fieldErrors,
+  nameErrors,
+  repetitions,
+  validateLabelSelector,
+} from "./field-rules.ts";
 import { type Fields, fieldsAt, isFields, stringAt, valueAt, withField, stringsAt } from "./json-fields.ts";
 import { validateOperations } from "./mutating-admission-policy.ts";
 import type { Column, Resource } from "./resource.ts";
@@ -114,10 +121,11 @@ export const validatingAdmissionPolicyBindings: Resource = bindingKind("Validati
 );
 
 function validateActions(given: readonly string[], path: string): readonly FieldError[] {
+  const isRepeated = repetitions();
   const errors: FieldError[] = [
     ...collectErrors(given, (action, index) => [
       !actions.includes(action) && notSupported(`${path}[${index}]`, action, actions),
-      given.indexOf(action) < index && duplicate(`${path}[${index}]`, action),
+      isRepeated(action) && duplicate(`${path}[${index}]`, action),
     ]),
   ];
   if (given.includes("Deny") && given.includes("Warn")) {

@@ -17,7 +17,7 @@ import {
   failurePolicyError,
 } from "./admission-match.ts";
 import { ageColumn, countColumn, builtinKind } from "./builtin-kind.ts";
-import { collectErrors, fieldErrors, optionalOneOf } from "./field-rules.ts";
+import { collectErrors, fieldErrors, optionalOneOf, repetitions } from "./field-rules.ts";
 import {
   arrayAt,
   fieldListAt,
@@ -105,19 +105,19 @@ function validateWebhooks(configuration: ApiObject, stored?: ApiObject): readonl
   if (webhooks.length + conditions > maxExpressions) {
     return [tooMany("webhooks", webhooks.length + conditions, maxExpressions)];
   }
-  const names = webhooks.map((webhook) => stringAt(webhook, "name"));
+  const isRepeated = repetitions();
   const unchanged =
     stored !== undefined &&
     webhooks.length === before.length &&
     webhooks.every((webhook, index) => isSameJson(webhook["matchConditions"], before[index]?.["matchConditions"]));
   return collectErrors(webhooks, (webhook, index) => {
     const path = `webhooks[${index}]`;
-    const name = names[index] ?? "";
+    const name = stringAt(webhook, "name");
     return [
       validateWebhook(webhook, path),
       !unchanged && validateMatchConditions(webhook, path, check),
       validateReviewVersions(stringsAt(webhook, "admissionReviewVersions"), `${path}.admissionReviewVersions`),
-      name !== "" && names.indexOf(name) < index && duplicate(`${path}.name`, name),
+      name !== "" && isRepeated(name) && duplicate(`${path}.name`, name),
     ];
   });
 }
@@ -154,10 +154,11 @@ function validateSideEffects(webhook: Fields, path: string): readonly FieldError
 
 function validateReviewVersions(versions: readonly string[], path: string): readonly FieldError[] {
   const known = reviewVersions.join(", ");
+  const isRepeated = repetitions();
   if (versions.length === 0) return [required(path, `must specify one of ${known}`)];
   return fieldErrors(
     collectErrors(versions, (version, index) =>
-      versions.indexOf(version) < index ? [invalid(`${path}[${index}]`, version, "duplicate version")] : [],
+      isRepeated(version) ? [invalid(`${path}[${index}]`, version, "duplicate version")] : [],
     ),
     !versions.some((version) => reviewVersions.includes(version)) &&
       invalid(path, versions, `must include at least one of ${known}`),

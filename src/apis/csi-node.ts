@@ -21,11 +21,11 @@ export const csiNodes: Resource = builtinKind({
 
 function validateDrivers(object: ApiObject): readonly FieldError[] {
   const drivers = fieldListAt(object, "spec", "drivers");
-  const names = drivers.map((driver) => stringAt(driver, "name"));
+  const isRepeated = repetitions();
   return collectErrors(drivers, (driver, index) => {
     const path = `spec.drivers[${index}]`;
-    const [name = "", id, count] = [
-      names[index],
+    const [name, id, count] = [
+      stringAt(driver, "name"),
       stringAt(driver, "nodeID"),
       numberAt(driver, "allocatable", "count") ?? 0,
     ];
@@ -34,7 +34,7 @@ function validateDrivers(object: ApiObject): readonly FieldError[] {
       id === "" && required(`${path}.nodeID`),
       id.length > maxNodeIdLength && invalid(`${path}.nodeID`, id, `must be ${maxNodeIdLength} characters or less`),
       count < 0 && invalid(`${path}.count`, count, "must be greater than or equal to 0"),
-      names.indexOf(name) < index && duplicate(`${path}.name`, name),
+      isRepeated(name) && duplicate(`${path}.name`, name),
       validateKeys(stringsAt(driver, "topologyKeys"), path),
     ];
   });

@@ -9,7 +9,7 @@ import {
 import { dnsLabelProblems, dnsSubdomainProblems } from "../apimachinery/names.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { ageColumn, column, textColumn, builtinKind, statusPart } from "./builtin-kind.ts";
-import { collectErrors, fieldErrors, nameErrors } from "./field-rules.ts";
+import { collectErrors, fieldErrors, nameErrors, repetitions } from "./field-rules.ts";
 import { mandatoryFlowControl } from "./flow-control-objects.ts";
 import {
   fieldListAt,
@@ -138,11 +138,11 @@ function validateFlowSchema(object: ApiObject): readonly FieldError[] {
 /** Errors of the conditions of a status. */
 export function validateConditionTypes(object: ApiObject): readonly FieldError[] {
   const conditions = fieldListAt(object, "status", "conditions");
-  const types = conditions.map((condition) => stringAt(condition, "type"));
-  return collectErrors(conditions, (_condition, index) => {
-    const type = types[index] ?? "";
+  const isRepeated = repetitions();
+  return collectErrors(conditions, (condition, index) => {
+    const type = stringAt(condition, "type");
     const at = `status.conditions[${index}].type`;
-    return [types.indexOf(type) < index && duplicate(at, type), type === "" && required(at)];
+    return [isRepeated(type) && duplicate(at, type), type === "" && required(at)];
   });
 }
 

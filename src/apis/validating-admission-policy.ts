@@ -15,7 +15,7 @@ import {
   type PolicyTerms,
 } from "./admission-policy.ts";
 import { ageColumn, countColumn, builtinKind, statusPart } from "./builtin-kind.ts";
-import { collectErrors, fieldErrors, type FieldResult, optionalOneOf } from "./field-rules.ts";
+import { collectErrors, fieldErrors, type FieldResult, optionalOneOf, repetitions } from "./field-rules.ts";
 import { arrayAt, fieldListAt, type Fields, fieldsAt, stringAt, withField } from "./json-fields.ts";
 import type { Resource } from "./resource.ts";
 
@@ -108,18 +108,18 @@ function validateMessageExpression(expression: string, scope: ExpressionScope, p
 
 function validateAnnotations(spec: Fields, scope: ExpressionScope, policy: string): readonly FieldError[] {
   const annotations = fieldListAt(spec, "auditAnnotations");
-  const keys = annotations.map((annotation) => stringAt(annotation, "key"));
+  const isRepeated = repetitions();
   const path = "spec.auditAnnotations";
   return fieldErrors(
     annotations.length > maxAnnotations &&
       invalid(path, annotations, `must not have more than ${maxAnnotations} auditAnnotations`),
     collectErrors(annotations.slice(0, maxAnnotations), (annotation, index) => {
-      const [key, expression] = [keys[index] ?? "", stringAt(annotation, "valueExpression").trim()];
+      const [key, expression] = [stringAt(annotation, "key"), stringAt(annotation, "valueExpression").trim()];
       const at = `${path}[${index}]`;
       return [
         ...qualifiedNameProblems(`${policy}/${key}`).map((why) => invalid(`${at}.key`, `${policy}/${key}`, why)),
         ...validateAnnotationValue(`${at}.valueExpression`, expression, scope),
-        ...(keys.indexOf(key) < index ? [duplicate(`${at}.key`, key)] : []),
+        ...(isRepeated(key) ? [duplicate(`${at}.key`, key)] : []),
       ];
     }),
   );

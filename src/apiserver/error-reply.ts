@@ -6,6 +6,7 @@ import {
   type StatusDetails,
 } from "../apimachinery/status.ts";
 import type { Reply } from "./http-types.ts";
+import { truncate } from "../apimachinery/truncate.ts";
 
 /** The Status for any error of a handler: a StatusError as it is, anything else as an InternalError that names only the request. */
 export function statusOf(error: unknown, requestId: string): Status {
@@ -37,7 +38,7 @@ function bounded(status: Status): Status {
   const { message, details } = status;
   return {
     ...status,
-    ...(message === undefined ? {} : { message: cut(message, maxCharacters.message) }),
+    ...(message === undefined ? {} : { message: truncate(message, maxCharacters.message) }),
     ...(details === undefined ? {} : { details: boundedDetails(details) }),
   };
 }
@@ -46,7 +47,7 @@ function boundedDetails(details: StatusDetails): StatusDetails {
   const { name, causes } = details;
   return {
     ...details,
-    ...(name === undefined ? {} : { name: cut(name, maxCharacters.name) }),
+    ...(name === undefined ? {} : { name: truncate(name, maxCharacters.name) }),
     ...(causes === undefined ? {} : { causes: boundedCauses(causes) }),
   };
 }
@@ -66,13 +67,9 @@ function boundedCause(cause: StatusCause): StatusCause {
   const { message, field } = cause;
   return {
     ...cause,
-    message: cut(message, maxCharacters.cause),
-    ...(field === undefined ? {} : { field: cut(field, maxCharacters.name) }),
+    message: truncate(message, maxCharacters.cause),
+    ...(field === undefined ? {} : { field: truncate(field, maxCharacters.name) }),
   };
-}
-
-function cut(text: string, max: number): string {
-  return text.length > max ? `${text.slice(0, max)}…` : text;
 }
 
 const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };

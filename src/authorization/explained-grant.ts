@@ -3,6 +3,7 @@ import { firstMatch, ruleQuery } from "./compiled-rules.ts";
 import { ruleText } from "./rule-coverage.ts";
 import type { Grant } from "./subject-table.ts";
 import type { RbacIndex } from "./rbac-index.ts";
+import { truncate } from "../apimachinery/truncate.ts";
 
 /** An object of the RBAC group; without a namespace it is cluster-wide. */
 export interface PolicyObject {
@@ -51,7 +52,7 @@ export function namedGrant({ kind, namespace, name, subject, roleRef }: Grant): 
 /** A rule as text, cut where it is very long. */
 export function shownRule(rule: Parameters<typeof ruleText>[0]): string {
   const text = ruleText(rule);
-  return text.length > maxRuleCharacters ? `${text.slice(0, maxRuleCharacters)}…` : text;
+  return truncate(text, maxRuleCharacters);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Args, Option } from "./command.ts";
 import type { Io } from "./io.ts";
 import { jsonText, printable } from "./printable.ts";
+import { truncate } from "../apimachinery/truncate.ts";
 
 /** `-o table|json|yaml`, for every command whose result is data. */
 export const outputOption: Option = {
@@ -80,5 +81,5 @@ const maxCellWidth = 72;
 
 /** Text for one cell of a table: a longer text is cut and ends with `…`. */
 export function cut(text: string): string {
-  return text.length > maxCellWidth ? `${text.slice(0, maxCellWidth)}…` : text;
+  return truncate(text, maxCellWidth);
 }

@@ -3,16 +3,11 @@ import type { Clock } from "../apimachinery/clock.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
 import { ConnectionError } from "./client.ts";
 import type { Client, ResourceRef, WatchEvent, WatchOptions } from "./client.ts";
+import { unlessAborted, wholeBody } from "./exchange.ts";
 import { listQuery, resourcePath, withQuery } from "./paths.ts";
 import { remoteVerbs, type SendJson } from "./remote-verbs.ts";
 import { parsedJson, replyError, retryAfterMs } from "./replies.ts";
-import {
-  connectionError,
-  httpsTransport,
-  unlessAborted,
-  type ClientCredentials,
-  type TransportOptions,
-} from "./transport.ts";
+import { connectionError, httpsTransport, type ClientCredentials, type TransportOptions } from "./transport.ts";
 import { watchEvents } from "./watch-events.ts";
 
 /** Address, credentials and timeouts of a Kubernetes API. */
@@ -82,7 +77,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
       return {
         status: message.statusCode ?? 0,
         headers: message.headers,
-        body: await wholeBody(message, options.server, maxBytes),
+        body: await replyBody(message, options.server, maxBytes),
       };
     });
   }
@@ -109,7 +104,7 @@ export function remoteClient(options: RemoteOptions): RemoteClient {
       if (message.statusCode === 200) return { status: 200, headers: message.headers, message };
       const body = await withDeadline(options, signal, (reading) => {
         reading.addEventListener("abort", () => message.destroy());
-        return wholeBody(message, options.server, maxBytes);
+        return replyBody(message, options.server, maxBytes);
       });
       return { status: message.statusCode ?? 0, headers: message.headers, body };
     };
@@ -166,19 +161,14 @@ function sending(raw: RemoteClient["raw"]): SendJson {
   };
 }
 
-async function wholeBody(message: IncomingMessage, server: string, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
+async function replyBody(message: IncomingMessage, server: string, maxBytes: number): Promise<Buffer> {
   try {
-    for await (const chunk of message as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > maxBytes) throw new ConnectionError("REPLY_TOO_LARGE", `the reply exceeds ${maxBytes} bytes`);
-      chunks.push(chunk);
-    }
+    const body = await wholeBody(message, maxBytes);
+    if (body === undefined) throw new ConnectionError("REPLY_TOO_LARGE", `the reply exceeds ${maxBytes} bytes`);
+    return body;
   } catch (error) {
     throw connectionError(error, server);
   }
-  return Buffer.concat(chunks);
 }
 
 type WithCredentials = <R extends Answer>(

@@ -1,4 +1,4 @@
-import { request as httpsRequest, Agent } from "node:https";
+import { Agent } from "node:https";
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import {
@@ -8,6 +8,7 @@ import {
   type TLSSocket,
 } from "node:tls";
 import { ConnectionError } from "./client.ts";
+import { exchange } from "./exchange.ts";
 import { connectThrough, requiredProxy } from "./proxy.ts";
 import { systemErrorCode, systemErrorText } from "../apimachinery/system-error.ts";
 
@@ -67,7 +68,6 @@ interface Identity {
 
 const socketsAtOnce = 64;
 const tcpProbeMs = 15_000;
-const staleRetries = 2;
 
 /** @throws ConnectionError INVALID_SERVER, INVALID_CA, INVALID_PROXY when the options cannot lead to a verified server. */
 export function httpsTransport(options: TransportOptions): Transport {
@@ -92,16 +92,24 @@ export function httpsTransport(options: TransportOptions): Transport {
     const credentials = call.credentials ?? (await options.credentials());
     const { agent } = identityFor(credentials);
     const headers = { ...call.headers, ...identityHeaders(options, credentials) };
-    for (let attempt = 0; ; attempt += 1) {
-      // Node passes the abort to a request only once it has a connection, for which it may wait on a proxy.
-      const outcome = await unlessAborted(send(target, agent, { ...call, headers }), call.signal);
-      if (outcome.kind === "reply") {
-        if (options.serverSeen !== undefined) reportServerCertificate(outcome.message, options.serverSeen);
-        return outcome.message;
-      }
-      // A kept-alive connection that the server has closed is no failure of the server; reading again is harmless.
-      const again = outcome.kind === "stale" && call.method === "GET" && attempt < staleRetries && !call.signal.aborted;
-      if (!again) throw connectionError(outcome.error, options.server);
+    try {
+      const message = await exchange({
+        host: target.host,
+        port: target.port,
+        method: call.method,
+        path: `${target.prefix}${call.path}`,
+        headers,
+        body: call.body,
+        agent,
+        signal: call.signal,
+        tcpProbeMs,
+        // Reading again is harmless.
+        staleRetries: call.method === "GET" ? 2 : 0,
+      });
+      if (options.serverSeen !== undefined) reportServerCertificate(message, options.serverSeen);
+      return message;
+    } catch (error) {
+      throw connectionError(error, options.server);
     }
   }
 
@@ -193,37 +201,7 @@ function reportServerCertificate({ socket }: IncomingMessage, seen: (leaf: Uint8
   if (leaf !== undefined) seen(leaf.raw);
 }
 
-type Outcome =
-  | { readonly kind: "reply"; readonly message: IncomingMessage }
-  | { readonly kind: "stale" | "failed"; readonly error: unknown };
-
-function send(target: Target, agent: Agent, call: Call): Promise<Outcome> {
-  return new Promise((resolve) => {
-    try {
-      const request = httpsRequest({
-        host: target.host,
-        port: target.port,
-        method: call.method,
-        path: `${target.prefix}${call.path}`,
-        headers: call.body === undefined ? call.headers : { ...call.headers, "content-length": call.body.length },
-        agent,
-        signal: call.signal,
-      });
-      request.once("socket", (socket) => socket.setKeepAlive(true, tcpProbeMs));
-      request.once("response", (message) => resolve({ kind: "reply", message }));
-      // Stays attached: an error after the head reaches the message as well.
-      request.on("error", (error: NodeJS.ErrnoException) => {
-        const stale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
-        resolve({ kind: stale ? "stale" : "failed", error });
-      });
-      request.end(call.body);
-    } catch (error) {
-      resolve({ kind: "failed", error });
-    }
-  });
-}
-
-/** The impersonated user; the server decides whether the client may. */
+/** As whom a client asks to act; the server decides whether it may. */
 export interface Impersonation {
   readonly user: string;
   readonly uid?: string | undefined;
@@ -251,20 +229,4 @@ function escapedKey(key: string): string {
         : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
     })
     .join("");
-}
-
-/** `value`, or a rejection when `signal` aborts first. @throws ConnectionError ABORTED */
-export async function unlessAborted<T>(value: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined || !(value instanceof Promise)) return value;
-  let stop = (): void => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(new ConnectionError("ABORTED", "the call was aborted"));
-  });
-  signal.addEventListener("abort", stop);
-  if (signal.aborted) stop();
-  try {
-    return await Promise.race([value, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }

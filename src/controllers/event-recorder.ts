@@ -8,6 +8,7 @@ import { hasReason, isTerminating } from "../client/api-errors.ts";
 import { events } from "./kinds.ts";
 import type { Report } from "./controller.ts";
 import { logEntry, type LogEntry } from "../apimachinery/log-entry.ts";
+import { truncate } from "../apimachinery/truncate.ts";
 
 /**
  * The result for an Event: created or counted up; known already where it is reported once; limited by the budget, or by a namespace that
@@ -248,7 +249,7 @@ const maxText = 512;
 
 /** Untrusted names and reasons may be long; the log escapes them. */
 function shortened<T>(value: T): T | string {
-  return typeof value === "string" && value.length > maxText ? `${value.slice(0, maxText)}…` : value;
+  return typeof value === "string" ? truncate(value, maxText) : value;
 }
 
 const maxObstacles = 10_000;

@@ -4,6 +4,7 @@ import {
   systemErrorWords,
   type FailedOperation,
 } from "../apimachinery/system-error.ts";
+import { truncate } from "../apimachinery/truncate.ts";
 
 /** Why a join failed. */
 export type JoinErrorCode =
@@ -77,7 +78,7 @@ export function stopIfAborted(signal: AbortSignal | undefined): void {
 export function plainText(text: string, length = 500): string {
   // oxlint-disable-next-line no-control-regex -- finding them is the purpose
   const plain = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, " ").trim();
-  return plain.length > length ? `${plain.slice(0, length)}…` : plain;
+  return truncate(plain, length);
 }
 
 /** Runs a step on a file; `advice` replaces the next step of a system error. @throws JoinError write-failed that names the path */

@@ -133,6 +133,14 @@ describe("an OPA server", () => {
     expect(await opa.ask({})).toEqual({ json: "true" });
   });
 
+  test("is not away when it cannot be asked at all", async () => {
+    await start(json({}));
+    const options = { path: ["k8s"], timeoutMs: 3000, clock: fakeClock(), token: "a\nb", caPem: undefined };
+    const wrong = opaServer({ ...options, url: new URL("http://127.0.0.1:1") });
+    expect(await wrong.ask({})).toEqual({ error: 'Invalid character in header content ["authorization"]' });
+    wrong.close();
+  });
+
   test("with a certificate of somebody else is not asked", async () => {
     await start(json({}));
     const [theirs, ours] = [

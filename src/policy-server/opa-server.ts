@@ -1,8 +1,8 @@
-import { Agent as PlainAgent, request as plainRequest, type IncomingMessage, type RequestOptions } from "node:http";
-import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import { Agent as PlainAgent, type IncomingMessage } from "node:http";
+import { Agent as TlsAgent } from "node:https";
 import { ConnectionError } from "../client/client.ts";
+import { exchange, wholeBody } from "../client/exchange.ts";
 import { connectThrough, requiredProxy } from "../client/proxy.ts";
-import { unlessAborted } from "../client/transport.ts";
 import type { Clock } from "../apimachinery/clock.ts";
 import { isJsonObject, ownValue } from "../apimachinery/json-value.ts";
 import type { CompiledPolicy, Judgement } from "./deciding-policy.ts";
@@ -32,7 +32,7 @@ const maxResponseBytes = 1 << 20;
 /** A failure of one query; the message contains nothing from the server. */
 class OpaError extends Error {
   override readonly name = "OpaError";
-  readonly code: "stale" | "unreachable" | "failed";
+  readonly code: "unreachable" | "failed";
   constructor(code: OpaError["code"], message: string) {
     super(message);
     this.code = code;
@@ -61,13 +61,8 @@ export function opaServer(options: OpaOptions): OpaServer {
   };
 
   async function answered(body: Buffer, signal: AbortSignal): Promise<Judgement> {
-    const sent = send(body, signal).catch((error: unknown) => {
-      if (error instanceof OpaError && error.code === "stale" && !signal.aborted) return send(body, signal);
-      throw error;
-    });
-    // Node passes the abort to a request only once it has a connection, for which it may wait on a proxy.
-    const message = await unlessAborted(sent, signal);
-    return judgementOf(message.statusCode ?? 0, await wholeBody(message));
+    const message = await send(body, signal);
+    return judgementOf(message.statusCode ?? 0, await wholeText(message));
   }
 
   async function ask(input: unknown): Promise<Judgement> {
@@ -106,29 +101,23 @@ export function opaServer(options: OpaOptions): OpaServer {
 type Send = (body: Buffer, signal: AbortSignal) => Promise<IncomingMessage>;
 
 function sender({ url, path, token }: OpaOptions, agent: PlainAgent | TlsAgent): Send {
-  const isTls = url.protocol === "https:";
-  const start = isTls ? tlsRequest : plainRequest;
-  const target: RequestOptions = {
+  const target = {
     method: "POST",
     host: url.hostname.replace(/^\[|\]$/g, ""),
-    port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
+    port: url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port),
     path: `${url.pathname.replace(/\/+$/, "")}/v1/data/${path.map(encodeURIComponent).join("/")}`,
     agent,
+    staleRetries: 1,
+    failure: unreachable,
   };
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  return (body, signal) =>
-    new Promise((resolve, reject) => {
-      const headers = { "content-type": "application/json", "content-length": body.length, ...authorization };
-      const request = start({ ...target, headers, signal });
-      request.once("response", resolve);
-      request.on("error", (error: NodeJS.ErrnoException) => {
-        // A kept-alive connection that the server has closed is no failure of the server.
-        const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
-        const why = error instanceof ConnectionError ? error.message : (error.code ?? "failed");
-        reject(new OpaError(isStale ? "stale" : "unreachable", `OPA cannot be asked: ${why}`));
-      });
-      request.end(body);
-    });
+  const headers = { "content-type": "application/json", ...authorization };
+  return (body, signal) => exchange({ ...target, headers, body, signal });
+}
+
+function unreachable(error: NodeJS.ErrnoException): OpaError {
+  const why = error instanceof ConnectionError ? error.message : (error.code ?? "failed");
+  return new OpaError("unreachable", `OPA cannot be asked: ${why}`);
 }
 
 function agentFor({ url, caPem, proxyUrl }: OpaOptions, signal: AbortSignal): PlainAgent | TlsAgent {
@@ -140,20 +129,12 @@ function agentFor({ url, caPem, proxyUrl }: OpaOptions, signal: AbortSignal): Pl
   return agent;
 }
 
-async function wholeBody(message: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of message as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > maxResponseBytes)
-        throw new OpaError("failed", `the answer of OPA is longer than ${maxResponseBytes} bytes`);
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    throw error instanceof OpaError ? error : new OpaError("failed", "the answer of OPA ended early");
-  }
-  return Buffer.concat(chunks).toString("utf8");
+async function wholeText(message: IncomingMessage): Promise<string> {
+  const body = await wholeBody(message, maxResponseBytes).catch(() => {
+    throw new OpaError("failed", "the answer of OPA ended early");
+  });
+  if (body === undefined) throw new OpaError("failed", `the answer of OPA is longer than ${maxResponseBytes} bytes`);
+  return body.toString("utf8");
 }
 
 function judgementOf(status: number, body: string): Judgement {

@@ -32,6 +32,7 @@ import { nearestOwnRights, unboundRoles } from "../authorization/suggest-binding
 import type { RbacIndex } from "../authorization/rbac-index.ts";
 import { smallestAbacPolicy, smallestRight } from "../authorization/minimal-rule.ts";
 import type { Resource } from "../apis/resource.ts";
+import { truncate } from "../apimachinery/truncate.ts";
 
 export interface ReviewOptions {
   readonly chain: AuthorizerChain;
@@ -250,8 +251,8 @@ function stepOf({ name, type = name, verdict, reason, error, note, ms }: TraceSt
   const reported = {
     type,
     verdict,
-    ...(reason === "" ? {} : { reason: cut(reason) }),
-    ...(error === undefined ? {} : { error: cut(error) }),
+    ...(reason === "" ? {} : { reason: truncate(reason, maxTextCharacters) }),
+    ...(error === undefined ? {} : { error: truncate(error, maxTextCharacters) }),
   };
   if (extent === "own rights") return { name: type, ...reported };
   return {
@@ -288,8 +289,4 @@ function remedy(
   if (uses("RBAC")) return smallestRight(attributes);
   if (uses("ABAC")) return smallestAbacPolicy(attributes);
   return { commands: [], notes: ["No mode is on in which rights could be added here: RBAC or ABAC."] };
-}
-
-function cut(text: string): string {
-  return text.length > maxTextCharacters ? `${text.slice(0, maxTextCharacters)}…` : text;
 }

@@ -2,6 +2,7 @@ import { CertificateError } from "../pki/certificate.ts";
 import { spkiPin } from "../pki/keys.ts";
 import { parseCertificate, type ParsedCertificate } from "../pki/parse-certificate.ts";
 import { decodePem, encodePem, type PemBlock, PemError } from "../pki/pem.ts";
+import { truncate } from "../apimachinery/truncate.ts";
 
 /**
  * The public key of a CA, by the SHA-256 of its SubjectPublicKeyInfo: `sha256:` and 64 hexadecimal digits, all in lower case.
@@ -27,7 +28,7 @@ export class PinError extends Error {
 export function parsePin(text: string): CaPin {
   const sha256 = /^sha256:([0-9a-f]{64})$/i.exec(text)?.[1]?.toLowerCase();
   if (sha256 === undefined) {
-    const shown = JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
+    const shown = JSON.stringify(truncate(text, 100));
     throw new PinError("malformed-pin", `${shown} is not a CA pin: expected sha256: followed by 64 hexadecimal digits`);
   }
   return `sha256:${sha256}`;

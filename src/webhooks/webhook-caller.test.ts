@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { WebhookCall } from "../apimachinery/webhook-call.ts";
 import { startWebhook, type WebhookServer } from "../../test/kits/webhook-server.ts";
@@ -137,6 +139,20 @@ describe("a call fails", () => {
       message: `Post "${server.url}/": context deadline exceeded`,
     });
   });
+
+  it("when its time is over while a proxy that gives no answer is waited for", async () => {
+    const silent = createServer((socket) => void socket.resume()).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const proxied = webhookCaller({ proxyOf: () => `http://127.0.0.1:${port}` });
+    await expect(proxied.call(call({ timeoutMs: 50 }))).rejects.toMatchObject({
+      code: "timeout",
+      message: `Post "${server.url}/": context deadline exceeded`,
+    });
+    proxied.close();
+    silent.close();
+    await once(silent, "close");
+  }, 15_000);
 
   it("when its time is over before anybody knows where the service is", async () => {
     const lost = webhookCaller({ resolveService: () => new Promise(() => undefined) });

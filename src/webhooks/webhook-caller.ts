@@ -1,13 +1,13 @@
 import { lookup as lookupHost } from "node:dns/promises";
-import { Agent, request as send, type RequestOptions } from "node:https";
-import type { IncomingMessage } from "node:http";
+import { Agent } from "node:https";
 import {
-  WebhookCallError,
   type CallWebhook,
   type ServiceReference,
   type WebhookCall,
+  WebhookCallError,
   type WebhookClientConfig,
 } from "../apimachinery/webhook-call.ts";
+import { exchange, wholeBody } from "../client/exchange.ts";
 import { connectThrough, requiredProxy } from "../client/proxy.ts";
 import { errorText } from "../apimachinery/error-text.ts";
 import { untrusted } from "./kubeconfig-target.ts";
@@ -154,7 +154,7 @@ interface Terms {
 async function post(call: WebhookCall, endpoint: Endpoint, terms: Terms): Promise<unknown> {
   const { url, serverName, host, ca } = endpoint;
   const body = Buffer.from(JSON.stringify(call.body));
-  const response = await answer(body, {
+  const response = await exchange({
     method: "POST",
     agent: terms.agent,
     signal: terms.signal,
@@ -168,43 +168,20 @@ async function post(call: WebhookCall, endpoint: Endpoint, terms: Terms): Promis
     headers: {
       host: url.host,
       "content-type": "application/json",
-      "content-length": body.length,
       accept: "application/json",
       "user-agent": "pratique-hub",
       ...(call.authorization === undefined ? {} : { authorization: call.authorization }),
     },
+    body,
+    staleRetries: 1,
   });
   if (response.statusCode !== 200 && response.statusCode !== 201) {
     response.destroy();
     throw new WebhookCallError("status", statusText(response.statusCode ?? 0));
   }
-  return parsed(await whole(response, terms.maxBytes));
-}
-
-/** The head of the response. A reused connection that the webhook has closed meanwhile is replaced once by a new one. */
-function answer(body: Buffer, options: RequestOptions, isRepeated = false): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const request = send(options, resolve);
-    request.on("error", (error: NodeJS.ErrnoException) => {
-      // A long body is still being written when the end of the connection is detected.
-      const isStale = request.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
-      if (isStale && !isRepeated) resolve(answer(body, options, true));
-      else reject(error);
-    });
-    request.end(body);
-  });
-}
-
-async function whole(response: IncomingMessage, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    // Leaving the loop destroys the response, and with it the connection.
-    if (length > maxBytes) throw new WebhookCallError("body", `the answer is longer than ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  const text = await wholeBody(response, terms.maxBytes);
+  if (text === undefined) throw new WebhookCallError("body", `the answer is longer than ${terms.maxBytes} bytes`);
+  return parsed(text.toString("utf8"));
 }
 
 function parsed(text: string): unknown {

@@ -4,6 +4,7 @@ import { endsStep, type Pace } from "../step-budget.ts";
 import type { Steps } from "../steps.ts";
 import { elementText, fieldElement } from "./path-element.ts";
 import { indexList, namedField, entrySchema, shapeOf } from "./shape.ts";
+import { truncate } from "../truncate.ts";
 
 /**
  * The errors that prevent an apply, as Kubernetes words them: fields that the schema does not have, values of other types, and
@@ -110,5 +111,5 @@ function goType(value: unknown): string {
 
 function shown(value: unknown): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-  return text.length > 64 ? `${text.slice(0, 64)}…` : text;
+  return truncate(text, 64);
 }

@@ -3,7 +3,7 @@ import { jsonEqual } from "../../apimachinery/equal.ts";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { finish, type Steps } from "../../apimachinery/steps.ts";
-import { collectErrors, fieldErrors } from "../field-rules.ts";
+import { collectErrors, fieldErrors, repetitions } from "../field-rules.ts";
 import {
   fieldListAt,
   fieldsAt,
@@ -167,9 +167,10 @@ function conversionErrors(spec: Fields): readonly FieldError[] {
 
 function reviewVersionErrors(versions: readonly string[], path: string): readonly FieldError[] {
   if (versions.length === 0) return [required(path)];
+  const isRepeated = repetitions();
   return fieldErrors(
     collectErrors(versions, (version, index) => [
-      ...(versions.indexOf(version) < index ? [invalid(`${path}[${index}]`, version, "duplicate version")] : []),
+      ...(isRepeated(version) ? [invalid(`${path}[${index}]`, version, "duplicate version")] : []),
       ...dns1035LabelProblems(version).map((why) => invalid(`${path}[${index}]`, version, why)),
     ]),
     !versions.some((version) => reviewVersions.includes(version)) &&

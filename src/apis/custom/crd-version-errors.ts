@@ -1,14 +1,14 @@
 import { jsonEqual } from "../../apimachinery/equal.ts";
-import { invalid, required, type FieldError, duplicate } from "../../apimachinery/field-error.ts";
+import { type FieldError, duplicate, invalid, required } from "../../apimachinery/field-error.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { collectErrors, fieldErrors } from "../field-rules.ts";
-import { fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, valueAt, type Fields } from "../json-fields.ts";
+import { type Fields, fieldListAt, fieldsAt, isFields, isTrueAt, stringAt, valueAt } from "../json-fields.ts";
 import { dns1035LabelProblems } from "../object-validation.ts";
 import type { DefaultRuleErrors } from "./default-errors.ts";
-import { newSeenPatterns, type SeenPatterns } from "./pattern-errors.ts";
-import { newRulesSize, ruleSchemaErrors, type RulesSize } from "./rule-schema-errors.ts";
-import { schemaErrorSteps, type SchemaErrorOptions } from "./schema-errors.ts";
-import { pathFields } from "./simple-path.ts";
+import { type SeenPatterns, newSeenPatterns } from "./pattern-errors.ts";
+import { type RulesSize, newRulesSize, ruleSchemaErrors } from "./rule-schema-errors.ts";
+import { type SchemaErrorOptions, schemaErrorSteps } from "./schema-errors.ts";
+import { pathFields, pathLengthErrors } from "./simple-path.ts";
 import { newDefaultRules } from "./validation-rules.ts";
 
 /** Fields that Kubernetes validates at the top level where all versions agree. */
@@ -51,10 +51,17 @@ interface Shared {
   readonly rules: RulesSize;
   readonly patterns: SeenPatterns;
   readonly defaultRules: DefaultRuleErrors;
+  /** Of the paths of columns. */
+  readonly paths: { characters: number };
 }
 
 function newShared(): Shared {
-  return { rules: newRulesSize(), patterns: newSeenPatterns(), defaultRules: newDefaultRules() };
+  return {
+    rules: newRulesSize(),
+    patterns: newSeenPatterns(),
+    defaultRules: newDefaultRules(),
+    paths: { characters: 0 },
+  };
 }
 
 interface Place {
@@ -91,7 +98,7 @@ function* partErrors(version: Fields, part: Part, place: Place): Steps<readonly 
       return scaleErrors(fieldsAt(version, "subresources", "scale"), version, `${path}.scale`);
     case "additionalPrinterColumns":
       return collectErrors(fieldListAt(version, "additionalPrinterColumns"), (column, index) =>
-        columnErrors(column, `${path}[${index}]`),
+        columnErrors(column, { ...place, path: `${path}[${index}]` }),
       );
     case "selectableFields":
       return selectableFieldErrors(version, path);
@@ -157,6 +164,8 @@ function pathBelow(
   { path, why }: { readonly path: string; readonly why: string },
 ): readonly FieldError[] {
   if (value === "") return [required(path)];
+  const long = pathLengthErrors(value, path);
+  if (long.length > 0) return long;
   if (!value.startsWith(".")) return [invalid(path, value, "must be a simple json path starting with .")];
   // Array notation, which other parts of Kubernetes accept, matches nothing here.
   if (/[[\]]/.test(value)) return [invalid(path, value, "must be a json path in the dot notation")];
@@ -166,7 +175,8 @@ function pathBelow(
 const columnTypes: readonly string[] = ["boolean", "date", "integer", "number", "string"];
 const columnFormats: readonly string[] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 
-function columnErrors(column: Fields, path: string): readonly FieldError[] {
+function columnErrors(column: Fields, place: Place): readonly FieldError[] {
+  const { path } = place;
   const type = stringAt(column, "type");
   const format = stringAt(column, "format");
   const jsonPath = stringAt(column, "jsonPath");
@@ -178,12 +188,22 @@ function columnErrors(column: Fields, path: string): readonly FieldError[] {
     format !== "" &&
       !columnFormats.includes(format) &&
       invalid(`${path}.format`, format, `must be one of ${columnFormats.join(",")}`),
-    jsonPathErrors(jsonPath, `${path}.JSONPath`),
+    jsonPathErrors(jsonPath, { ...place, path: `${path}.JSONPath` }),
   );
 }
 
-function jsonPathErrors(jsonPath: string, path: string): readonly FieldError[] {
+/** How many characters the paths of the columns of all versions may have together: a kind reads them all when it is first used. */
+const maxPathCharacters = 65_536;
+
+function jsonPathErrors(jsonPath: string, { path, shared, versions }: Place): readonly FieldError[] {
   if (jsonPath === "") return [required(path)];
+  const long = pathLengthErrors(jsonPath, path);
+  if (long.length > 0) return long;
+  shared.paths.characters += versions * jsonPath.length;
+  if (shared.paths.characters > maxPathCharacters) {
+    const why = `must not bring the paths of the columns of the definition above ${maxPathCharacters} characters in all`;
+    return [invalid(path, jsonPath, why)];
+  }
   // A path without a match only makes an empty column.
   return jsonPath.startsWith(".") ? [] : [invalid(path, jsonPath, "must be a simple json path starting with .")];
 }
@@ -213,6 +233,8 @@ function selectableErrors(
   { at, seen }: { readonly at: string; readonly seen: Set<string> },
 ): readonly FieldError[] {
   if (jsonPath === "") return [required(`${at}.jsonPath`)];
+  const long = pathLengthErrors(jsonPath, `${at}.jsonPath`);
+  if (long.length > 0) return long;
   const found = propertyAt(schema, jsonPath);
   if (typeof found === "string") return [invalid(`${at}.jsonPath`, jsonPath, `is an invalid path: ${found}`)];
   const repeated = seen.has(jsonPath);

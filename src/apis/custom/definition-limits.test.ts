@@ -3,6 +3,7 @@ import type { JsonObject } from "../../apimachinery/json-value.ts";
 import type { Steps } from "../../apimachinery/steps.ts";
 import { versionsErrors } from "./crd-version-errors.ts";
 import { customKinds } from "./custom-kind.ts";
+import { printerColumns } from "./printer-columns.ts";
 import type { Resource } from "../resource.ts";
 import { atOnce } from "../../../test/kits/at-once.ts";
 
@@ -73,6 +74,51 @@ describe("all versions of a definition together", () => {
     });
     expect(shown(versions(1, spec))).toEqual([]);
     expect(shown(versions(5, spec)).join()).toContain("running out of cost budget");
+  });
+});
+
+describe("the paths of a definition", () => {
+  const schema = { openAPIV3Schema: { type: "object", properties: { spec: { type: "object" } } } };
+  const version = { name: "v1", served: true, storage: true, schema };
+  const column = (jsonPath: string): JsonObject => ({ name: "C", type: "string", jsonPath });
+  const long = ".spec".padEnd(1025, "a");
+  const columns = (list: readonly string[]): JsonObject => ({ ...version, additionalPrinterColumns: list.map(column) });
+  const scale = { specReplicasPath: ".spec.a", statusReplicasPath: ".status.a" };
+  const scaled = (paths: JsonObject): JsonObject => ({ ...version, subresources: { scale: { ...scale, ...paths } } });
+  const why = "Too long: may not be more than 1024 bytes";
+
+  it.each([
+    [columns([long]), "spec.additionalPrinterColumns[0].JSONPath"],
+    [columns([".spec", "é".repeat(513)]), "spec.additionalPrinterColumns[1].JSONPath"],
+    [{ ...version, selectableFields: [{ jsonPath: long }] }, "spec.selectableFields[0].jsonPath"],
+    [scaled({ specReplicasPath: long }), "spec.subresources.scale.specReplicasPath"],
+    [scaled({ statusReplicasPath: long }), "spec.subresources.scale.statusReplicasPath"],
+    [scaled({ labelSelectorPath: long }), "spec.subresources.scale.labelSelectorPath"],
+  ])("of more than 1,024 bytes are refused (%#)", (one: JsonObject, path: string) => {
+    expect(shown([one])).toEqual([`${path}: ${why}`]);
+  });
+
+  it("may have 1,024 bytes, and those of columns 65,536 characters in all versions together", () => {
+    const paths = Array.from({ length: 32 }, () => long.slice(0, 1024));
+    const two = { ...columns(paths), name: "v2", storage: false };
+    expect(shown([columns(paths), two])).toEqual([]);
+    const more = (spare: string): JsonObject => columns([...paths, spare]);
+    const total = "must not bring the paths of the columns of the definition above 65536 characters in all";
+    expect(shown([more(".a"), two])).toEqual([
+      expect.stringMatching(
+        new RegExp(`^spec.versions\\[1\\].additionalPrinterColumns\\[31\\].JSONPath: .*: ${total}$`),
+      ),
+    ]);
+    expect(shown([more(".a"), { ...two, ...more(".a"), name: "v2", storage: false }])).toEqual([
+      `spec.additionalPrinterColumns[32].JSONPath: Invalid value: ".a": ${total}`,
+    ]);
+  });
+
+  it("of more than 1,024 bytes in a stored definition make empty columns", () => {
+    const [within, beyond] = ["a".repeat(1023), "a".repeat(1024)];
+    const object = { apiVersion: "v1", kind: "X", metadata: { name: "x" }, [within]: 1, [beyond]: 1 };
+    const made = printerColumns([within, beyond].map((name) => ({ name, type: "integer", jsonPath: `.${name}` })));
+    expect(made.map(({ cell }) => cell(object, 0))).toEqual([1, null]);
   });
 });
 

@@ -2,6 +2,7 @@ import { isJsonArray, isJsonObject, ownValue } from "../../apimachinery/json-val
 import { ageOf } from "../builtin-kind.ts";
 import type { Column } from "../resource.ts";
 import type { PrinterColumn } from "./crd-object.ts";
+import { pathLengthErrors } from "./simple-path.ts";
 
 /** The default column: the age. */
 const ageOnly: readonly PrinterColumn[] = [
@@ -69,9 +70,10 @@ interface Cursor {
 
 /**
  * Reads a path such as `.spec.replicas`, `.status.conditions[?(@.type=="Ready")].status`, `.spec.hosts[*]` or `.metadata.labels['a.b/c']`.
- * Undefined where it is invalid. Source: client-go util/jsonpath, of which this is the part without functions and unions.
+ * Undefined where it is invalid or has more than 1,024 bytes. Source: client-go util/jsonpath, of which this is the part without functions and unions.
  */
 export function pathReader(path: string): PathReader | undefined {
+  if (pathLengthErrors(path, "").length > 0) return undefined;
   const cursor: Cursor = { text: path, at: 0 };
   const read = parseSteps(cursor);
   return cursor.at === path.length ? read : undefined;

@@ -5,6 +5,7 @@ import { isJsonArray, isJsonObject, ownValue, type JsonObject } from "../../apim
 import { publishedMeta } from "../schemas/published.ts";
 import { memberSchema } from "./correlation.ts";
 import type { StructuralSchema } from "./structural-schema.ts";
+import { truncate } from "../../apimachinery/truncate.ts";
 
 /** An object with known fields only, and the sorted paths of the pruned fields, at most 100. */
 export interface Pruned {
@@ -138,7 +139,7 @@ function within<T>(state: State, [step, fieldStep]: readonly [string, string], v
 
 function report(state: State, path: string): void {
   if (state.unknown.length >= maxUnknown) return;
-  state.unknown.push(path.length > 1024 ? `${path.slice(0, 1024)}…` : path);
+  state.unknown.push(truncate(path, 1024));
 }
 
 /**

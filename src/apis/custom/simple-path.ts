@@ -1,5 +1,18 @@
+import { tooLong, type FieldError } from "../../apimachinery/field-error.ts";
 import { isJsonObject, ownValue } from "../../apimachinery/json-value.ts";
+import { utf8Length } from "../../apimachinery/utf8.ts";
 import { isFields } from "../json-fields.ts";
+
+const maxPathBytes = 1024;
+
+/**
+ * The error of a path of a definition that has more than 1,024 bytes; those of real kinds have less than two hundred. Checked before a
+ * path is parsed: each two bytes can be a step, to be made and to be walked.
+ */
+export function pathLengthErrors(text: string, path: string): readonly FieldError[] {
+  // No text has fewer bytes than characters.
+  return text.length > maxPathBytes || utf8Length(text) > maxPathBytes ? [tooLong(path, maxPathBytes)] : [];
+}
 
 /** The fields of a path in dot notation, such as `.spec.replicas`; none for `.`. */
 export function pathFields(path: string): readonly string[] {

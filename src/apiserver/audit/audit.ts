@@ -4,6 +4,7 @@ import type { ObjectNames, Progress } from "../progress.ts";
 import type { RequestInfo } from "../request-info.ts";
 import type { TraceStep } from "../../authorization/chain.ts";
 import type { ExplainedGrant, PolicyObject } from "../../authorization/explained-grant.ts";
+import { truncate } from "../../apimachinery/truncate.ts";
 
 /** The sink of events, and which events are recorded. */
 export interface Audit {
@@ -225,7 +226,7 @@ const maxTraceCharacters = 4096;
 export function traceText(trace: readonly TraceStep[]): string {
   const whole = JSON.stringify(trace.map(recorded));
   if (whole.length <= maxTraceCharacters) return whole;
-  const verdicts = trace.map(({ name, verdict }) => ({ name: cut(name), verdict }));
+  const verdicts = trace.map(({ name, verdict }) => ({ name: truncate(name, maxTextCharacters), verdict }));
   for (let from = 0; ; from += 1) {
     const text = JSON.stringify(verdicts.slice(from));
     if (text.length <= maxTraceCharacters) return text;
@@ -237,8 +238,8 @@ function recorded({ name, type, verdict, reason, error, note, grant, ms }: Trace
     name,
     ...(type === undefined || type === name ? {} : { type }),
     verdict,
-    ...(reason === "" ? {} : { reason: cut(reason) }),
-    ...(error === undefined ? {} : { error: cut(error) }),
+    ...(reason === "" ? {} : { reason: truncate(reason, maxTextCharacters) }),
+    ...(error === undefined ? {} : { error: truncate(error, maxTextCharacters) }),
     ...(note === undefined ? {} : { note }),
     ...(grant === undefined ? {} : grantText(grant)),
     ...(ms === undefined ? {} : { ms: Math.round(ms * 100) / 100 }),
@@ -246,13 +247,13 @@ function recorded({ name, type, verdict, reason, error, note, grant, ms }: Trace
 }
 
 function grantText({ binding, role, rule }: ExplainedGrant): object {
-  return { binding: named(binding), role: named(role), ...(rule === undefined ? {} : { rule: cut(rule) }) };
+  return {
+    binding: named(binding),
+    role: named(role),
+    ...(rule === undefined ? {} : { rule: truncate(rule, maxTextCharacters) }),
+  };
 }
 
 function named({ kind, namespace, name }: PolicyObject): string {
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
-}
-
-function cut(text: string): string {
-  return text.length > maxTextCharacters ? `${text.slice(0, maxTextCharacters)}…` : text;
 }

@@ -27,6 +27,7 @@ import {
   type Refuse,
 } from "./undecodable.ts";
 import { parseYamlBody } from "../yaml.ts";
+import { truncate } from "../../apimachinery/truncate.ts";
 
 /** A body before it is checked against a schema. */
 export interface RawBody {
@@ -44,6 +45,8 @@ const jsonType = "application/json";
 const yamlType = "application/yaml";
 const protobufType = "application/vnd.kubernetes.protobuf";
 const accepted = [jsonType, yamlType, protobufType] as const;
+/** The longest text of a body that a message repeats, in characters. */
+const maxShownCharacters = 200;
 
 /** A parsed body: plain values, typed already where it was protobuf. */
 export interface ParsedBody {
@@ -200,14 +203,18 @@ function checkNamed(value: JsonObject, { resource, refuse }: DecodeOptions): voi
   const kind = typeText(value, "kind", refuse);
   const apiVersion = versionText(value, refuse);
   if (kind === "") {
-    const text = shortened(JSON.stringify(value));
+    const text = truncate(JSON.stringify(value), maxShownCharacters);
     throw refuse(`Object 'Kind' is missing in '${text}'`);
   }
   const expected = apiVersionOf(resource.group, resource.version);
   if (kind !== resource.kind && apiVersion === expected) {
     const { name } = isJsonObject(value["metadata"]) ? value["metadata"] : {};
     const error = invalid("kind", kind, `must be ${resource.kind}`);
-    throw invalidObject({ group: resource.group, kind }, typeof name === "string" ? shortened(name) : "", [error]);
+    throw invalidObject(
+      { group: resource.group, kind },
+      typeof name === "string" ? truncate(name, maxShownCharacters) : "",
+      [error],
+    );
   }
   checkType(value, resource);
   if (apiVersion !== "") return;
@@ -269,11 +276,7 @@ export function checkType(value: JsonObject, resource: Resource): void {
 /** The apiVersion or kind of a body, shortened for messages; empty where there is none. @throws StatusError by `refuse` where it is no text. */
 export function typeText(value: JsonObject, field: "apiVersion" | "kind", refuse: Refuse = badRequest): string {
   const text = value[field] ?? "";
-  if (typeof text === "string") return shortened(text);
+  if (typeof text === "string") return truncate(text, maxShownCharacters);
   const why = `json: cannot unmarshal ${jsonTypeOf(text)} into Go struct field .${field} of type string`;
   throw refuse(`couldn't get version/kind; json parse error: ${why}`);
-}
-
-function shortened(text: string): string {
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

@@ -17,6 +17,7 @@ import { header } from "../http-types.ts";
 import type { WriteOptions } from "../query-options.ts";
 import type { Call } from "../resource-call.ts";
 import { faultsOfJson, unknownFields } from "./undecodable.ts";
+import { truncate } from "../../apimachinery/truncate.ts";
 
 /** Patches the stored object; `turn` is passed where that is much work. */
 type Patcher = (stored: ApiObject, turn: Turn | undefined) => ApiObject | Promise<ApiObject>;
@@ -162,6 +163,6 @@ function checkUid(resource: Resource, stored: ApiObject, { metadata }: ApiObject
 
 /** Kubernetes names no kind here. */
 function badPatch(patch: string, why: string): StatusError {
-  const shown = patch.length > maxShownCharacters ? `${patch.slice(0, maxShownCharacters)}…` : patch;
+  const shown = truncate(patch, maxShownCharacters);
   return invalidObject({ group: "", kind: "" }, "", [invalid("patch", shown, why)]);
 }

@@ -1,6 +1,7 @@
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { cidrContainsIp, maskedCidr, parseCidr, type Cidr } from "../../policy/kubernetes/cidr.ts";
 import { formatIp, parseIp, type IpAddress } from "../../policy/kubernetes/ip-address.ts";
+import { truncate } from "../../apimachinery/truncate.ts";
 
 /** Which names and addresses belong to which node, as written by operators. */
 export interface NodeInventory {
@@ -117,5 +118,5 @@ function own(owners: Map<string, readonly string[]>, what: string, node: string)
 }
 
 function shown(text: string): string {
-  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text);
+  return JSON.stringify(truncate(text, 64));
 }

@@ -3,6 +3,7 @@ import type { CelIssue } from "./cel-error.ts";
 import type { CelFunction, Scope } from "./environment.ts";
 import { dynType, formatType, mapInnerTypes, typeParameter, innerTypes, type CelType } from "./types.ts";
 import { substitute, unify, newTypeBindings, sameType, type TypeBindings } from "./unify.ts";
+import { truncate } from "../../apimachinery/truncate.ts";
 
 /** The meaning of a name: a variable, a type, or a variable that a macro declares. */
 export type CelReference =
@@ -61,7 +62,7 @@ function reportUndeclared(checker: Checker, node: CelExpression, name: string): 
 /** A type as far as it is known, as messages show it, at most 500 characters. */
 export function show(checker: Checker, type: CelType): string {
   const shown = formatType(settled(substitute(checker.known, type)));
-  return shown.length > 500 ? `${shown.slice(0, 500)}…` : shown;
+  return truncate(shown, 500);
 }
 
 /** Whether a type can be another one; binds parameters where that needs it. */

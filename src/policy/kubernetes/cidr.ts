@@ -1,4 +1,5 @@
 import { formatIp, isMapped, parseAddress, parseIp, type IpAddress } from "./ip-address.ts";
+import { truncate } from "../../apimachinery/truncate.ts";
 
 /** A network: an address, whose host bits may be set, and how many of its leading bits count. */
 export interface Cidr {
@@ -13,7 +14,7 @@ export type ParsedCidr = { readonly cidr: Cidr } | { readonly problem: string };
 export function parseCidr(text: string): ParsedCidr {
   const parsed = parsePrefix(text);
   if (typeof parsed === "string") {
-    const shown = JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text);
+    const shown = JSON.stringify(truncate(text, 64));
     const why = parsed === "mapped" ? `IPv4-mapped IPv6 address ${shown} is not allowed` : undefined;
     return {
       problem:

@@ -2,6 +2,7 @@ import { celFunction, libraryType, type CelFunction } from "../cel/environment.t
 import { passCost } from "../cel/sizes.ts";
 import { celFailure, type CelOpaque, type CelValue } from "../cel/values.ts";
 import { parseAddress } from "./ip-address.ts";
+import { truncate } from "../../apimachinery/truncate.ts";
 
 /** The parts of an absolute URI or an absolute path, as Go's net/url sees them. */
 export interface GoUrl {
@@ -186,7 +187,7 @@ function escapeProblem(text: string): string {
 }
 
 function problemOf(text: string, why: string): string {
-  return `parse ${JSON.stringify(text.length > 256 ? `${text.slice(0, 256)}…` : text)}: ${why}`;
+  return `parse ${JSON.stringify(truncate(text, 256))}: ${why}`;
 }
 
 const url = libraryType<GoUrl>("kubernetes.URL", (one, other) => one.identity === other.identity);

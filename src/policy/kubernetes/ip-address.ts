@@ -1,3 +1,5 @@
+import { truncate } from "../../apimachinery/truncate.ts";
+
 /** An IPv4 or IPv6 address without a zone; `value` is its 32 or 128 bits. */
 export interface IpAddress {
   readonly family: 4 | 6;
@@ -135,5 +137,5 @@ function longestZeros(groups: readonly number[]): { readonly start: number; read
 }
 
 function quoted(text: string): string {
-  return JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text);
+  return JSON.stringify(truncate(text, 64));
 }
