@@ -45,5 +45,5 @@ export function fakeClock(start: number = Date.UTC(2026, 10, 21)): FakeClock {
 
 /** Resolves when all that could go on without time or input has gone on. */
 export async function settled(): Promise<void> {
-  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 12; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
