@@ -9,6 +9,7 @@ import { mastersGroup, type UserInfo } from "../../src/apimachinery/user.ts";
 import { builtinResources, reviewResources } from "../../src/apis/builtin.ts";
 import { clusterDefinitions } from "../../src/apis/cluster-definitions.ts";
 import type { CustomResourceDefinition } from "../../src/apis/custom/crd-object.ts";
+import { coreEventOf, events, reportedEvents } from "../../src/apis/event.ts";
 import { customKinds } from "../../src/apis/custom/custom-kind.ts";
 import { storagePrefix, type Resource } from "../../src/apis/resource.ts";
 import { storageKey } from "../../src/registry/backend.ts";
@@ -78,7 +79,7 @@ const administrator: UserInfo = { username: "kubernetes-admin", groups: [masters
 const custom: readonly Resource[] = clusterDefinitions().flatMap((definition) =>
   customKinds(definition as unknown as CustomResourceDefinition, { since: 0, convert: undefined }),
 );
-const resources: readonly Resource[] = [...builtinResources, ...custom];
+const resources: readonly Resource[] = [...builtinResources, reportedEvents, ...custom];
 
 function resourceOf({ group, version, plural }: ResourceRef): Resource {
   const found = resources.find((one) => one.group === group && one.version === version && one.plural === plural);
@@ -223,7 +224,7 @@ function verbsOver({ store, cache, reviews, uuid }: VerbsOptions): Registry {
     return entry === undefined ? { apiVersion: "v1", kind: "Namespace", metadata: { name } } : objectOf(entry);
   };
   let drawn = 0;
-  return registry({
+  const verbs: Registry = registry({
     backend: {
       store,
       cache,
@@ -234,14 +235,21 @@ function verbsOver({ store, cache, reviews, uuid }: VerbsOptions): Registry {
       random: (size) => Uint8Array.from({ length: size }, () => (drawn += 1)),
     },
     resources: () => resources,
-    reviews: Object.fromEntries(
-      reviewResources.flatMap((kind) => {
-        const answer = reviews[kind.plural];
-        return answer === undefined ? [] : [[qualified(kind), async (object: ApiObject) => answer(object)]];
-      }),
-    ),
+    reviews: {
+      ...Object.fromEntries(
+        reviewResources.flatMap((kind) => {
+          const answer = reviews[kind.plural];
+          return answer === undefined ? [] : [[qualified(kind), async (object: ApiObject) => answer(object)]];
+        }),
+      ),
+      [qualified(reportedEvents)]: async (object, { namespace, context }) => {
+        const made = await verbs.create(events, { namespace, object: coreEventOf(object), context });
+        return { ...object, metadata: objectOf(made).metadata };
+      },
+    },
     created: {},
   });
+  return verbs;
 }
 
 /** uids in order. */
