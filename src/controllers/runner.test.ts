@@ -29,7 +29,9 @@ async function nextChange({ client }: ControllerBench): Promise<void> {
   const { metadata } = await client.list(configMaps);
   const ending = new AbortController();
   const from = { resourceVersion: metadata.resourceVersion, signal: ending.signal };
-  for await (const _event of client.watch(configMaps, from)) ending.abort();
+  const changes = client.watch(configMaps, from)[Symbol.asyncIterator]();
+  await changes.next();
+  ending.abort();
 }
 
 describe("runControllers", () => {

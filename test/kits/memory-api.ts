@@ -45,8 +45,6 @@ export interface ClientCall {
  */
 export interface MemoryApi {
   readonly client: Client;
-  /** A client whose writes are this user's. */
-  readonly clientOf: (user: UserInfo) => Client;
   readonly writes: ClientCall[];
   /**
    * Puts an object in place with what a client may not say in a create: its time of creation, its uid, a status, and, of a
@@ -116,8 +114,8 @@ export function memoryApi({ clock, reviews = {} }: MemoryApiOptions): MemoryApi 
     fail(call.verb, kind);
   }
 
-  async function direct(user: UserInfo): Promise<Client> {
-    return clientOver((await served).verbs, { user, clock });
+  async function direct(): Promise<Client> {
+    return clientOver((await served).verbs, { user: administrator, clock });
   }
 
   async function* watched(client: Client, kind: ResourceRef, options: WatchOptions): AsyncGenerator<WatchEvent> {
@@ -137,42 +135,40 @@ export function memoryApi({ clock, reviews = {} }: MemoryApiOptions): MemoryApi 
     if (why.error !== undefined && !options.signal.aborted) throw why.error;
   }
 
-  function clientOf(user: UserInfo): Client {
-    return {
-      get: async (kind, key) => {
-        fail("get", kind);
-        return frozen(await (await direct(user)).get(kind, key));
-      },
-      list: async (kind, options) => {
-        fail("list", kind);
-        return frozen(await (await direct(user)).list(kind, options));
-      },
-      watch: async function* watch<T extends ApiObject>(kind: ResourceRef, options: WatchOptions) {
-        fail("watch", kind);
-        yield* watched(await direct(user), kind, options) as AsyncIterable<WatchEvent<T>>;
-      },
-      create: async (kind, object, how) => {
-        begin({ verb: "create", key: keyText(keyOf(object)) }, kind, how?.subresource);
-        return frozen(await (await direct(user)).create(kind, object, how));
-      },
-      update: async (kind, object, how) => {
-        begin({ verb: "update", key: keyText(keyOf(object)) }, kind, how?.subresource);
-        return frozen(await (await direct(user)).update(kind, object, how));
-      },
-      patch: async (kind, key, patch, how) => {
-        begin({ verb: "patch", key: keyText(key) }, kind, how?.subresource);
-        return frozen(await (await direct(user)).patch(kind, key, patch, how));
-      },
-      delete: async (kind, key, how) => {
-        begin({ verb: "delete", key: keyText(key) }, kind);
-        await (await direct(user)).delete(kind, key, how);
-      },
-      deleteCollection: async (kind, options: ListOptions) => {
-        begin({ verb: "deletecollection", key: options.namespace ?? "" }, kind);
-        await (await direct(user)).deleteCollection(kind, options);
-      },
-    };
-  }
+  const client: Client = {
+    get: async (kind, key) => {
+      fail("get", kind);
+      return frozen(await (await direct()).get(kind, key));
+    },
+    list: async (kind, options) => {
+      fail("list", kind);
+      return frozen(await (await direct()).list(kind, options));
+    },
+    watch: async function* watch<T extends ApiObject>(kind: ResourceRef, options: WatchOptions) {
+      fail("watch", kind);
+      yield* watched(await direct(), kind, options) as AsyncIterable<WatchEvent<T>>;
+    },
+    create: async (kind, object, how) => {
+      begin({ verb: "create", key: keyText(keyOf(object)) }, kind, how?.subresource);
+      return frozen(await (await direct()).create(kind, object, how));
+    },
+    update: async (kind, object, how) => {
+      begin({ verb: "update", key: keyText(keyOf(object)) }, kind, how?.subresource);
+      return frozen(await (await direct()).update(kind, object, how));
+    },
+    patch: async (kind, key, patch, how) => {
+      begin({ verb: "patch", key: keyText(key) }, kind, how?.subresource);
+      return frozen(await (await direct()).patch(kind, key, patch, how));
+    },
+    delete: async (kind, key, how) => {
+      begin({ verb: "delete", key: keyText(key) }, kind);
+      await (await direct()).delete(kind, key, how);
+    },
+    deleteCollection: async (kind, options: ListOptions) => {
+      begin({ verb: "deletecollection", key: options.namespace ?? "" }, kind);
+      await (await direct()).deleteCollection(kind, options);
+    },
+  };
 
   async function given<T extends ApiObject>(kind: ResourceRef, object: ApiObject): Promise<T> {
     begin({ verb: "create", key: keyText(keyOf(object)) }, kind);
@@ -181,7 +177,7 @@ export function memoryApi({ clock, reviews = {} }: MemoryApiOptions): MemoryApi 
     const written = await store.create(storageKey(resourceOf(kind), keyOf(made)), encodeObject(made));
     if (written.kind === "exists") throw alreadyExists(kind, made.metadata.name ?? "");
     await cache.waitFor(written.revision);
-    return (await direct(administrator)).get<T>(kind, keyOf(made)).then(frozen);
+    return (await direct()).get<T>(kind, keyOf(made)).then(frozen);
   }
 
   async function putInStore(kind: ResourceRef, object: ApiObject): Promise<void> {
@@ -197,8 +193,7 @@ export function memoryApi({ clock, reviews = {} }: MemoryApiOptions): MemoryApi 
   }
 
   return {
-    client: clientOf(administrator),
-    clientOf,
+    client,
     writes,
     given,
     putInStore,

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { ApiObject } from "../../apimachinery/object.ts";
 import { managedClusters } from "../../apis/managed-cluster.ts";
 import { acceptedStatus, servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";
 import { keepManagedNamespaces, managedNamespaceLabel } from "./managed-namespaces.ts";
@@ -56,7 +55,7 @@ describe("the namespaces that a hub wants on its clusters", () => {
     await stage.hub.putInStore(managedClusters, {
       ...stage.cluster(),
       status: { ...acceptedStatus, managedNamespaces },
-    } as ApiObject);
+    });
     void keepManagedNamespaces(stage.serving);
     await stage.clock.advance(0);
     expect(stage.spoke.all(namespaces).map(({ metadata }) => metadata.name)).toEqual(["fine"]);
