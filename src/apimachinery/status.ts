@@ -168,10 +168,6 @@ export function methodNotAllowed(resource: GroupResource, action: string): Statu
   );
 }
 
-export function expired(message: string): StatusError {
-  return new StatusError("Expired", message);
-}
-
 export function internalError(message: string): StatusError {
   return new StatusError("InternalError", `Internal error occurred: ${message}`, {
     details: { causes: [{ reason: "", message }] },

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fakeApi } from "../../test/kits/fake-api.ts";
+import { memoryApi } from "../../test/kits/memory-api.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
 import { apiServiceName } from "../controllers/custom-resources/api-service-registration.ts";
 import { apiServices } from "../apis/api-service.ts";
@@ -10,7 +10,7 @@ import { apiServicesCheck, putApiServices } from "./api-services.ts";
 
 it("a start writes what is missing or different, and removes what an earlier start wrote and no kind has any more", async () => {
   const clock = fakeClock();
-  const api = fakeApi({ clock });
+  const api = memoryApi({ clock });
   const client = api.client;
   await putApiServices(client, [configMaps, secrets, leases], clock);
   expect(api.all(apiServices).map(({ metadata }) => metadata.name)).toEqual(["v1.", "v1.coordination.k8s.io"]);

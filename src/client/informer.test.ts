@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { StatusError } from "../apimachinery/status.ts";
 import type { ApiObject } from "../apimachinery/object.ts";
-import { fakeApi } from "../../test/kits/fake-api.ts";
-import type { FakeApi } from "../../test/kits/fake-api.ts";
+import { memoryApi } from "../../test/kits/memory-api.ts";
+import type { MemoryApi } from "../../test/kits/memory-api.ts";
 import { fakeClock, settled } from "../../test/kits/fake-clock.ts";
 import type { FakeClock } from "../../test/kits/fake-clock.ts";
 import { ConnectionError } from "./client.ts";
@@ -26,7 +26,7 @@ function configMap(name: string, value: string, uid?: string): ApiObject {
 }
 
 interface Scene {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly clock: FakeClock;
   readonly following: Informer;
   readonly changes: string[];
@@ -39,7 +39,7 @@ interface Scene {
 
 function scene(options: Partial<InformerOptions> = {}): Scene {
   const clock = fakeClock();
-  const api = fakeApi({ clock });
+  const api = memoryApi({ clock });
   const errors: unknown[] = [];
   const changes: string[] = [];
   const stop = new AbortController();

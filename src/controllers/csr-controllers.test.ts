@@ -18,6 +18,8 @@ import { certificateSigningRequests as csrs } from "./kinds.ts";
 
 const kubelet = "kubernetes.io/kube-apiserver-client-kubelet";
 const serving = "kubernetes.io/kubelet-serving";
+/** The time of the clock, which stands still at first. */
+const now = "2026-11-21T00:00:00Z";
 const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 const pemFor = (commonName: string): string => createCsr({ key, commonName, organizations: ["system:nodes"] });
 const pem = pemFor("system:node:one");
@@ -82,9 +84,9 @@ async function scene(isRevoked?: (user: UserInfo) => boolean): Promise<Scene> {
 
 describe("csrapproving and csrsigning", () => {
   test("an approved request that cannot be signed says so, keeps the cause from its requester, and is signed later", async () => {
-    const { client, view, clock, log, counted, signer, stop } = await scene();
+    const { api, view, clock, log, counted, signer, stop } = await scene();
     signer.failure = new RangeError("EACCES /secret/ca.key");
-    await client.create(csrs, request("a", {}));
+    await api.given(csrs, request("a", {}));
     await settled();
     const delayed = { type: "SigningDelayed", status: "True", reason: "IssuingFailed" };
     expect(view("a").conditions).toMatchObject([{ type: "Approved" }, delayed]);
@@ -100,8 +102,8 @@ describe("csrapproving and csrsigning", () => {
   });
 
   test("approve and sign a kubelet's request at once, with one write each", async () => {
-    const { client, api, orders, view, stop, log } = await scene();
-    await client.create(csrs, request("a", { expirationSeconds: 900 }));
+    const { api, orders, view, stop, log } = await scene();
+    await api.given(csrs, request("a", { expirationSeconds: 900 }));
     await settled();
     expect(view("a").conditions).toEqual([
       {
@@ -109,6 +111,8 @@ describe("csrapproving and csrsigning", () => {
         status: "True",
         reason: "AutoApproved",
         message: "Auto approving kubelet client certificate after SubjectAccessReview.",
+        lastUpdateTime: now,
+        lastTransitionTime: now,
       },
     ]);
     expect(view("a").certificate).toMatch(/^-----BEGIN CERTIFICATE-----/);
@@ -122,9 +126,9 @@ describe("csrapproving and csrsigning", () => {
   });
 
   test("ask again about a request that was not allowed, until a grant comes; never deny", async () => {
-    const { client, api, allowed, view, clock, stop } = await scene();
+    const { api, allowed, view, clock, stop } = await scene();
     allowed.now = false;
-    await client.create(csrs, request("a"));
+    await api.given(csrs, request("a"));
     await settled();
     await clock.advance(200 + 400);
     expect(view("a").conditions).toMatchObject([{ type: "NotApprovedAutomatically", reason: "ApprovalNotAllowed" }]);
@@ -141,8 +145,8 @@ describe("csrapproving and csrsigning", () => {
       csrs,
       request("serving", { signerName: serving, usages: ["digital signature", "server auth"] }),
     );
-    await client.create(csrs, request("own", { signerName: "example.com/own" }));
-    await client.create(csrs, request("junk", { request: Buffer.from("junk").toString("base64") }));
+    await api.given(csrs, request("own", { signerName: "example.com/own" }));
+    await api.putInStore(csrs, request("junk", { request: Buffer.from("junk").toString("base64") }));
     await settled();
     for (const name of ["serving", "own", "junk"]) expect(view(name).conditions).toEqual([]);
     expect(api.writes.filter((write) => write.verb !== "create")).toEqual([]);
@@ -150,12 +154,12 @@ describe("csrapproving and csrsigning", () => {
   });
 
   test("fail an approved request that has not the shape of its signer, for good and unsigned", async () => {
-    const { client, orders, view, stop } = await scene();
+    const { api, orders, view, stop } = await scene();
     const approved = {
       ...request("bad", { signerName: serving, usages: ["digital signature", "server auth"] }),
       status: { conditions: [{ type: "Approved", status: "True" }] },
     };
-    await client.create(csrs, approved);
+    await api.given(csrs, approved);
     await settled();
     expect(view("bad").conditions.at(-1)).toMatchObject({
       type: "Failed",
@@ -174,18 +178,20 @@ describe("csrapproving and csrsigning", () => {
   ])(
     "fail a request that an approver approved, by the signer %s for a certificate of %s, where the node one is revoked",
     async (signerName, commonName) => {
-      const { client, orders, view, stop } = await scene(({ username }) => username === "system:node:one");
+      const { api, orders, view, stop } = await scene(({ username }) => username === "system:node:one");
       const approved = {
         ...request("revoked", { signerName, request: Buffer.from(pemFor(commonName)).toString("base64") }),
         status: { conditions: [{ type: "Approved", status: "True" }] },
       };
-      await client.create(csrs, approved);
+      await api.given(csrs, approved);
       await settled();
       expect(view("revoked").conditions.at(-1)).toEqual({
         type: "Failed",
         status: "True",
         reason: "UserRevoked",
         message: `the user "${commonName}" is revoked: delete that CredentialRevocation (pratique revocations list), then create a new request`,
+        lastUpdateTime: now,
+        lastTransitionTime: now,
       });
       expect(orders).toEqual([]);
       await stop();
@@ -193,7 +199,7 @@ describe("csrapproving and csrsigning", () => {
   );
 
   test("sign for a user whose name differs in case from that of a revoked user that is no node", async () => {
-    const { client, view, stop } = await scene(({ username }) => username === "ann");
+    const { api, view, stop } = await scene(({ username }) => username === "ann");
     const approved = {
       ...request("ann", {
         signerName: "kubernetes.io/kube-apiserver-client",
@@ -201,16 +207,16 @@ describe("csrapproving and csrsigning", () => {
       }),
       status: { conditions: [{ type: "Approved", status: "True" }] },
     };
-    await client.create(csrs, approved);
+    await api.given(csrs, approved);
     await settled();
     expect(view("ann").certificate).not.toBe("");
     await stop();
   });
 
   test("get over a conflict", async () => {
-    const { client, api, view, clock, stop } = await scene();
+    const { api, view, clock, stop } = await scene();
     api.failNext("update", csrs, conflict(csrs, "a", "stale"));
-    await client.create(csrs, request("a"));
+    await api.given(csrs, request("a"));
     await clock.advance(200);
     expect(view("a").certificate).not.toBe("");
     await stop();
@@ -219,9 +225,9 @@ describe("csrapproving and csrsigning", () => {
 
 describe("csrcleaner", () => {
   test("deletes pending requests after a day, looking once an hour", async () => {
-    const { client, api, allowed, clock, stop } = await scene();
+    const { api, allowed, clock, stop } = await scene();
     allowed.now = false;
-    await client.create(csrs, request("a", { signerName: "example.com/own" }));
+    await api.given(csrs, request("a", { signerName: "example.com/own" }));
     await settled();
     await clock.advance(24 * 3_600_000);
     expect(api.all(csrs)).toHaveLength(1);
@@ -231,8 +237,8 @@ describe("csrcleaner", () => {
   });
 
   test("deletes a request whose certificate has expired", async () => {
-    const { client, api, clock, stop } = await scene();
-    await client.create(csrs, request("a"));
+    const { api, clock, stop } = await scene();
+    await api.given(csrs, request("a"));
     await settled();
     await clock.advance(3_600_000);
     expect(api.all(csrs)).toHaveLength(0);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fakeApi, type FakeApi } from "../../test/kits/fake-api.ts";
+import { memoryApi, type MemoryApi } from "../../test/kits/memory-api.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import type { Event } from "../apis/event.ts";
@@ -8,13 +8,13 @@ import { events, namespaces } from "./kinds.ts";
 import type { Report } from "./controller.ts";
 
 function bench(): {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly clock: ReturnType<typeof fakeClock>;
   readonly by: Recording;
   readonly stored: () => readonly Event[];
 } {
   const clock = fakeClock();
-  const api = fakeApi({ clock });
+  const api = memoryApi({ clock });
   return {
     api,
     clock,
@@ -173,7 +173,7 @@ describe("an event recorder", () => {
 
   test("never rejects: what the API refuses is returned", async () => {
     const clock = fakeClock();
-    const api = fakeApi({ clock });
+    const api = memoryApi({ clock });
     const error = new TypeError("no");
     api.failNext("create", events, error);
     expect(await eventRecorder(clock)({ client: api.client, controller: "test" }, report())).toEqual({

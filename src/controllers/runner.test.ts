@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { keyOf } from "../client/paths.ts";
 import type { ApiObject, ObjectKey } from "../apimachinery/object.ts";
 import { conflict } from "../apimachinery/status.ts";
-import { controllerBench } from "../../test/kits/controller-bench.ts";
+import { controllerBench, type ControllerBench } from "../../test/kits/controller-bench.ts";
 import { settled } from "../../test/kits/fake-clock.ts";
 import { done, type Controller, type Outcome, referenceTo, type Report } from "./controller.ts";
 import { configMaps, events, namespaces, secrets } from "./kinds.ts";
@@ -24,6 +24,16 @@ function controller(reconcile: (key: ObjectKey) => Promise<Outcome>, extra: Part
   };
 }
 
+/** Resolves with the next change of a ConfigMap, once every watch that began before has been told of it. */
+async function nextChange({ client }: ControllerBench): Promise<void> {
+  const { metadata } = await client.list(configMaps);
+  const ending = new AbortController();
+  const from = { resourceVersion: metadata.resourceVersion, signal: ending.signal };
+  const changes = client.watch(configMaps, from)[Symbol.asyncIterator]();
+  await changes.next();
+  ending.abort();
+}
+
 describe("runControllers", () => {
   test("reconciles what exists, and each change in the microtasks after its write", async () => {
     const bench = controllerBench();
@@ -31,7 +41,10 @@ describe("runControllers", () => {
     await bench.client.create(configMaps, configMap("a"));
     await bench.start(controller(async (key) => (seen.push(key.name), done)));
     expect(seen).toEqual(["a"]);
+    const told = nextChange(bench);
+    await settled();
     await bench.client.create(configMaps, configMap("b"));
+    await told;
     for (let microtask = 0; microtask < 20; microtask += 1) await Promise.resolve();
     expect(seen).toEqual(["a", "b"]);
     await bench.stop();
@@ -237,6 +250,7 @@ describe("runControllers", () => {
 });
 
 function blocked(message: string, details: Report["details"] = {}): Outcome {
-  const because: Report = { reason: "IssuingFailed", about: referenceTo(configMaps, configMap("a")), message, details };
+  const about = { ...referenceTo(configMaps, configMap("a")), uid: "uid-1" };
+  const because: Report = { reason: "IssuingFailed", about, message, details };
   return { kind: "blocked", because, again: "paused" };
 }

@@ -3,7 +3,7 @@ import { ConnectionError } from "../client/client.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import type { LogEntry } from "../apimachinery/log-entry.ts";
 import { credentialRevocations } from "../apis/credential-revocation.ts";
-import { fakeApi, type FakeApi } from "../../test/kits/fake-api.ts";
+import { memoryApi, type MemoryApi } from "../../test/kits/memory-api.ts";
 import { fakeClock, settled, type FakeClock } from "../../test/kits/fake-clock.ts";
 import { clusterRevocations, type ClusterRevocations } from "./watched-revocations.ts";
 
@@ -20,7 +20,7 @@ const served = list("accessrequests", "credentialrevocations");
 const absent: Reply = { status: 404 };
 
 interface World {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly clock: FakeClock;
   readonly logged: LogEntry[];
   /** Undefined while nothing is known. */
@@ -28,10 +28,10 @@ interface World {
 }
 
 /** Discovery gives these replies in turn, the last one for good. */
-function world(replies: readonly Reply[], prepare: (api: FakeApi) => void = () => undefined): World {
+function world(replies: readonly Reply[], prepare: (api: MemoryApi) => void = () => undefined): World {
   life = new AbortController();
   const clock = fakeClock();
-  const api = fakeApi({ clock });
+  const api = memoryApi({ clock });
   prepare(api);
   const logged: LogEntry[] = [];
   const left = [...replies];

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { ConnectionError } from "../client/client.ts";
 import { credentialRevocations } from "../apis/credential-revocation.ts";
-import { fakeApi, type FakeApi } from "../../test/kits/fake-api.ts";
+import { memoryApi, type MemoryApi } from "../../test/kits/memory-api.ts";
 import { fakeClock, settled, type FakeClock } from "../../test/kits/fake-clock.ts";
 import { askedReview } from "../policy-server/authorizer-review.ts";
 import { watchedRevocations, type WatchedRevocations } from "./watched-revocations.ts";
@@ -10,15 +10,15 @@ let life = new AbortController();
 afterEach(() => life.abort());
 
 interface World {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly clock: FakeClock;
   readonly watched: WatchedRevocations;
 }
 
-function world(prepare: (api: FakeApi) => void = () => undefined): World {
+function world(prepare: (api: MemoryApi) => void = () => undefined): World {
   life = new AbortController();
   const clock = fakeClock();
-  const api = fakeApi({ clock });
+  const api = memoryApi({ clock });
   prepare(api);
   const watched = watchedRevocations({ client: api.client, clock, log: () => undefined, signal: life.signal });
   return { api, clock, watched };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fakeApi } from "../../test/kits/fake-api.ts";
+import { memoryApi } from "../../test/kits/memory-api.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
 import { StatusError } from "../apimachinery/status.ts";
 import { credentialRevocations, type CredentialRevocationSpec } from "../apis/credential-revocation.ts";
@@ -16,7 +16,7 @@ async function isRevoked(
   listed: CredentialRevocationSpec,
   forbidden = false,
 ): Promise<boolean> {
-  const api = fakeApi({ clock: fakeClock() });
+  const api = memoryApi({ clock: fakeClock() });
   const { client } = api;
   const base = { apiVersion: "", kind: "", metadata: { name: "one" } };
   const issued = [{ credentialID: `X509SHA256=${fingerprint}`, ...certificate }];

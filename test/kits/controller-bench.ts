@@ -6,14 +6,14 @@ import { runControllers } from "../../src/controllers/runner.ts";
 import type { RunningControllers } from "../../src/controllers/runner.ts";
 import { sharedInformers } from "../../src/controllers/shared-informers.ts";
 import type { SharedInformers } from "../../src/controllers/shared-informers.ts";
-import { fakeApi } from "./fake-api.ts";
-import type { FakeApi, FakeApiOptions } from "./fake-api.ts";
+import { memoryApi } from "./memory-api.ts";
+import type { MemoryApi, MemoryApiOptions } from "./memory-api.ts";
 import { fakeClock, settled } from "./fake-clock.ts";
 import type { FakeClock } from "./fake-clock.ts";
 
-/** Controllers on a fake API with a clock that stands still. */
+/** Controllers on an API in memory with a clock that stands still. */
 export interface ControllerBench {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly client: Client;
   readonly clock: FakeClock;
   readonly informers: SharedInformers;
@@ -27,9 +27,9 @@ export interface ControllerBench {
 }
 
 /** An empty API, and nothing running. */
-export function controllerBench(options: Omit<FakeApiOptions, "clock"> = {}): ControllerBench {
+export function controllerBench(options: Omit<MemoryApiOptions, "clock"> = {}): ControllerBench {
   const clock = fakeClock();
-  const api = fakeApi({ clock, ...options });
+  const api = memoryApi({ clock, ...options });
   const ending = new AbortController();
   const { signal } = ending;
   const log: LogEntry[] = [];

@@ -45,5 +45,6 @@ export function fakeClock(start: number = Date.UTC(2026, 10, 21)): FakeClock {
 
 /** Resolves when all that could go on without time or input has gone on. */
 export async function settled(): Promise<void> {
-  for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  // Those who watch an API in memory are told in a turn of its own after a write, and what they write then is told in another.
+  for (let turn = 0; turn < 12; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

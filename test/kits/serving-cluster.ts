@@ -17,7 +17,7 @@ import {
   managedClustersGroup,
   type ManagedCluster,
 } from "../../src/apis/managed-cluster.ts";
-import { fakeApi, type FakeApi } from "./fake-api.ts";
+import { memoryApi, type MemoryApi } from "./memory-api.ts";
 import { fakeClock, type FakeClock } from "./fake-clock.ts";
 import { clientCertificate, testCa } from "./fake-hub.ts";
 import { memoryStore } from "./memory-store.ts";
@@ -29,8 +29,8 @@ export type RawPaths = Map<string, Partial<RawReply>>;
 export interface ServingStage {
   readonly serving: Serving;
   readonly clock: FakeClock;
-  readonly hub: FakeApi;
-  readonly spoke: FakeApi;
+  readonly hub: MemoryApi;
+  readonly spoke: MemoryApi;
   readonly spokePaths: RawPaths;
   readonly hubPaths: RawPaths;
   readonly events: KlusterletEvent[];
@@ -64,7 +64,7 @@ export function credentialOf(now: number, server = "https://hub.example:6443"): 
   };
 }
 
-/** A client over a fake API, whose paths answer 404 unless they are given. */
+/** A client over an API in memory, whose paths answer 404 unless they are given. */
 export function remoteOver(client: Client, paths: RawPaths = new Map()): RemoteClient {
   return {
     ...client,
@@ -95,7 +95,7 @@ export async function servingStage(
 ): Promise<ServingStage> {
   const { status = acceptedStatus, spec = { hubAcceptsClient: true, leaseDurationSeconds: 60 }, ...options } = wish;
   const clock = fakeClock(Date.now());
-  const [hub, spoke] = [fakeApi({ clock }), fakeApi({ clock })];
+  const [hub, spoke] = [memoryApi({ clock }), memoryApi({ clock })];
   const [hubPaths, spokePaths]: readonly RawPaths[] = [new Map(), new Map()] as const;
   const events: KlusterletEvent[] = [];
   const ends: ServeEnd[] = [];
@@ -104,7 +104,7 @@ export async function servingStage(
   const credential = credentialOf(clock.now());
   await store.writeCredential(credentialFiles(credential, credential.hub));
   let current = credential;
-  await hub.client.create(managedClusters, {
+  await hub.given(managedClusters, {
     apiVersion: "cluster.open-cluster-management.io/v1",
     kind: "ManagedCluster",
     metadata: { name: "east" },

@@ -3,7 +3,7 @@ import { ConnectionError } from "../../client/client.ts";
 import { clusterInfoKubeconfig, clusterInfoPath } from "../../trust/cluster-info.ts";
 import { remoteOver, servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";
 import { testCa } from "../../../test/kits/fake-hub.ts";
-import { fakeApi } from "../../../test/kits/fake-api.ts";
+import { memoryApi } from "../../../test/kits/memory-api.ts";
 import { managedClusters } from "../../apis/managed-cluster.ts";
 import { readClusterCredential } from "../../credentials/proof/cluster-credential.ts";
 import { followAddress } from "./follow-hub-trust.ts";
@@ -48,7 +48,7 @@ describe("the address of a hub", () => {
   it("stays where another hub answers at the new one", async () => {
     await started();
     tells("https://new.example:6443");
-    const other = fakeApi({ clock: stage.clock });
+    const other = memoryApi({ clock: stage.clock });
     const metadata = { name: "east" };
     await other.client.create(managedClusters, { apiVersion: "v1", kind: "ManagedCluster", metadata });
     await other.client.delete(managedClusters, metadata);

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { StatusError } from "../../apimachinery/status.ts";
+import { stringAt } from "../../apis/json-fields.ts";
 import { acceptedStatus, servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";
 import { updateLease } from "./lease-updater.ts";
 
@@ -10,6 +11,7 @@ const leases = {
   kind: "Lease",
   scope: "Namespaced",
 } as const;
+const old = "2001-01-01T00:00:00.000000Z";
 let stage: ServingStage;
 
 afterEach(() => stage.stop());
@@ -20,7 +22,7 @@ async function staged(wish: Parameters<typeof servingStage>[0] = {}): Promise<vo
     apiVersion: "coordination.k8s.io/v1",
     kind: "Lease",
     metadata: { name: "managed-cluster-lease", namespace: "east", labels: { "of-the": "hub" } },
-    spec: { holderIdentity: "managed-cluster-lease", leaseDurationSeconds: 60, renewTime: "old" },
+    spec: { holderIdentity: "managed-cluster-lease", leaseDurationSeconds: 60, renewTime: old },
   });
   void updateLease(stage.serving);
   await stage.clock.advance(0);
@@ -41,6 +43,7 @@ describe("the heartbeat of a cluster", () => {
         renewTime: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/) as unknown,
       },
     ]);
+    expect(stringAt(lease, "spec", "renewTime")).not.toBe(old);
   });
 
   it("comes once per lease duration and up to a quarter more", async () => {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { managedClusters } from "../../apis/managed-cluster.ts";
 import { acceptedStatus, servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";
 import { keepManagedNamespaces, managedNamespaceLabel } from "./managed-namespaces.ts";
 
@@ -25,8 +26,8 @@ describe("the namespaces that a hub wants on its clusters", () => {
     void keepManagedNamespaces(stage.serving);
     await stage.clock.advance(0);
     expect(stage.spoke.all(namespaces).map(({ metadata }) => [metadata.name, metadata.labels])).toEqual([
-      ["team-a", { [label]: "true" }],
-      ["team-b", { [label]: "true" }],
+      ["team-a", { [label]: "true", "kubernetes.io/metadata.name": "team-a" }],
+      ["team-b", { [label]: "true", "kubernetes.io/metadata.name": "team-b" }],
     ]);
     const condition = { type: "NamespaceAvailable", status: "True" };
     expect(stage.cluster().status).toMatchObject({
@@ -38,7 +39,9 @@ describe("the namespaces that a hub wants on its clusters", () => {
   });
 
   it("stay when they are wanted no longer, with a label that says so", async () => {
-    stage = await servingStage({ status: { ...acceptedStatus, managedNamespaces: [{ name: "team-a" }] } });
+    stage = await servingStage({
+      status: { ...acceptedStatus, managedNamespaces: [{ name: "team-a", clusterSet: "prod" }] },
+    });
     void keepManagedNamespaces(stage.serving);
     await stage.clock.advance(0);
     await stage.change((cluster) => ({ ...cluster, status: acceptedStatus }));
@@ -47,7 +50,12 @@ describe("the namespaces that a hub wants on its clusters", () => {
 
   it("are passed over where they are no names", async () => {
     const managedNamespaces = [null, "x", { name: 1 }, { name: "../secrets" }, { name: "__proto__" }, { name: "fine" }];
-    stage = await servingStage({ status: { ...acceptedStatus, managedNamespaces } });
+    stage = await servingStage();
+    // As a hub may say that checks no schema.
+    await stage.hub.putInStore(managedClusters, {
+      ...stage.cluster(),
+      status: { ...acceptedStatus, managedNamespaces },
+    });
     void keepManagedNamespaces(stage.serving);
     await stage.clock.advance(0);
     expect(stage.spoke.all(namespaces).map(({ metadata }) => metadata.name)).toEqual(["fine"]);

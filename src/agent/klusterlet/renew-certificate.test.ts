@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { ApiObject } from "../../apimachinery/object.ts";
+import { fieldsAt } from "../../apis/json-fields.ts";
 import { StatusError } from "../../apimachinery/status.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { clientCertificate, testCa } from "../../../test/kits/fake-hub.ts";
@@ -26,11 +28,13 @@ async function approve(): Promise<void> {
     const { request: data } = request["spec"] as { readonly request: string };
     const csr = parseCsr(Buffer.from(data, "base64").toString("latin1"));
     const pem = clientCertificate(ca, csr, { fromMs: due, toMs: 2 * due + 3_600_000 });
-    const status = {
-      conditions: [{ type: "Approved", status: "True" }],
-      certificate: Buffer.from(pem).toString("base64"),
-    };
-    await stage.hub.client.update(certificateRequests, { ...request, status }, { subresource: "status" });
+    const { client } = stage.hub;
+    const conditions = [{ type: "Approved", status: "True" }];
+    const next = { ...request, status: { conditions } };
+    const approved = await client.update<ApiObject>(certificateRequests, next, { subresource: "approval" });
+    const certificate = Buffer.from(pem).toString("base64");
+    const signed = { ...approved, status: { ...fieldsAt(approved, "status"), certificate } };
+    await client.update(certificateRequests, signed, { subresource: "status" });
   }
   await stage.clock.advance(0);
 }

@@ -4,6 +4,7 @@ import { findCondition } from "../../apimachinery/conditions.ts";
 import { conflict } from "../../apimachinery/status.ts";
 import { managedClusters } from "../../apis/managed-cluster.ts";
 import { acceptedStatus, remoteOver, servingStage, type ServingStage } from "../../../test/kits/serving-cluster.ts";
+import { events } from "../../apis/event.ts";
 import { reportStatus } from "./report-status.ts";
 
 const available = "ManagedClusterConditionAvailable";
@@ -105,7 +106,13 @@ describe("the status of a cluster", () => {
   });
 
   it("is withheld while the clocks differ too much, and says so once", async () => {
-    const clock = { type: "ManagedClusterConditionClockSynced", status: "False" as const, message: "off by 6m" };
+    const clock = {
+      type: "ManagedClusterConditionClockSynced",
+      status: "False",
+      reason: "ManagedClusterClockOutOfSync",
+      message: "off by 6m",
+      lastTransitionTime: "2026-11-21T00:00:00Z",
+    } as const;
     await staged({ status: { conditions: [...acceptedStatus.conditions, clock] } });
     await stage.clock.advance(600_000);
     expect(patches()).toBe(0);
@@ -151,15 +158,8 @@ describe("the status of a cluster", () => {
 
   it("comes with an event when it turns", async () => {
     await staged();
-    const events = {
-      group: "events.k8s.io",
-      version: "v1",
-      plural: "events",
-      kind: "Event",
-      scope: "Namespaced",
-    } as const;
     expect(stage.hub.all(events)).toMatchObject([
-      { reason: "Available", reportingController: "klusterlet-agent", metadata: { namespace: "east" } },
+      { reason: "Available", reportingComponent: "klusterlet-agent", metadata: { namespace: "east" } },
     ]);
   });
 });

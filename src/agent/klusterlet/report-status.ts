@@ -90,7 +90,8 @@ async function writeEvent(
   const { clusterName: namespace, agentName } = state.now();
   const now = options.clock.now();
   const apiVersion = "cluster.open-cluster-management.io/v1";
-  const regarding = { apiVersion, kind: "ManagedCluster", name: namespace, uid };
+  // Its namespace is that of the Event, which is refused otherwise, although a cluster lies in none.
+  const regarding = { apiVersion, kind: "ManagedCluster", namespace, name: namespace, uid };
   const common = {
     kind: "Event",
     metadata: { generateName: `${namespace.slice(0, 40)}.`, namespace },
@@ -111,7 +112,7 @@ async function writeEvent(
   } catch (error) {
     if (!hasReason(error, "NotFound")) return;
     const times = { firstTimestamp: rfc3339(now), lastTimestamp: rfc3339(now), count: 1 };
-    const core = { apiVersion: "v1", ...common, message, involvedObject: { ...regarding, namespace }, ...times };
+    const core = { apiVersion: "v1", ...common, message, involvedObject: regarding, ...times };
     await client.create({ ...events, group: "" }, core).catch(() => undefined);
   }
 }

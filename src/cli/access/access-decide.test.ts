@@ -8,7 +8,7 @@ import { generatePrivateKey } from "../../pki/keys.ts";
 import { accessProfiles, type AccessProfile } from "../../apis/access-profile.ts";
 import { accessRequests, type AccessRequest } from "../../apis/access-request.ts";
 import { accessObject, accessProfile, newAccessKey, type AskedAccess } from "../../../test/kits/access-object.ts";
-import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
+import { type MemoryApi, memoryApi } from "../../../test/kits/memory-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
 import { approverWords } from "./access-decide.ts";
@@ -22,7 +22,7 @@ function newCa(commonName: string): string {
 }
 
 interface World {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly io: FakeIo;
   stored(name: string): AccessRequest;
   words(name: string, caPem?: string): Promise<string>;
@@ -39,8 +39,8 @@ async function world(
   { caPem = ca, client, approvers = 1 }: Given = {},
 ): Promise<World> {
   const clock = fakeClock();
-  const api = fakeApi({ clock });
-  for (const request of requests) await api.client.create(accessRequests, accessObject(request));
+  const api = memoryApi({ clock });
+  for (const request of requests) await api.given(accessRequests, accessObject(request));
   await api.client.create(accessProfiles, accessProfile("pods", { approvers }));
   const files = { "/home/ada/.kube/config": kubeconfigText("https://hub.example:6443", caPem) };
   const stored = (name: string): AccessRequest =>
@@ -143,7 +143,7 @@ describe("pratique approve accessrequest/NAME", () => {
         patch: async <T extends ApiObject>(): Promise<T> => {
           const request = await client.get<AccessRequest>(accessRequests, { name: "vm-1" });
           const { metadata } = await client.get<AccessProfile>(accessProfiles, { name: "pods" });
-          const profile = { name: "pods", uid: metadata.uid, generation: 0 };
+          const profile = { name: "pods", uid: metadata.uid, generation: metadata.generation };
           const decisions = [{ user: "ada", time: "2026-11-21T00:00:00Z", verdict: "Approved", profile }];
           return { ...request, status: { ...request.status, decisions } } as ApiObject as T;
         },

@@ -4,19 +4,19 @@ import { certificateSigningRequests as csrs } from "../../controllers/kinds.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { conflict, staleObject, StatusError } from "../../apimachinery/status.ts";
 import { type AskedCsr, csrObject } from "../../../test/kits/csr-object.ts";
-import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
+import { type MemoryApi, memoryApi } from "../../../test/kits/memory-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
 
 interface World {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly io: FakeIo;
 }
 
 async function world(requests: readonly AskedCsr[]): Promise<World> {
   const clock = fakeClock();
-  const api = fakeApi({ clock });
-  for (const request of requests) await api.client.create(csrs, csrObject(request));
+  const api = memoryApi({ clock });
+  for (const request of requests) await api.given(csrs, csrObject(request));
   const files = { "/home/ada/.kube/config": kubeconfigText() };
   return { api, io: fakeIo({ clock, client: api.client, files }) };
 }
@@ -30,11 +30,15 @@ function decisions({ api }: World): number {
   return api.writes.filter(({ subresource }) => subresource === "approval").length;
 }
 
+/** When the clock stands still. */
+const now = "2026-11-21T00:00:00Z";
+const times = { lastUpdateTime: now, lastTransitionTime: now };
 const approved = {
   type: "Approved",
   status: "True",
   reason: "PratiqueApprove",
   message: "This CSR was approved by pratique approve.",
+  ...times,
 };
 const bad: AskedCsr = { name: "bad", organizations: ["system:masters"] };
 
@@ -108,7 +112,7 @@ describe("pratique approve", () => {
         ...here.api.client,
         update: async <T extends ApiObject>(...call: Parameters<Client["update"]>): Promise<T> => {
           await here.api.client.delete(csrs, { name: "a" });
-          await here.api.client.create(csrs, csrObject({ name: "a", commonName: "system:node:eve" }));
+          await here.api.given(csrs, csrObject({ name: "a", commonName: "system:node:eve" }));
           return here.api.client.update<T>(...call);
         },
       },
@@ -196,10 +200,16 @@ describe("pratique deny", () => {
     expect(await runLine("deny b", here.io)).toBe(0);
     expect(here.io.out()).toBe("csr/a denied\ncsr/b denied\n");
     expect(conditions(here, "a")).toEqual([
-      { type: "Denied", status: "True", reason: "Unknown", message: "Not one of ours." },
+      { type: "Denied", status: "True", reason: "Unknown", message: "Not one of ours.", ...times },
     ]);
     expect(conditions(here, "b")).toEqual([
-      { type: "Denied", status: "True", reason: "PratiqueDeny", message: "This CSR was denied by pratique deny" },
+      {
+        type: "Denied",
+        status: "True",
+        reason: "PratiqueDeny",
+        message: "This CSR was denied by pratique deny",
+        ...times,
+      },
     ]);
   });
 

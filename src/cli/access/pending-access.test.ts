@@ -5,19 +5,19 @@ import { accessProfiles } from "../../apis/access-profile.ts";
 import { accessRequests, type AccessDecision } from "../../apis/access-request.ts";
 import { accessObject, accessProfile, newAccessKey, type AskedAccess } from "../../../test/kits/access-object.ts";
 import { csrObject } from "../../../test/kits/csr-object.ts";
-import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
+import { type MemoryApi, memoryApi } from "../../../test/kits/memory-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, type FakeIoOptions, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
 
 interface World {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly io: FakeIo;
 }
 
 async function world(requests: readonly AskedAccess[], options: FakeIoOptions = {}): Promise<World> {
   const clock = fakeClock(Date.UTC(2026, 10, 21, 0, 5));
-  const api = fakeApi({ clock });
-  for (const request of requests) await api.client.create(accessRequests, accessObject(request));
+  const api = memoryApi({ clock });
+  for (const request of requests) await api.given(accessRequests, accessObject(request));
   await api.client.create(accessProfiles, accessProfile("pods"));
   await api.client.create(
     accessProfiles,
@@ -144,9 +144,9 @@ describe("pratique pending", () => {
       verdict: "Approved",
       profile: { name: "two", uid: two?.metadata.uid ?? "", generation },
     });
-    const decisions = [approval("ben", 7), approval("ada", 0)];
+    const decisions = [approval("ben", 7), approval("ada", two?.metadata.generation ?? 0)];
     const here = await world([]);
-    await here.api.client.create(accessRequests, accessObject({ name: "half", profile: "two", status: { decisions } }));
+    await here.api.given(accessRequests, accessObject({ name: "half", profile: "two", status: { decisions } }));
     expect(await warnings(here)).toEqual([
       "accessrequest/half",
       'needs 2 different approvers and has 1 (approved by "ada")',
@@ -172,11 +172,11 @@ describe("pratique pending", () => {
 
   test("shows both kinds, in the table and as JSON", async () => {
     const here = await world([{ name: "vm-1", claims: { rack: "7" } }]);
-    await here.api.client.create(csrs, csrObject({ name: "node-1" }));
+    await here.api.given(csrs, csrObject({ name: "node-1" }));
     const out = await run("pending", here);
     expect(out.indexOf("csr/node-1")).toBeLessThan(out.indexOf("accessrequest/vm-1"));
     const there = await world([{ name: "vm-1", claims: { rack: "7" } }]);
-    await there.api.client.create(csrs, csrObject({ name: "node-1" }));
+    await there.api.given(csrs, csrObject({ name: "node-1" }));
     expect(JSON.parse(await run("pending -o json", there))).toMatchObject([
       { kind: "CertificateSigningRequest", name: "node-1" },
       {
@@ -196,7 +196,7 @@ describe("pratique pending", () => {
     ["access requests", accessRequests, "csr/node-1"],
   ] as const)("shows what else there is to somebody who may not list %s, and says so", async (_title, kind, seen) => {
     const here = await world([{ name: "vm-1" }]);
-    await here.api.client.create(csrs, csrObject({ name: "node-1" }));
+    await here.api.given(csrs, csrObject({ name: "node-1" }));
     here.api.failNext("list", kind, new StatusError("Forbidden", `${kind.plural} is forbidden`));
     expect(await run("pending", here)).toContain(seen);
     const words = kind === csrs ? "certificate requests" : "access requests";

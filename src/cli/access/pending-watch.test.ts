@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { csrObject } from "../../../test/kits/csr-object.ts";
-import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
+import { type MemoryApi, memoryApi } from "../../../test/kits/memory-api.ts";
 import { type FakeClock, fakeClock, settled } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
 import { connectionError } from "../../client/transport.ts";
@@ -11,7 +11,7 @@ import { StatusError } from "../../apimachinery/status.ts";
 import { accessRequests } from "../../apis/access-request.ts";
 
 interface World {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly clock: FakeClock;
   readonly io: FakeIo;
   readonly ended: Promise<number>;
@@ -19,8 +19,8 @@ interface World {
 
 async function watching(line: string, ...there: readonly string[]): Promise<World> {
   const clock = fakeClock();
-  const api = fakeApi({ clock });
-  for (const name of there) await api.client.create(csrs, csrObject({ name }));
+  const api = memoryApi({ clock });
+  for (const name of there) await api.given(csrs, csrObject({ name }));
   const files = { "/home/ada/.kube/config": kubeconfigText() };
   const io = fakeIo({ clock, client: api.client, files });
   const ended = runLine(line, io);
@@ -52,7 +52,7 @@ test("prints what waits, then what is new or has changed, and what waits no long
   ).toEqual(["NAME", "csr/first", ""]);
   expect(here.io.err()).toBe(waiting);
   const before = here.io.out().length;
-  const second = await here.api.client.create(csrs, csrObject({ name: "second" }));
+  const second = await here.api.given(csrs, csrObject({ name: "second" }));
   await shown(here);
   const after = here.io.out().slice(before);
   expect(after).toMatch(/^ {3}csr\/second +0s .*\n$/);
@@ -66,7 +66,7 @@ test("prints what waits, then what is new or has changed, and what waits no long
 test("says that nothing waits, and prints the headings with the first request", async () => {
   const here = await watching("pending -w");
   expect(here.io.out()).toBe("No request waits for a decision.\n");
-  await here.api.client.create(csrs, csrObject({ name: "first" }));
+  await here.api.given(csrs, csrObject({ name: "first" }));
   await shown(here);
   expect(here.io.out().split("\n")[1]).toMatch(/^ +NAME +AGE /);
   await stop(here);
@@ -75,7 +75,7 @@ test("says that nothing waits, and prints the headings with the first request", 
 test("with --watch-only passes over what waits already", async () => {
   const here = await watching("pending --watch-only", "first");
   expect(here.io.out()).toBe("");
-  await here.api.client.create(csrs, csrObject({ name: "second" }));
+  await here.api.given(csrs, csrObject({ name: "second" }));
   await shown(here);
   expect(here.io.out()).toContain("csr/second");
   expect(here.io.out()).not.toContain("csr/first");
@@ -84,7 +84,7 @@ test("with --watch-only passes over what waits already", async () => {
 
 test("as JSON it prints one document for each request that is new or has changed", async () => {
   const here = await watching("pending --watch -o json", "first");
-  await here.api.client.create(csrs, csrObject({ name: "second" }));
+  await here.api.given(csrs, csrObject({ name: "second" }));
   await shown(here);
   const documents = here.io
     .out()
@@ -98,7 +98,7 @@ test("goes on after a lost connection, says so once, and shows what has changed 
   const here = await watching("pending --watch", "first");
   const refused = Object.assign(new TypeError("connect ECONNREFUSED 192.0.2.1:6443"), { code: "ECONNREFUSED" });
   const lost = connectionError(refused, "https://hub.example:6443");
-  await here.api.client.create(csrs, csrObject({ name: "second" }));
+  await here.api.given(csrs, csrObject({ name: "second" }));
   here.api.failNext("list", csrs, lost);
   here.api.failNext("list", csrs, lost);
   here.api.breakWatches(lost);
@@ -116,7 +116,7 @@ test("goes on from a new list where the history is gone, and where a server ends
   const here = await watching("pending --watch");
   here.api.compact();
   here.api.breakWatches();
-  await here.api.client.create(csrs, csrObject({ name: "first" }));
+  await here.api.given(csrs, csrObject({ name: "first" }));
   await here.clock.advance(5000);
   expect(here.io.out()).toContain("csr/first");
   await stop(here);
@@ -124,7 +124,7 @@ test("goes on from a new list where the history is gone, and where a server ends
 
 test("ends with the refusal where nothing may be seen, and with what is wrong at the first look", async () => {
   const clock = fakeClock();
-  const api = fakeApi({ clock });
+  const api = memoryApi({ clock });
   const files = { "/home/ada/.kube/config": kubeconfigText() };
   const refused = fakeIo({ clock, client: api.client, files });
   for (const kind of [csrs, accessRequests])

@@ -7,7 +7,7 @@ import { tokenSecret } from "../../trust/token-secret.ts";
 import { type AskedCsr, csrObject } from "../../../test/kits/csr-object.ts";
 import { accessRequests } from "../../apis/access-request.ts";
 import { managedClusters } from "../../apis/managed-cluster.ts";
-import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
+import { type MemoryApi, memoryApi } from "../../../test/kits/memory-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, type FakeIoOptions, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
 import { pendingRow } from "./pending-text.ts";
@@ -16,14 +16,14 @@ import { reviewCsr } from "./csr-review.ts";
 const now = Date.UTC(2026, 10, 21, 0, 5);
 
 interface World {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly io: FakeIo;
 }
 
 async function world(requests: readonly AskedCsr[], options: FakeIoOptions = {}): Promise<World> {
   const clock = fakeClock(now);
-  const api = fakeApi({ clock });
-  for (const request of requests) await api.client.create(csrs, csrObject(request));
+  const api = memoryApi({ clock });
+  for (const request of requests) await api.given(csrs, csrObject(request));
   const files = { "/home/ada/.kube/config": kubeconfigText() };
   return { api, io: fakeIo({ clock, client: api.client, files, ...options }) };
 }
@@ -45,7 +45,7 @@ describe("pratique pending", () => {
       { name: "young", created: "2026-11-21T00:04:30Z", username: "system:node:m1", expirationSeconds: 3600 },
       { name: "old", created: "2026-11-21T00:00:00Z" },
       { name: "done", conditions: [{ type: "Approved", status: "True" }] },
-      { name: "refused", conditions: [{ type: "Denied", status: "True" }] },
+      { name: "refused", conditions: [{ type: "Denied", status: "True", lastTransitionTime: "2026-11-19T00:00:00Z" }] },
     ]);
     await here.api.client.create(
       secrets,
@@ -152,9 +152,11 @@ describe("pratique pending", () => {
   test("lets nothing that a requester chose reach the terminal or begin a line", async () => {
     const hostile = "\u001b[2J\u202e\r\n\u009b31m\u200b";
     const here = await world([
-      { name: `n${hostile}`, username: `u${hostile}`, signerName: `example.com/s${hostile}` },
       { name: "own-names", commonName: "system:node:m\u202e1\u200b", organizations: ["o\u2066"] },
     ]);
+    // As an API may list it that validates less.
+    const worst = { name: `n${hostile}`, username: `u${hostile}`, signerName: `example.com/s${hostile}` };
+    await here.api.putInStore(csrs, csrObject(worst));
     const out = await run("pending", here);
     expect(out.replaceAll("\n", "")).toMatch(/^[ -~…]*$/);
     expect(out.split("\n")).toHaveLength(10);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
-import { fakeApi } from "../../../test/kits/fake-api.ts";
+import { memoryApi } from "../../../test/kits/memory-api.ts";
 import { fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
 import { ConnectionError } from "../../client/client.ts";
 import { openAuthorities } from "../../ca/ca-folder.ts";
@@ -36,15 +36,15 @@ async function runWithHub(
   { holders, dataDir = dir }: { readonly holders: number | undefined; readonly dataDir?: string },
 ): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
   const clock = fakeClock();
-  const { client } = fakeApi({ clock });
+  const { client, given } = memoryApi({ clock });
   for (let number = 1; number <= (holders ?? 0); number += 1) {
     const username = `system:node:n${String(number).padStart(3, "0")}`;
     const issued = [{ credentialID: "X509SHA256=ab", issuer: "ca", notAfter: "2999-01-01T00:00:00Z" }];
     const spec = { identity: { username, purpose: "Client" } };
-    await client.create(issuedCredentials, {
+    await given(issuedCredentials, {
       apiVersion: "",
       kind: "",
-      metadata: { name: username },
+      metadata: { name: `client.node.n${number}` },
       spec,
       status: { issued },
     });

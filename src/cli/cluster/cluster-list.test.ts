@@ -4,22 +4,22 @@ import { StatusError } from "../../apimachinery/status.ts";
 import { createCsr } from "../../pki/csr.ts";
 import { managedClusters } from "../../apis/managed-cluster.ts";
 import { csrKey, csrObject } from "../../../test/kits/csr-object.ts";
-import { fakeApi, type FakeApi } from "../../../test/kits/fake-api.ts";
+import { memoryApi, type MemoryApi } from "../../../test/kits/memory-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { fakeIo, kubeconfigText, runLine, type FakeIo } from "../../../test/kits/fake-io.ts";
 
 const hostile = "\u001b[2J\u202e\r\n\u009b31m\u200b";
 const replies = { "/apis/cluster.open-cluster-management.io/v1": { status: 200, body: "{}" } };
 
-function world(): { readonly api: FakeApi; readonly io: FakeIo } {
+function world(): { readonly api: MemoryApi; readonly io: FakeIo } {
   const clock = fakeClock(Date.UTC(2026, 10, 21, 0, 5));
-  const api = fakeApi({ clock });
+  const api = memoryApi({ clock });
   const files = { "/home/ada/.kube/config": kubeconfigText() };
   return { api, io: fakeIo({ clock, client: api.client, files, replies }) };
 }
 
-async function joined(api: FakeApi, name: string, more: object = {}): Promise<void> {
-  await api.client.create(managedClusters, {
+async function joined(api: MemoryApi, name: string, more: object = {}): Promise<void> {
+  await api.given(managedClusters, {
     apiVersion: "",
     kind: "",
     metadata: {
@@ -36,7 +36,7 @@ async function joined(api: FakeApi, name: string, more: object = {}): Promise<vo
     spec: { hubAcceptsClient: true },
     status: {
       conditions: ["HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable"].map(
-        (type) => ({ type, status: "True", reason: type, message: "" }),
+        (type) => ({ type, status: "True", reason: type, message: "", lastTransitionTime: "2026-11-20T00:05:00Z" }),
       ),
       version: { kubernetes: "v1.36.0" },
     },
@@ -70,7 +70,7 @@ east    yes        yes      True        v1.36.0   30s ago     now        prod   
       conditions: [{ type: "Denied", status: "True", reason: "No", message: "no" }],
     });
     const labels = { "open-cluster-management.io/cluster-name": "waits" };
-    await api.client.create(certificateSigningRequests, { ...denied, metadata: { ...denied.metadata, labels } });
+    await api.given(certificateSigningRequests, { ...denied, metadata: { ...denied.metadata, labels } });
     expect(await runLine("cluster deny refused", io)).toBe(0);
     expect(await runLine("cluster list", io)).toBe(0);
     expect(io.out()).toMatch(/^refused +denied /m);
@@ -105,7 +105,7 @@ describe("a cluster in pratique pending", () => {
       request: createCsr({ key: csrKey, commonName, organizations }),
     });
     const labels = { "open-cluster-management.io/cluster-name": "east" };
-    await api.client.create(certificateSigningRequests, { ...made, metadata: { ...made.metadata, labels } });
+    await api.given(certificateSigningRequests, { ...made, metadata: { ...made.metadata, labels } });
     expect(await runLine("pending", io)).toBe(0);
     expect(io.out()).toContain("managedcluster/east");
     expect(io.out()).toContain("not registered");
@@ -118,7 +118,7 @@ describe("a cluster in pratique pending", () => {
       name: "east",
       annotations: { "registration.pratique.dev/requested-by": "system:bootstrap:abcdef" },
     };
-    await api.client.create(managedClusters, { apiVersion: "", kind: "", metadata, spec: {} });
+    await api.given(managedClusters, { apiVersion: "", kind: "", metadata, spec: {} });
     api.failNext(
       "list",
       certificateSigningRequests,

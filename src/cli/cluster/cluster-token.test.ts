@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { secrets } from "../../controllers/kinds.ts";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { readTokenSecret } from "../../trust/token-secret.ts";
-import { fakeApi, type FakeApi } from "../../../test/kits/fake-api.ts";
+import { memoryApi, type MemoryApi } from "../../../test/kits/memory-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { fakeIo, kubeconfigText, runLine, type FakeIo } from "../../../test/kits/fake-io.ts";
 
@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 interface World {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly io: FakeIo;
 }
 
@@ -32,7 +32,7 @@ function world(allowed: (review: ApiObject) => boolean = () => true, caPem = ca)
   const reviews = {
     selfsubjectaccessreviews: (review: ApiObject): ApiObject => ({ ...review, status: { allowed: allowed(review) } }),
   };
-  const api = fakeApi({ clock, reviews });
+  const api = memoryApi({ clock, reviews });
   const files = { "/home/ada/.kube/config": kubeconfigText("https://hub.example:6443", caPem) };
   return { api, io: fakeIo({ clock, client: api.client, files, replies, cwd: dir }) };
 }

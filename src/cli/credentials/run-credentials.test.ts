@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fakeApi } from "../../../test/kits/fake-api.ts";
+import { memoryApi } from "../../../test/kits/memory-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
 import { credentialRevocations } from "../../apis/credential-revocation.ts";
@@ -24,7 +24,7 @@ interface Shown {
 
 async function shown(issued: readonly CredentialIssue[], revoked: readonly string[] = []): Promise<Shown> {
   const clock = fakeClock(Date.UTC(2026, 10, 21));
-  const { client } = fakeApi({ clock });
+  const { client } = memoryApi({ clock });
   const base = { apiVersion: "", kind: "" };
   const spec = { identity: { username, purpose: "Client" } };
   const status = { issued, count: issued.length };

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { fakeApi } from "../../../test/kits/fake-api.ts";
+import { memoryApi } from "../../../test/kits/memory-api.ts";
 import { fakeClock, settled } from "../../../test/kits/fake-clock.ts";
 import { fakeIo, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
 import type { Client } from "../../client/client.ts";
@@ -97,7 +97,7 @@ describe("pratique webhook that cannot serve", () => {
     try {
       const { port } = taken.address() as AddressInfo;
       const clock = fakeClock(Date.now());
-      const api = fakeApi({ clock });
+      const api = memoryApi({ clock });
       await run("--url=https://10.0.0.5:8443", `--cert-dir=${join(dir, "taken")}`, "--print-configuration");
       const pem = await readFile(join(dir, "taken", "ca.crt"), "utf8");
       const files = { "/home/ada/.kube/config": kubeconfigText("https://hub.example:6443", pem) };

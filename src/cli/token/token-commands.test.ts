@@ -5,7 +5,7 @@ import { StatusError } from "../../apimachinery/status.ts";
 import { type CertificateAuthority, createCa } from "../../pki/ca.ts";
 import { generatePrivateKey } from "../../pki/keys.ts";
 import { readTokenSecret, type TokenFacts, tokenSecret } from "../../trust/token-secret.ts";
-import { type FakeApi, fakeApi } from "../../../test/kits/fake-api.ts";
+import { type MemoryApi, memoryApi } from "../../../test/kits/memory-api.ts";
 import { type FakeClock, fakeClock } from "../../../test/kits/fake-clock.ts";
 import { type FakeIo, fakeIo, type FakeIoOptions, kubeconfigText, runLine } from "../../../test/kits/fake-io.ts";
 
@@ -18,14 +18,14 @@ const authority = ca("a", 1);
 const other = ca("b", 2);
 
 interface World {
-  readonly api: FakeApi;
+  readonly api: MemoryApi;
   readonly io: FakeIo;
   readonly clock: FakeClock;
 }
 
 function world(options: FakeIoOptions & { readonly kubeconfig?: string } = {}): World {
   const clock = fakeClock(now);
-  const api = fakeApi({ clock });
+  const api = memoryApi({ clock });
   const { kubeconfig = kubeconfigText("https://hub.example:6443", authority.pem), ...rest } = options;
   const io = fakeIo({ clock, client: api.client, files: { "/home/ada/.kube/config": kubeconfig }, ...rest });
   return { api, io, clock };

@@ -12,7 +12,7 @@ import { accessRequest } from "./access-request.ts";
 /** An approved request, of a profile that can be granted. */
 async function scene(): Promise<ControllerBench> {
   const bench = controllerBench();
-  const { client } = bench;
+  const { api, client } = bench;
   await client.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name: "vms" } });
   await client.create(clusterRoles, {
     apiVersion: "rbac.authorization.k8s.io/v1",
@@ -20,7 +20,7 @@ async function scene(): Promise<ControllerBench> {
     metadata: { name: "viewer" },
   });
   await client.create(accessProfiles, accessProfile("pods"));
-  await client.create(accessRequests, accessObject({ status: { accepted: true } }));
+  await api.given(accessRequests, accessObject({ status: { accepted: true } }));
   return bench;
 }
 
@@ -90,7 +90,7 @@ test("a request whose key is not the one that was decided on is given nothing, a
   const { spec } = accessObject();
   // As one who may write to the store could do: the API lets no request change its key.
   const request = stored(at);
-  await at.client.update(accessRequests, { ...request, spec });
+  await at.api.putInStore(accessRequests, { ...request, spec });
   await run(at);
   await at.clock.advance(60_000);
   const message = "nothing is issued: its key is not the one that was decided on";
@@ -111,7 +111,7 @@ test("a request whose key is not the one that was decided on is given nothing, a
 
 test("a request that names no profile waits, and says so in condition, Event and metric, once", async () => {
   const at = await scene();
-  await at.client.create(accessRequests, accessObject({ name: "vm-2", profile: "absent", status: { accepted: true } }));
+  await at.api.given(accessRequests, accessObject({ name: "vm-2", profile: "absent", status: { accepted: true } }));
   await run(at);
   await at.clock.advance(60_000);
   expect(at.api.all(events).filter(({ reason }) => reason === "NoProfile")).toMatchObject([
@@ -131,11 +131,11 @@ test("an earlier access that was removed is reported, although the request for w
   const grant = { namespace: "vms", serviceAccount: "before", uid: "u" };
   const back = { type: "Recovered", status: "True", reason: "WithinTerms", message: "" } as const;
   await at.client.delete(accessRequests, { name: "vm-1" });
-  await at.client.create(
+  await at.api.given(
     accessRequests,
     accessObject({ name: "before", key, status: { accepted: true, grant, decisions, conditions: [over] } }),
   );
-  await at.client.create(
+  await at.api.given(
     accessRequests,
     accessObject({ name: "after", key, status: { accepted: true, decisions, conditions: [back] } }),
   );

@@ -49,7 +49,7 @@ async function scene(
 }
 
 async function ask(at: Scene, asked: AskedCsr = {}): Promise<void> {
-  await at.client.create(csrs, csrObject(asked));
+  await at.api.given(csrs, csrObject(asked));
   await settled();
 }
 

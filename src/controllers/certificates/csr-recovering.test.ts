@@ -41,8 +41,8 @@ interface Scene extends ControllerBench {
  */
 async function scene(credentialStatus: CredentialStatus, stored?: Stored): Promise<Scene> {
   const bench = controllerBench();
-  const { api, client, clock, informers } = bench;
-  for (const [resource, object] of stored ?? firstObjects()) await client.create(resource, object);
+  const { api, clock, informers } = bench;
+  for (const [resource, object] of stored ?? firstObjects()) await api.given(resource, object);
   const revoked = (): number => api.all(credentialRevocations).length;
   const controller = csrRecovering({
     informers,

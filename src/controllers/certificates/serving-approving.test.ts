@@ -66,8 +66,8 @@ function asked(part: AskedCsr): ApiObject {
 describe("serving-approving", () => {
   test("leaves the request of a revoked credential, and approves it once the revocation is taken back", async () => {
     let revoked = true;
-    const { client, clock, conditions, stop, reasons } = await scene({ isRevoked: () => revoked });
-    await client.create(csrs, asked({ name: "own", ipAddresses: ["10.0.0.1"] }));
+    const { api, clock, conditions, stop, reasons } = await scene({ isRevoked: () => revoked });
+    await api.given(csrs, asked({ name: "own", ipAddresses: ["10.0.0.1"] }));
     await settled();
     expect(conditions("own")).toEqual([]);
     expect(reasons()).toEqual([
@@ -83,11 +83,12 @@ describe("serving-approving", () => {
   });
 
   test("approves what is proven, and leaves requests of other signers and decided ones alone", async () => {
-    const { client, api, conditions, stop, log } = await scene();
-    await client.create(csrs, asked({ name: "own", ipAddresses: ["10.0.0.1"] }));
-    await client.create(csrs, csrObject({ name: "client" }));
-    const denied = [{ type: "Denied", status: "True" }];
-    await client.create(csrs, asked({ name: "denied", ipAddresses: ["10.0.0.1"], conditions: denied }));
+    const { api, conditions, stop, log } = await scene();
+    await api.given(csrs, asked({ name: "own", ipAddresses: ["10.0.0.1"] }));
+    await api.given(csrs, csrObject({ name: "client" }));
+    const now = "2026-11-21T00:00:00Z";
+    const denied = [{ type: "Denied", status: "True", lastUpdateTime: now, lastTransitionTime: now }];
+    await api.given(csrs, asked({ name: "denied", ipAddresses: ["10.0.0.1"], conditions: denied }));
     await settled();
     expect(conditions("own")).toMatchObject([{ type: "Approved", reason: "AutoApproved" }]);
     expect(conditions("client")).toEqual([]);
@@ -109,9 +110,9 @@ describe("serving-approving", () => {
     };
     const resolver: ServingResolver = { addressesOf: look, namesOf: look };
     const providers = ["inventory", "dns"] as const;
-    const { client, clock, conditions, reasons, stop } = await scene({ providers, resolver });
+    const { api, clock, conditions, reasons, stop } = await scene({ providers, resolver });
     const names = { dnsNames: ["m1.corp.example"], ipAddresses: ["10.0.0.1"] };
-    await client.create(csrs, asked({ name: "named", ...names }));
+    await api.given(csrs, asked({ name: "named", ...names }));
     await settled();
     const message = 'not approved automatically: DNS name "m1.corp.example" could not be looked up in DNS (ETIMEOUT)';
     expect(reasons()).toEqual([[message, 1]]);
@@ -122,8 +123,8 @@ describe("serving-approving", () => {
   });
 
   test("says once why it abstains, and again only when the reason is another", async () => {
-    const { client, reasons, conditions, stop } = await scene();
-    await client.create(csrs, asked({ name: "other", ipAddresses: ["10.0.0.2"] }));
+    const { client, api, reasons, conditions, stop } = await scene();
+    await api.given(csrs, asked({ name: "other", ipAddresses: ["10.0.0.2"] }));
     await settled();
     const first = "not approved automatically: address 10.0.0.2 is not proven by inventory";
     expect(reasons()).toEqual([[first, 1]]);
@@ -142,9 +143,9 @@ describe("serving-approving", () => {
   });
 
   test("asks DNS again until it says so both ways, and only where it was told to", async () => {
-    const { client, looked, dns, conditions, clock, stop } = await scene({ providers: ["inventory", "dns"] });
+    const { api, looked, dns, conditions, clock, stop } = await scene({ providers: ["inventory", "dns"] });
     const names = { dnsNames: ["m1.corp.example"], ipAddresses: ["10.0.0.1"] };
-    await client.create(csrs, asked({ name: "named", ...names }));
+    await api.given(csrs, asked({ name: "named", ...names }));
     await settled();
     expect(conditions("named")).toEqual([]);
     dns.set("m1.corp.example", ["10.0.0.1"]);
@@ -158,9 +159,9 @@ describe("serving-approving", () => {
   });
 
   test("does without a Node where it need not be", async () => {
-    const { client, conditions, reasons, stop } = await scene({ requireNode: false });
+    const { client, api, conditions, reasons, stop } = await scene({ requireNode: false });
     await client.delete(nodes, { name: "m1" });
-    await client.create(csrs, asked({ name: "own", ipAddresses: ["10.0.0.1"] }));
+    await api.given(csrs, asked({ name: "own", ipAddresses: ["10.0.0.1"] }));
     await settled();
     expect(conditions("own")).toMatchObject([{ type: "Approved" }]);
     expect(reasons()).toEqual([]);

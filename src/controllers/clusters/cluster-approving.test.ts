@@ -36,7 +36,7 @@ const cluster: ApiObject = {
 async function approvedOf(agents: readonly string[], rejoin: boolean): Promise<number> {
   const bench = controllerBench();
   await bench.client.create(managedClusters, cluster);
-  for (const [at, agent] of agents.entries()) await bench.client.create(csrs, first(agent, `r-${at}`));
+  for (const [at, agent] of agents.entries()) await bench.api.given(csrs, first(agent, `r-${at}`));
   const rules = [{ user, clusters: ["edge-*"], rejoin }];
   const { informers, clock } = bench;
   await bench.start(clusterApproving({ informers, clock, parse: parseCsr, rules, isRevoked: () => false }));
@@ -51,9 +51,9 @@ it("of several agents that ask for a cluster at once, one is approved without a 
 
 it("a request without a ManagedCluster says what its requester could not create, until the cluster is there", async () => {
   const bench = controllerBench();
-  const { informers, clock, client } = bench;
+  const { api, informers, clock, client } = bench;
   const options = { informers, clock, parse: parseCsr, rules: [], isRevoked: () => false, marks: true };
-  await client.create(csrs, first("a", "r"));
+  await api.given(csrs, first("a", "r"));
   await bench.start(clusterApproving(options));
   await settled();
   const conditions = (): ReturnType<typeof csrView>["conditions"] =>
@@ -71,10 +71,10 @@ it("a request without a ManagedCluster says what its requester could not create,
 it("a request that no rule accepts says so where requests are marked, and carries no condition on a real Kubernetes", async () => {
   for (const marks of [true, false]) {
     const bench = controllerBench();
-    const { informers, clock, client } = bench;
+    const { api, informers, clock, client } = bench;
     const rules = [{ user: "another", clusters: ["*"], rejoin: false }];
     await client.create(managedClusters, cluster);
-    await client.create(csrs, first("a", "r"));
+    await api.given(csrs, first("a", "r"));
     await bench.start(clusterApproving({ informers, clock, parse: parseCsr, rules, isRevoked: () => false, marks }));
     await settled();
     const found = bench.api.all(csrs).flatMap((object) => csrView(object).conditions);

@@ -18,6 +18,7 @@ interface Scene extends ControllerBench {
 const available = "ManagedClusterConditionAvailable";
 const clockSynced = "ManagedClusterConditionClockSynced";
 const minute = 60_000;
+const lastTransitionTime = "2026-11-21T00:00:00Z";
 
 async function scene(metadata: object = {}): Promise<Scene> {
   const bench = controllerBench();
@@ -27,14 +28,18 @@ async function scene(metadata: object = {}): Promise<Scene> {
     status: "True",
     reason: "HubClusterAdminAccepted",
     message: "",
+    lastTransitionTime,
   };
-  await client.create(managedClusters, {
+  await api.given(managedClusters, {
     apiVersion: "",
     kind: "",
     metadata: { name: "east", ...metadata },
     spec: { hubAcceptsClient: true, leaseDurationSeconds: 60 },
     status: {
-      conditions: [accepted, { type: available, status: "True", reason: "ManagedClusterAvailable", message: "" }],
+      conditions: [
+        accepted,
+        { type: available, status: "True", reason: "ManagedClusterAvailable", message: "", lastTransitionTime },
+      ],
     },
   });
   await client.create(leases, clusterLease({ apiVersion: "", kind: "", metadata: { name: "east" } }, clock.now()));
@@ -79,6 +84,7 @@ describe("a cluster that falls silent", () => {
       status: "True",
       reason: "ManagedClusterJoined",
       message: "said",
+      lastTransitionTime,
     } as const;
     const status = {
       ...stored().status,

@@ -7,12 +7,15 @@ import { createCa } from "../../pki/ca.ts";
 import { issueCertificate } from "../../pki/certificate.ts";
 import { buildName } from "../../pki/names.ts";
 import { spkiOf } from "../../pki/keys.ts";
+import { sshPublicKeyOf } from "../../pki/ssh-public-key.ts";
 import { dnsSubdomainProblems } from "../../apimachinery/names.ts";
 import { accessRequests } from "../../apis/access-request.ts";
 import { credentialRevocations } from "../../apis/credential-revocation.ts";
 import { credentialState } from "../../apis/credential-state.ts";
 import { issuedCredentials, type CredentialIssue, type IssuedCredential } from "../../apis/issued-credential.ts";
 import { controllerBench, type ControllerBench } from "../../../test/kits/controller-bench.ts";
+import { newAccessKey } from "../../../test/kits/access-object.ts";
+import { csrObject } from "../../../test/kits/csr-object.ts";
 import { settled } from "../../../test/kits/fake-clock.ts";
 import { newRecord, recordName, withIssue } from "./credential-record.ts";
 import { issuedCredentialController, credentialRecorders } from "./issued-credentials.ts";
@@ -32,7 +35,7 @@ interface Scene extends ControllerBench {
 
 async function scene(): Promise<Scene> {
   const bench = controllerBench();
-  const { clock, informers, client, api } = bench;
+  const { clock, informers, api } = bench;
   const ca = createCa({ commonName: "ca", key, now: clock.now(), years: 3, random: randomBytes });
   const seen = new Map<string, number>();
   const tokens = new Map<string, CredentialIssue>();
@@ -61,11 +64,10 @@ async function scene(): Promise<Scene> {
         serial: randomBytes(16),
       });
       const conditions = [{ type: "Approved", status: "True", reason: "KubectlApprove", message: "" }];
-      await client.create(csrs, {
-        apiVersion: "certificates.k8s.io/v1",
-        kind: "CertificateSigningRequest",
-        metadata: { name, annotations: { "pratique.dev/decided-by": "ann" } },
-        spec: { username: "system:bootstrap:abcdef" },
+      const object = csrObject({ name });
+      await api.given(csrs, {
+        ...object,
+        metadata: { ...object.metadata, annotations: { "pratique.dev/decided-by": "ann" } },
         status: { conditions, certificate: Buffer.from(pem).toString("base64") },
       });
       await settled();
@@ -110,14 +112,14 @@ describe("the record of an identity", () => {
   });
 
   test("tells of the tokens of a machine that came in by an access request", async () => {
-    const { client, record, tokens, seen, clock, stop } = await scene();
+    const { api, record, tokens, seen, clock, stop } = await scene();
     const user = "system:serviceaccount:vms:vm-1";
     const time = rfc3339(clock.now());
-    await client.create(accessRequests, {
+    await api.given(accessRequests, {
       apiVersion: "access.pratique.dev/v1alpha1",
       kind: "AccessRequest",
       metadata: { name: "vm-1" },
-      spec: { pubKey: "" },
+      spec: { pubKey: sshPublicKeyOf(newAccessKey(), "vm").text },
       status: {
         ready: true,
         expiresAt: rfc3339(clock.now() + hour),
@@ -185,7 +187,7 @@ describe("the record of an identity", () => {
       apiVersion: "access.pratique.dev/v1alpha1",
       kind: "AccessRequest",
       metadata: { name },
-      spec: { pubKey: "" },
+      spec: { pubKey: sshPublicKeyOf(newAccessKey(), "vm").text },
       status: {
         ready: true,
         accepted: true,
@@ -194,7 +196,7 @@ describe("the record of an identity", () => {
         conditions: [{ type: "Issued", status: "True", reason: "Issued", message: "", lastTransitionTime: time }],
       },
     });
-    for (const name of ["kept", "gone"]) await client.create(accessRequests, request(name));
+    for (const name of ["kept", "gone"]) await api.given(accessRequests, request(name));
     await settled();
     expect(record("access.account.vms.gone").status).toMatchObject({ count: 1 });
     await client.delete(accessRequests, { name: "gone" });

@@ -3,7 +3,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { ApiObject } from "../../apimachinery/object.ts";
 import { parseCsr } from "../../pki/csr.ts";
 import { exportSec1Pem, generatePrivateKey } from "../../pki/keys.ts";
-import { fakeApi, type FakeApi } from "../../../test/kits/fake-api.ts";
+import { csrObject } from "../../../test/kits/csr-object.ts";
+import { fieldsAt, stringAt } from "../../apis/json-fields.ts";
+import { memoryApi, type MemoryApi } from "../../../test/kits/memory-api.ts";
 import { fakeClock, type FakeClock } from "../../../test/kits/fake-clock.ts";
 import { clientCertificate, testCa } from "../../../test/kits/fake-hub.ts";
 import { memoryStore } from "../../../test/kits/memory-store.ts";
@@ -23,14 +25,14 @@ afterEach(() => {
 
 interface Stage {
   readonly clock: FakeClock;
-  readonly hub: FakeApi;
+  readonly hub: MemoryApi;
   readonly news: RequestNews[];
   readonly call: (store?: KlusterletStore) => Promise<CertificateCall>;
 }
 
 function staged(store: KlusterletStore = memoryStore()): Stage {
   const clock = fakeClock(Date.now());
-  const hub = fakeApi({ clock });
+  const hub = memoryApi({ clock });
   const news: RequestNews[] = [];
   return {
     clock,
@@ -57,17 +59,19 @@ function staged(store: KlusterletStore = memoryStore()): Stage {
   };
 }
 
-const requests = (hub: FakeApi): readonly ApiObject[] => hub.all(certificateRequests);
+const requests = (hub: MemoryApi): readonly ApiObject[] => hub.all(certificateRequests);
 
-async function decide(hub: FakeApi, type: "Approved" | "Denied"): Promise<void> {
+async function decide(hub: MemoryApi, type: "Approved" | "Denied"): Promise<void> {
   for (const request of requests(hub)) {
-    const { request: data } = request["spec"] as { readonly request: string };
-    const csr = parseCsr(Buffer.from(data, "base64").toString("latin1"));
-    const certificate =
-      type === "Denied" ? {} : { certificate: Buffer.from(clientCertificate(ca, csr)).toString("base64") };
+    if (stringAt(request, "status", "certificate") !== "") continue;
     const conditions = [{ type, status: "True", reason: "ByPerson" }];
-    const next = { ...request, status: { conditions, ...certificate } };
-    await hub.client.update(certificateRequests, next, { subresource: "status" });
+    const next = { ...request, status: { conditions } };
+    const decided = await hub.client.update<ApiObject>(certificateRequests, next, { subresource: "approval" });
+    if (type === "Denied") continue;
+    const csr = parseCsr(Buffer.from(stringAt(request, "spec", "request"), "base64").toString("latin1"));
+    const certificate = Buffer.from(clientCertificate(ca, csr)).toString("base64");
+    const signed = { ...decided, status: { ...fieldsAt(decided, "status"), certificate } };
+    await hub.client.update(certificateRequests, signed, { subresource: "status" });
   }
 }
 
@@ -147,8 +151,7 @@ describe("a request for the certificate of an agent", () => {
     const { hub, call, clock, news } = staged();
     const make = (index: number, labels: object): Promise<ApiObject> =>
       hub.client.create(certificateRequests, {
-        apiVersion: "certificates.k8s.io/v1",
-        kind: "CertificateSigningRequest",
+        ...csrObject(),
         metadata: { name: `east-${index}`, labels: { [label]: "east", ...labels } },
       });
     for (let index = 0; index < 10; index += 1) await make(index, {});
@@ -199,12 +202,8 @@ describe("a request for the certificate of an agent", () => {
     await taken.state.change({
       pending: { origin: "first", by: "bootstrap", request: "east-taken", keyPem: exportSec1Pem(generatePrivateKey()) },
     });
-    await hub.client.create(certificateRequests, {
-      apiVersion: "certificates.k8s.io/v1",
-      kind: "CertificateSigningRequest",
-      metadata: { name: "east-taken" },
-      spec: { request: Buffer.from("nothing").toString("base64"), signerName: "kubernetes.io/kube-apiserver-client" },
-    });
+    const other = csrObject({ name: "east-taken", signerName: "kubernetes.io/kube-apiserver-client" });
+    await hub.client.create(certificateRequests, other);
     void obtainCertificate(taken).catch(() => undefined);
     await clock.advance(10_000);
     expect(requests(hub)).toHaveLength(2);

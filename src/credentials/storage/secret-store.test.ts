@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { conflict } from "../../apimachinery/status.ts";
-import { fakeApi, type FakeApi } from "../../../test/kits/fake-api.ts";
+import { memoryApi, type MemoryApi } from "../../../test/kits/memory-api.ts";
 import { fakeClock } from "../../../test/kits/fake-clock.ts";
 import { hubSecretName, secretStore } from "./secret-store.ts";
 
@@ -13,7 +13,7 @@ const files = {
   "agent-name": "a1b2c",
 };
 
-const api = (): FakeApi => fakeApi({ clock: fakeClock() });
+const api = (): MemoryApi => memoryApi({ clock: fakeClock() });
 
 describe("a registration in Secrets", () => {
   it("holds what was written, under the keys that work agents read", async () => {
