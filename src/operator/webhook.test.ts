@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { Agent, request as httpsRequest } from "node:https";
 import { afterEach, describe, expect, it } from "vitest";
-import { fakeApi } from "../../test/kits/fake-api.ts";
+import { memoryApi } from "../../test/kits/memory-api.ts";
 import { fakeClock } from "../../test/kits/fake-clock.ts";
-import { issueOwn, type KeyPair } from "../ca/hub-certificates.ts";
+import { type KeyPair, issueOwn } from "../ca/hub-certificates.ts";
 import { createCa } from "../pki/ca.ts";
 import { generatePrivateKey } from "../pki/keys.ts";
-import { serveJson, type JsonServer, type JsonServerOptions } from "./serving/json-server.ts";
-import { serveWebhook, webhookAnswers, type WebhookReviews } from "./webhook.ts";
+import { type JsonServer, type JsonServerOptions, serveJson } from "./serving/json-server.ts";
+import { type WebhookReviews, serveWebhook, webhookAnswers } from "./webhook.ts";
 
 const random = (size: number): Uint8Array => randomBytes(size);
 const now = Date.now();
@@ -147,7 +147,7 @@ describe("a start of the webhook", () => {
         readFile: () => Promise.reject(new TypeError("reads no file")),
         log: ({ reason }) => void logged.push(reason),
       },
-      client: fakeApi({ clock: fakeClock() }).client,
+      client: memoryApi({ clock: fakeClock() }).client,
       pair: {
         caPem: ca.pem,
         current: () => pairOf(ca, "server auth"),
