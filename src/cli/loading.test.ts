@@ -54,6 +54,7 @@ describe("what is loaded", () => {
       "apimachinery/reasons.ts",
       "apimachinery/shell-word.ts",
       "apimachinery/status.ts",
+      "apimachinery/truncate.ts",
       "client/api-errors.ts",
       "client/client.ts",
       "client/paths.ts",
