@@ -70,7 +70,7 @@ describe("a decision", () => {
     [
       "the same person twice",
       write({ decisions: [approval("ada")] }, { accepted: true }, { approvers: 2 }),
-      "ada approved it already; 2 different people must",
+      "ada approved it already; 2 different approvers must",
     ],
     [
       "the same person, impersonating first one and then another",
@@ -79,17 +79,17 @@ describe("a decision", () => {
         { accepted: true },
         { approvers: 2, user: "carl", impersonator: "ada" },
       ),
-      "ada approved it already; 2 different people must",
+      "ada approved it already; 2 different approvers must",
     ],
     [
       "the same person, after impersonating another",
       write({ decisions: [{ ...approval("ben"), impersonator: "ada" }] }, { accepted: true }, { approvers: 2 }),
-      "ada approved it already; 2 different people must",
+      "ada approved it already; 2 different approvers must",
     ],
     [
       "a person who was impersonated before",
       write({ decisions: [{ ...approval("ada"), impersonator: "ben" }] }, { accepted: true }, { approvers: 2 }),
-      "ada approved it already; 2 different people must",
+      "ada approved it already; 2 different approvers must",
     ],
   ])("is refused for: %s", (_what, one, why) => {
     expect(stampedStatus(one)).toEqual({ kind: "refused", why: expect.stringContaining(why) });

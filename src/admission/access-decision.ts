@@ -113,7 +113,7 @@ function approvalObjection({ stored, user, impersonator, approvers, profile }: S
     return 'it is for no profile: it names none that exists, and none is marked as default by annotation access.pratique.dev/is-default-profile: "true"';
   }
   const again = approvedBy(approvals(stored, profile), [user, impersonator]);
-  return again === undefined ? undefined : `${again} approved it already; ${approvers} different people must`;
+  return again === undefined ? undefined : `${again} approved it already; ${approvers} different approvers must`;
 }
 
 /** The user of this write who has approved before: under this name, by impersonating another, or by being impersonated. */

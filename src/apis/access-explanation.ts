@@ -89,7 +89,7 @@ const authorizerStep = accessPart("AuthorizerStep", "What one authorizer of the 
   verdict: about("allow, deny or noOpinion.", required(str(3))),
   reason: about("Its own words.", str(4)),
   error: about("What went wrong.", str(5)),
-  note: about("What the decision rests on, for people.", str(6)),
+  note: about("The basis of the decision, as a sentence.", str(6)),
   ms: about("How long it took, in milliseconds.", { number: 7, schema: { type: "number" } }),
 });
 

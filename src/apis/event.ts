@@ -45,7 +45,7 @@ const columns: readonly Column[] = [
     stringAt(object, "involvedObject", "fieldPath"),
   ),
   wideColumn("Source", "Who recorded this.", source),
-  column("Message", "What happened, for people.", (object) => stringAt(object, "message").trim()),
+  column("Message", "A description of the event.", (object) => stringAt(object, "message").trim()),
   wideColumn("First Seen", "How long ago this was first recorded.", firstSeen),
   wideColumn("Count", "How often this has happened.", count),
   {

@@ -221,10 +221,10 @@ describe("pratique approve without words", () => {
   it("counts the people that the profile wants", async () => {
     const { granted } = await machine("vm-two", "two");
     const first = await pratique("ada", "approve", "areq/vm-two");
-    expect(first.out).toBe("accessrequest/vm-two approved by you, 1 of 2: 1 other person must approve it as well\n");
+    expect(first.out).toBe("accessrequest/vm-two approved by you, 1 of 2: 1 other approver must approve it as well\n");
     const again = await pratique("ada", "approve", "areq/vm-two");
     expect(again).toMatchObject({ code: 7, out: "" });
-    expect(again.err).toContain("ada approved it already; 2 different people must");
+    expect(again.err).toContain("ada approved it already; 2 different approvers must");
     expect((await pratique("ben", "pending")).out).toContain(
       'needs 2 different approvers and has 1 (approved by "ada")',
     );

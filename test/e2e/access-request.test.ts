@@ -191,7 +191,7 @@ describe("a decision", () => {
     expect(first.object()).not.toHaveProperty("status.accepted");
     const again = await decide("vm-two", { accepted: true }, person("ada"));
     expect(again.status).toBe(422);
-    expect(again.text).toContain("ada approved it already; 2 different people must");
+    expect(again.text).toContain("ada approved it already; 2 different approvers must");
     expect((await decide("vm-two", { accepted: true }, person("ben"))).object()).toMatchObject({
       status: { accepted: true },
     });

@@ -87,11 +87,14 @@ const accessGrant = accessPart("AccessGrant", "What was made for a request, and 
 });
 
 const accessRequestStatus = accessPart("AccessRequestStatus", "The decisions, and the sealed answer.", {
-  accepted: about("Set by a person to let the machine in.", bool(1)),
-  denied: about("Set by a person to refuse the machine.", bool(2)),
-  revoked: about("Set by a person to take back what was granted.", bool(3)),
+  accepted: about("Set by an approver to grant access.", bool(1)),
+  denied: about("Set by an approver to deny the request.", bool(2)),
+  revoked: about("Set by an approver to revoke the granted access.", bool(3)),
   reason: about("Why, set together with one of these; it moves into the decision.", str(4)),
-  wordsCompared: about("Set by a person who compared the pairing words; it moves into the decision.", bool(5)),
+  wordsCompared: about(
+    "Set by an approver who has compared the pairing words; the API moves it into the decision.",
+    bool(5),
+  ),
   ready: about("The answer is there.", bool(6)),
   key: about("The key of token and CA, sealed to the machine's key; in base64.", str(7)),
   token: about("The bearer token, sealed; in base64.", str(8)),
@@ -120,7 +123,7 @@ const accessBootstrap = accessPart("AccessBootstrapToken", "A bootstrap token th
 const accessRule = accessPart("AccessRule", "A rule that decides by itself.", {
   expression: about("CEL over object, evidence and profile; true means that the rule decides.", required(str(1))),
   effect: about("Approve or Refuse.", required(oneOf(["Approve", "Refuse"], str(2)))),
-  message: about("Why, for people.", str(3)),
+  message: about("The reason, as a sentence.", str(3)),
 });
 
 /** Maximum number of recorded recoveries of one machine, and so of allowed ones. */
@@ -158,7 +161,7 @@ const accessProfileSpec = accessPart("AccessProfileSpec", "What approval grants,
   tokenSeconds: about("How long a token holds, from 600; default 3600.", between(600, yearSeconds, int32(3))),
   audiences: about("Whom tokens are meant for; default the API itself.", strings(4, atomic)),
   bootstrapToken: about("Hands over a bootstrap token too.", object(5, accessBootstrap)),
-  approvers: about("How many different people must approve; default 1.", between(1, 16, int32(6))),
+  approvers: about("How many different approvers must approve; default 1.", between(1, 16, int32(6))),
   pendingSeconds: about(
     "How long a request may wait for an answer; default 86400 (one day).",
     between(60, yearSeconds, int32(7)),
@@ -182,7 +185,7 @@ const accessProfileStatus = accessPart("AccessProfileStatus", "Whether what the 
 /** `AccessRequest`. */
 export const accessRequestSchema: ObjectSchema = accessKindSchema(
   "AccessRequest",
-  "A machine without a credential asks for one; a person answers; the answer is sealed to the machine's key.",
+  "A request of a machine without a credential; an approver decides; the answer is encrypted to the machine's key.",
   {
     spec: about("The request; it cannot change after creation.", required(object(2, accessRequestSpec))),
     status: about("The decisions, and the sealed answer.", object(3, accessRequestStatus)),
@@ -207,6 +210,6 @@ const recoveryPolicySpec = accessPart("RecoveryPolicySpec", "Which nodes, and on
 /** `RecoveryPolicy`. */
 export const recoveryPolicySchema: ObjectSchema = accessKindSchema(
   "RecoveryPolicy",
-  "Nodes whose client certificate has expired, and which prove that they hold its key, are given the next one without a person.",
+  "Nodes with an expired client certificate that prove possession of its key get the next certificate by automatic approval.",
   { spec: about("Which nodes, and on which terms.", required(object(2, recoveryPolicySpec))) },
 );

@@ -40,7 +40,7 @@ const revocationSpec = accessPart(
     credentialID: about("A credential as user extra names it: JTI=<id> for a token of a ServiceAccount.", str(4)),
     bootstrapTokenID: about("A bootstrap token by its first six characters.", str(5)),
     secret: about("Tokens of ServiceAccounts from this Secret, or bound to it.", object(6, revokedSecret)),
-    reason: about("Why, for people.", maxLength(1024, str(7))),
+    reason: about("The reason, as a sentence.", maxLength(1024, str(7))),
     expiresAt: about("When the revocation ends; default when every credential that it covers has expired.", time(8)),
   },
 );

@@ -150,7 +150,9 @@ describe("pratique approve accessrequest/NAME", () => {
       }),
     });
     expect(await runLine("approve areq/vm-1", here.io)).toBe(0);
-    expect(here.io.out()).toBe("accessrequest/vm-1 approved by you, 1 of 3: 2 other people must approve it as well\n");
+    expect(here.io.out()).toBe(
+      "accessrequest/vm-1 approved by you, 1 of 3: 2 other approvers must approve it as well\n",
+    );
   });
 
   test("warns, escaped, of what needs care", async () => {

@@ -251,10 +251,10 @@ function partly({ looked }: DecisionResult): string {
   const have = looked?.approvals.length ?? 0;
   const approvers = looked?.grants?.approvers;
   if (approvers === undefined || approvers <= profileDefaults.approvers) {
-    return "approved by you; other people must approve it as well";
+    return "approved by you; other approvers must approve it as well";
   }
   const missing = approvers - have;
-  return `approved by you, ${have} of ${approvers}: ${missing === 1 ? "1 other person" : `${missing} other people`} must approve it as well`;
+  return `approved by you, ${have} of ${approvers}: ${missing === 1 ? "1 other approver" : `${missing} other approvers`} must approve it as well`;
 }
 
 const shortPollMs = 100;

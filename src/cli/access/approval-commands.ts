@@ -10,16 +10,18 @@ const requests: Operand = {
     "the request; a name without a kind is a certificate request; accessrequest (areq) without a name requires --all or -l",
 };
 
-const decisionOptions: readonly Option[] = defineOptions({
-  "--all": "decide on all pending requests of the kind; requires --expect",
-  "--selector LABELS": {
-    short: "l",
-    description:
-      "decide on the requests with these labels, such as rack=7; requires --expect. Approvers set labels, machines cannot",
-  },
-  "--expect N": "the number of requests that --all or -l must find; with any other number the command changes nothing",
-  "--dry-run": "let the server check the change without storing it",
-});
+/** Which requests a decision is about; `those` names them, as in `pending requests`. */
+const decisionOptions = (those: string): readonly Option[] =>
+  defineOptions({
+    "--all": `decide on all ${those}; requires --expect`,
+    "--selector LABELS": {
+      short: "l",
+      description: `decide on the ${those} with these labels, such as rack=7; requires --expect. Approvers set labels, machines cannot`,
+    },
+    "--expect N":
+      "the number of requests that --all or -l must find; with any other number the command changes nothing",
+    "--dry-run": "let the server check the change without storing it",
+  });
 
 const pendingOutput: Option = {
   ...outputOption,
@@ -60,7 +62,7 @@ export const approveCommand: Command = defineCommand({
   summary: "Approve certificate requests and access requests",
   details: [
     "With --words the command compares the six words of the machine with those of the request in the API and the CA of your kubeconfig. If they differ it approves nothing, because the connection may be intercepted. Without --words it approves the request and prints the words to compare.",
-    "Approving a request again changes nothing; a denied request cannot be approved. --all skips no request: a request that needs care must be approved by name.",
+    "Approving a request again changes nothing; a denied request cannot be approved. If a request that --all or -l finds needs care, the command approves nothing: approve or deny that request by name first.",
   ],
   operands: [requests],
   options: [
@@ -69,7 +71,7 @@ export const approveCommand: Command = defineCommand({
       "--reason REASON": "the reason, stored with the decision on an access request",
       "--wait DURATION": "the maximum time to wait until access is issued",
     }),
-    ...decisionOptions,
+    ...decisionOptions("pending requests of the kind"),
     ...serverOptions,
   ],
   examples: {
@@ -93,7 +95,7 @@ export const denyCommand: Command = defineCommand({
         "the reason in one word; the requester sees it (for a certificate request default PratiqueDeny)",
       "--message TEXT": "the reason in a sentence; the requester sees it",
     }),
-    ...decisionOptions,
+    ...decisionOptions("pending requests of the kind"),
     ...serverOptions,
   ],
   examples: { "with a reason": "deny csr/node-csr-x --reason UnknownMachine" },
@@ -135,7 +137,7 @@ export const revokeCommand: Command = defineCommand({
       "--remove-grants":
         "also delete its bindings, certificate requests, token Secrets and ServiceAccount; cannot be undone",
     }),
-    ...decisionOptions,
+    ...decisionOptions("approved access requests"),
     ...serverOptions,
   ],
   examples: {
