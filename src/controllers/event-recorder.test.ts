@@ -75,6 +75,27 @@ describe("an event recorder", () => {
     expect(stored().map(({ message }) => message)).toEqual(["later"]);
   });
 
+  test("keeps what was counted while a first create found that the Event is there", async () => {
+    const { api, clock, by, stored } = bench();
+    await eventRecorder(clock)(by, report());
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const create: typeof api.client.create = async (...args) => {
+      await held;
+      return api.client.create(...args);
+    };
+    const record = eventRecorder(clock);
+    const slow = { ...by, client: { ...api.client, create } };
+    const first = record(slow, report());
+    await record(slow, report());
+    release();
+    await first;
+    await record(slow, report());
+    expect(stored().map(({ count }) => count)).toEqual([3]);
+  });
+
   test("begins another Event when the one that it counted in has ended", async () => {
     const { clock, by, stored } = bench();
     const record = eventRecorder(clock);

@@ -60,10 +60,10 @@ export function eventRecorder(clock: Clock): EventRecorder {
     return next;
   }
 
-  /** An Event that was not created counts as none. */
+  /** An Event that was not created counts as none, unless it exists already: what was counted meanwhile stays. */
   async function created(client: Client, event: Event, name: string): Promise<Recorded> {
     const recorded = await createEvent(client, event);
-    if (recorded.kind !== "written") counts.delete(name);
+    if (recorded.kind !== "written" && !isTaken(recorded)) counts.delete(name);
     return recorded;
   }
 
@@ -76,8 +76,7 @@ export function eventRecorder(clock: Clock): EventRecorder {
     const event = eventOf(report, { name, controller, goesWithObject, first, last: now, count });
     if (count === 1) {
       const recorded = await created(client, event, name);
-      if (recorded.kind !== "failed" || !hasReason(recorded.error, "AlreadyExists")) return recorded;
-      counts.set(name, { first, count });
+      if (!isTaken(recorded)) return recorded;
       if (report.once === true) return { kind: "known" };
     }
     const patched = await patchEvent(client, event, name);
@@ -87,6 +86,10 @@ export function eventRecorder(clock: Clock): EventRecorder {
     counted(name, now);
     return created(client, { ...event, firstTimestamp: now, count: 1 }, name);
   };
+}
+
+function isTaken(recorded: Recorded): boolean {
+  return recorded.kind === "failed" && hasReason(recorded.error, "AlreadyExists");
 }
 
 async function createEvent(client: Client, event: Event): Promise<Recorded> {

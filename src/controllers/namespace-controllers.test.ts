@@ -64,6 +64,18 @@ describe("in each namespace", () => {
     expect(api.writes).toHaveLength(writes);
     await stop();
   });
+
+  test("the ServiceAccount default is created again after an admission webhook has refused it with 409", async () => {
+    const { clock, client, api, stop } = await scene();
+    api.failNext("create", serviceAccounts, new StatusError("", "refused by a webhook", { code: 409 }));
+    await client.create(namespaces, namespaceObject("a"));
+    await settled();
+    expect(api.all(serviceAccounts)).toEqual([]);
+    await clock.advance(1000);
+    await settled();
+    expect(api.all(serviceAccounts)).toHaveLength(1);
+    await stop();
+  });
 });
 
 describe("namespace", () => {

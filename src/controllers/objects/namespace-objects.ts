@@ -55,6 +55,15 @@ interface NamespaceObject {
   readonly corrected: (current: ApiObject) => ApiObject | undefined;
 }
 
+/**
+ * Whether the namespace or the object has changed since it was read; that change wakes the key again. A create has no version that could
+ * conflict: there a 409 is the answer of an admission webhook, and is tried again.
+ */
+function isOvertaken(error: unknown, current: ApiObject | undefined): boolean {
+  if (isTerminating(error) || hasReason(error, "AlreadyExists", "NotFound")) return true;
+  return current !== undefined && hasReason(error, "Conflict");
+}
+
 /** A controller that maintains an object of one name in each namespace that is not being deleted. */
 function inEachNamespace(informers: ControllerOptions["informers"], kept: NamespaceObject): Controller {
   const { serviceAccount, resource, object } = kept;
@@ -73,8 +82,7 @@ function inEachNamespace(informers: ControllerOptions["informers"], kept: Namesp
       if (current === undefined) await client.create(resource, { ...object, metadata: { ...key, ...object.metadata } });
       else if (next !== undefined) await client.update(resource, next);
     } catch (error) {
-      // The namespace or the object has changed since; that change wakes the key again.
-      if (!hasReason(error, "AlreadyExists", "NotFound", "Conflict") && !isTerminating(error)) throw error;
+      if (!isOvertaken(error, current)) throw error;
     }
     return done;
   }
