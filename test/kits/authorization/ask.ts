@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { adminKeyPair } from "../api-client.ts";
 import type { TestHub } from "../hub.ts";
-import { pipelinedPosts, type PostHeaders } from "../pipelined-posts.ts";
+import { parallelPosts, type PostHeaders } from "../parallel-posts.ts";
 import type { Question } from "./question.ts";
 
 /** What a server says of a question; what is empty or false is left out. */
@@ -28,7 +28,7 @@ const base = "/apis/authorization.k8s.io/v1";
 export function asker(server: Pick<TestHub, "url" | "ca" | "kubeconfig">): Asker {
   const { certPem, keyPem } = adminKeyPair(server);
   const target = { port: Number(new URL(server.url).port), caPem: server.ca };
-  const posts = pipelinedPosts(target, { cert: certPem, key: keyPem });
+  const posts = parallelPosts(target, { cert: certPem, key: keyPem });
   const post: Asker["post"] = (path, body, headers = {}) => posts.post(path, body, headers);
   return {
     post,

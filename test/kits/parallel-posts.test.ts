@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { firstReply } from "./pipelined-posts.ts";
+import { firstReply } from "./parallel-posts.ts";
 
 const bytes = (text: string): Buffer => Buffer.from(text);
 
