@@ -229,6 +229,8 @@ describe("what follows a request for an upgrade", () => {
   });
 
   it("behind a request that has no answer yet, ends the connection", async () => {
+    // What the tests before have upgraded is closed by now, or soon.
+    await expect.poll(() => kubelet.upgraded.size).toBe(0);
     kubelet.answer = () => undefined;
     const socket = await openTls({ port: hub.port, caPem: hub.ca }, "http/1.1", dial);
     const log = `GET ${pods}/p1/log?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n`;
